@@ -1,0 +1,3 @@
+//! Plain types and what is allowed; knows no files, clocks or users.
+
+pub mod shape;

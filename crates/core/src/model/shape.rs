@@ -1,0 +1,409 @@
+//! The shape of a document: one description, three uses.
+//!
+//! [`document!`] and [`words!`] turn a plain Rust type into a constant [`Shape`]. The shape validates
+//! parsed JSON ([`Shape::check`]) and prints as JSON Schema ([`Shape::json_schema`]), so the typed view,
+//! the validator and the published schema cannot drift apart.
+//!
+//! Validation follows JSON Schema, not serde: a struct is never read from an array, `1.0` is an integer,
+//! unknown fields are always allowed. Times are strings here; a seed document may hold `"..."`.
+
+use std::fmt::Write as _;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Number, Value, json};
+
+/// What a JSON value must look like.
+#[derive(Debug)]
+pub enum Shape {
+    Any,
+    Text,
+    /// An RFC 3339 time by intent; any string by validation.
+    Time,
+    Integer,
+    Number,
+    Bool,
+    /// Exactly this string.
+    Const(&'static str),
+    /// One of these strings.
+    Words(&'static [&'static str]),
+    List(&'static Shape),
+    /// An object whose every value has the inner shape.
+    Map(&'static Shape),
+    Nullable(&'static Shape),
+    /// Any of the two (a version that is a word in one seed and a number in another).
+    Either(&'static Shape, &'static Shape),
+    Object(&'static [Field]),
+}
+
+/// One named field of an object.
+#[derive(Debug)]
+pub struct Field {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub required: bool,
+    pub shape: &'static Shape,
+}
+
+/// A Rust type that has a JSON shape.
+pub trait Shaped: DeserializeOwned {
+    const SHAPE: &'static Shape;
+    /// Whether a field of this type must be present.
+    const REQUIRED: bool = true;
+}
+
+/// Where and why a value does not fit its shape.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}", if path.is_empty() { String::new() } else { format!("`{path}`: ") })]
+pub struct Misfit {
+    /// Path expression of the offending value; empty for the document itself.
+    pub path: String,
+    pub message: String,
+}
+
+impl Shape {
+    /// Returns the first misfit of `value`, in document order.
+    pub fn check(&self, value: &Value) -> Result<(), Misfit> {
+        self.check_at(value, &mut String::new())
+    }
+
+    fn check_at(&self, value: &Value, path: &mut String) -> Result<(), Misfit> {
+        let fits = match (self, value) {
+            (Shape::Any, _)
+            | (Shape::Text | Shape::Time, Value::String(_))
+            | (Shape::Number, Value::Number(_))
+            | (Shape::Bool, Value::Bool(_))
+            | (Shape::Nullable(_), Value::Null) => true,
+            (Shape::Integer, Value::Number(number)) => is_integer(number),
+            (Shape::Const(word), Value::String(text)) => text == word,
+            (Shape::Words(words), Value::String(text)) => words.contains(&text.as_str()),
+            (Shape::Nullable(inner), _) => return inner.check_at(value, path),
+            (Shape::Either(left, right), _) => {
+                left.check_at(value, path).is_ok() || right.check_at(value, path).is_ok()
+            }
+            (Shape::List(item), Value::Array(values)) => {
+                return check_items(item, values, path);
+            }
+            (Shape::Map(item), Value::Object(map)) => return check_values(item, map, path),
+            (Shape::Object(fields), Value::Object(map)) => return check_fields(fields, map, path),
+            _ => false,
+        };
+        if fits {
+            return Ok(());
+        }
+        let message = format!("expected {}, found {}", self.expectation(), describe(value));
+        Err(Misfit { path: path.clone(), message })
+    }
+
+    /// Says in words what would be right here.
+    fn expectation(&self) -> String {
+        match self {
+            Shape::Any => "anything".into(),
+            Shape::Text => "a string".into(),
+            Shape::Time => "a time (a string such as `2026-01-31T09:30:00Z`)".into(),
+            Shape::Integer => "an integer".into(),
+            Shape::Number => "a number".into(),
+            Shape::Bool => "`true` or `false`".into(),
+            Shape::Const(word) => format!("`\"{word}\"`"),
+            Shape::Words(words) => {
+                let quoted: Vec<_> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
+                format!("one of {}", quoted.join(", "))
+            }
+            Shape::List(_) => "an array".into(),
+            Shape::Map(_) | Shape::Object(_) => "an object".into(),
+            Shape::Nullable(inner) => format!("{} or `null`", inner.expectation()),
+            Shape::Either(left, right) => format!("{} or {}", left.expectation(), right.expectation()),
+        }
+    }
+
+    /// Returns this shape as a JSON Schema (draft-07 vocabulary).
+    pub fn json_schema(&self) -> Value {
+        match self {
+            Shape::Any => json!({}),
+            Shape::Text => json!({"type": "string"}),
+            Shape::Time => json!({"type": "string", "format": "date-time"}),
+            Shape::Integer => json!({"type": "integer"}),
+            Shape::Number => json!({"type": "number"}),
+            Shape::Bool => json!({"type": "boolean"}),
+            Shape::Const(word) => json!({"type": "string", "const": word}),
+            Shape::Words(words) => json!({"type": "string", "enum": words}),
+            Shape::List(item) => json!({"type": "array", "items": item.json_schema()}),
+            Shape::Map(item) => json!({"type": "object", "additionalProperties": item.json_schema()}),
+            Shape::Nullable(inner) => json!({"anyOf": [inner.json_schema(), {"type": "null"}]}),
+            Shape::Either(left, right) => json!({"anyOf": [left.json_schema(), right.json_schema()]}),
+            Shape::Object(fields) => object_schema(fields),
+        }
+    }
+}
+
+fn check_items(item: &Shape, values: &[Value], path: &mut String) -> Result<(), Misfit> {
+    let base = path.len();
+    for (index, value) in values.iter().enumerate() {
+        let _ = write!(path, "[{index}]");
+        item.check_at(value, path)?;
+        path.truncate(base);
+    }
+    Ok(())
+}
+
+fn check_values(item: &Shape, map: &Map<String, Value>, path: &mut String) -> Result<(), Misfit> {
+    let base = path.len();
+    for (key, value) in map {
+        push_key(path, key);
+        item.check_at(value, path)?;
+        path.truncate(base);
+    }
+    Ok(())
+}
+
+fn check_fields(fields: &[Field], map: &Map<String, Value>, path: &mut String) -> Result<(), Misfit> {
+    let base = path.len();
+    for field in fields {
+        match map.get(field.name) {
+            Some(value) => {
+                push_key(path, field.name);
+                field.shape.check_at(value, path)?;
+                path.truncate(base);
+            }
+            None if field.required => {
+                let message = format!("the field `{}` is missing", field.name);
+                return Err(Misfit { path: path.clone(), message });
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Appends `key` to a path expression, quoted where the key is not a plain word.
+pub fn push_key(path: &mut String, key: &str) {
+    let plain = !key.is_empty() && !key.contains(['.', '[', ']', '"', '=', '\\']) && !key.starts_with('$');
+    if !plain {
+        let _ = write!(path, "[{}]", Value::from(key));
+    } else if path.is_empty() {
+        path.push_str(key);
+    } else {
+        let _ = write!(path, ".{key}");
+    }
+}
+
+fn object_schema(fields: &[Field]) -> Value {
+    let mut properties = Map::new();
+    for field in fields {
+        let mut schema = field.shape.json_schema();
+        if let (Some(object), false) = (schema.as_object_mut(), field.about.is_empty()) {
+            object.insert("description".into(), field.about.trim().into());
+        }
+        properties.insert(field.name.into(), schema);
+    }
+    let required: Vec<_> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
+    let mut schema = json!({"type": "object", "properties": properties});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema
+}
+
+fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "`null`".into(),
+        Value::Bool(_) | Value::Number(_) => format!("`{value}`"),
+        Value::String(text) if text.chars().count() <= 40 => format!("`{}`", Value::from(text.as_str())),
+        Value::String(_) => "a long string".into(),
+        Value::Array(_) => "an array".into(),
+        Value::Object(_) => "an object".into(),
+    }
+}
+
+/// Whether a JSON number has no fractional part (`3`, `-3`, `3.0`, `3e2`), as JSON Schema counts it.
+fn is_integer(number: &Number) -> bool {
+    number.as_i64().is_some()
+        || number.as_u64().is_some()
+        || number.as_f64().is_some_and(|float| float.is_finite() && float.fract() == 0.0)
+}
+
+/// A field that may be absent but, unlike `Option`, may not be `null`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Maybe<T>(pub Option<T>);
+
+impl<T> Default for Maybe<T> {
+    fn default() -> Self {
+        Maybe(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(|value| Maybe(Some(value)))
+    }
+}
+
+impl<T: Serialize> Serialize for Maybe<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+/// A time as a seed writes it: meant to be RFC 3339, kept as the text it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Time(pub String);
+
+/// The format `version` of a document: a word (`"1.0.0"`) in most seeds, a number in one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FormatVersion(pub Value);
+
+macro_rules! scalar_shapes {
+    ($($type:ty => $shape:expr),* $(,)?) => {
+        $(impl Shaped for $type { const SHAPE: &'static Shape = &$shape; })*
+    };
+}
+
+scalar_shapes! {
+    Value => Shape::Any,
+    String => Shape::Text,
+    Time => Shape::Time,
+    bool => Shape::Bool,
+    Integer => Shape::Integer,
+    Decimal => Shape::Number,
+    FormatVersion => Shape::Either(&Shape::Text, &Shape::Integer),
+    Map<String, Value> => Shape::Map(&Shape::Any),
+}
+
+/// Any JSON integer, as written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Integer(pub Number);
+
+impl Default for Integer {
+    fn default() -> Self {
+        Integer(0.into())
+    }
+}
+
+/// Any JSON number, as written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decimal(pub Number);
+
+impl Default for Decimal {
+    fn default() -> Self {
+        Decimal(0.into())
+    }
+}
+
+/// An object with free keys, in the order of the file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Entries<T>(pub Vec<(String, T)>);
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Entries<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let map = Map::deserialize(deserializer)?;
+        let entry = |(key, value)| Ok((key, serde_json::from_value(value)?));
+        map.into_iter().map(entry).collect::<Result<_, serde_json::Error>>().map(Entries).map_err(serde::de::Error::custom)
+    }
+}
+
+impl<T: Serialize> Serialize for Entries<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+impl<T: Shaped> Shaped for Vec<T> {
+    const SHAPE: &'static Shape = &Shape::List(T::SHAPE);
+}
+
+impl<T: Shaped> Shaped for Entries<T> {
+    const SHAPE: &'static Shape = &Shape::Map(T::SHAPE);
+}
+
+impl<T: Shaped> Shaped for Option<T> {
+    const SHAPE: &'static Shape = &Shape::Nullable(T::SHAPE);
+    const REQUIRED: bool = false;
+}
+
+impl<T: Shaped> Shaped for Maybe<T> {
+    const SHAPE: &'static Shape = T::SHAPE;
+    const REQUIRED: bool = false;
+}
+
+/// Declares a document, or an object inside one, with its shape.
+///
+/// `field: T` must be present, `field: Option<T>` may be absent or `null`, `field: Maybe<T>` may be absent.
+/// `field as "key": T` names a key that is no Rust identifier.
+macro_rules! document {
+    ($(#[doc = $about:literal])* $name:ident {
+        $($(#[doc = $field_about:literal])* $field:ident $(as $key:literal)? : $type:ty),* $(,)?
+    }) => {
+        $(#[doc = $about])*
+        #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(default)]
+        pub struct $name {
+            $($(#[doc = $field_about])* $(#[serde(rename = $key)])? pub $field: $type,)*
+        }
+
+        impl $crate::model::shape::Shaped for $name {
+            const SHAPE: &'static $crate::model::shape::Shape = &$crate::model::shape::Shape::Object(&[
+                $($crate::model::shape::Field {
+                    name: $crate::model::shape::document!(@key $field $($key)?),
+                    about: concat!($($field_about),*),
+                    required: <$type as $crate::model::shape::Shaped>::REQUIRED,
+                    shape: <$type as $crate::model::shape::Shaped>::SHAPE,
+                },)*
+            ]);
+        }
+    };
+    (@key $field:ident) => { stringify!($field) };
+    (@key $field:ident $key:literal) => { $key };
+}
+pub(crate) use document;
+
+/// Declares a closed set of words; the first one is the default.
+macro_rules! words {
+    ($(#[doc = $about:literal])* $name:ident { $first:ident = $first_word:literal $(, $variant:ident = $word:literal)* $(,)? }) => {
+        $(#[doc = $about])*
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        pub enum $name {
+            #[default]
+            #[serde(rename = $first_word)]
+            $first,
+            $(#[serde(rename = $word)] $variant,)*
+        }
+
+        impl $crate::model::shape::Shaped for $name {
+            const SHAPE: &'static $crate::model::shape::Shape =
+                &$crate::model::shape::Shape::Words(&[$first_word $(, $word)*]);
+        }
+    };
+}
+pub(crate) use words;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    words!(Colour { Red = "red", Green = "green" });
+    document!(Inner { id: String, note: Maybe<String> });
+    document!(Outer { kind as "type": Colour, count: Integer, inner: Vec<Inner>, by: Option<String> });
+
+    fn check(value: Value, expected: &str) {
+        let found = Outer::SHAPE.check(&value).map_or_else(|misfit| misfit.to_string(), |()| "fits".into());
+        assert_eq!(found, expected, "{value}");
+    }
+
+    #[test]
+    fn the_first_misfit_is_named_with_its_path() {
+        let good = json!({"type": "red", "count": 1.0, "inner": [{"id": "a", "extra": 1}], "by": null});
+        check(good.clone(), "fits");
+        let with = |pointer: &str, value: Value| {
+            let mut changed = good.clone();
+            *changed.pointer_mut(pointer).unwrap() = value;
+            changed
+        };
+        check(json!([]), "expected an object, found an array");
+        check(json!({"type": "red", "count": 1}), "the field `inner` is missing");
+        check(with("/type", json!("blue")), "`type`: expected one of `\"red\"`, `\"green\"`, found `\"blue\"`");
+        check(with("/count", json!(1.5)), "`count`: expected an integer, found `1.5`");
+        check(with("/inner/0/id", json!(7)), "`inner[0].id`: expected a string, found `7`");
+        check(with("/inner/0", json!({"id": "a", "note": null})), "`inner[0].note`: expected a string, found `null`");
+        check(with("/inner/0", json!(["a"])), "`inner[0]`: expected an object, found an array");
+    }
+}

@@ -1,0 +1,92 @@
+//! The seam between the file engine and the operating system.
+//!
+//! Everything the engine does to a disk goes through [`Fs`], so that tests can kill it before any call,
+//! make any call fail, or lose what was not synced (`testkit::sim_fs`). [`super::real_fs::RealFs`] is the
+//! only implementation that touches a disk.
+//!
+//! Paths are relative to the root the `Fs` was made for, with `/` between parts and no `.` or `..`.
+//! Files are made with mode 0600, directories with 0700. No call follows a symbolic link beneath the root.
+
+use std::fmt::Debug;
+use std::io;
+use std::time::Duration;
+
+/// A held lock; dropping it lets the next process in.
+pub trait Lock: Send + Debug {}
+
+/// Wakes when something beneath the watched directories may have changed.
+pub trait Events: Send {
+    /// Blocks until something may have changed, or until `timeout` has passed. Returns whether it woke early.
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool>;
+}
+
+/// Whether others may hold the lock at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockMode {
+    Shared,
+    Exclusive,
+}
+
+/// The file operations that the engine needs, and no more.
+///
+/// Persistence model that the engine relies on (and the simulation enforces): bytes of a file survive a
+/// power loss only after [`Fs::sync_file`]; the creation, renaming or removal of a name survives only after
+/// [`Fs::sync_dir`] of its directory. Without a sync each of them may independently survive or be lost.
+pub trait Fs: Send + Sync + Debug {
+    /// Returns the bytes of a regular file, or `None` if the name does not exist.
+    /// Something else than a regular file is `ErrorKind::InvalidInput`; more than `limit` bytes is `FileTooLarge`.
+    fn read(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>>;
+
+    /// Returns the bytes from `offset` to the end, or `None` if the name does not exist.
+    fn read_from(&self, path: &str, offset: u64) -> io::Result<Option<Vec<u8>>>;
+
+    /// Returns the length of a regular file, or `None` if the name does not exist.
+    fn size(&self, path: &str) -> io::Result<Option<u64>>;
+
+    /// Returns the names in a directory, sorted; none if the directory does not exist.
+    fn entries(&self, dir: &str) -> io::Result<Vec<String>>;
+
+    /// Creates one directory (its parent exists). Returns false if it was there already.
+    fn create_dir(&self, dir: &str) -> io::Result<bool>;
+
+    /// Creates a file that must not exist yet and writes all of `bytes`.
+    fn write_new(&self, path: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// Writes `bytes` at `offset` of a file, creating it if needed.
+    fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Cuts or extends a file to `length`.
+    fn truncate(&self, path: &str, length: u64) -> io::Result<()>;
+
+    /// Makes the bytes of a file survive a power loss.
+    fn sync_file(&self, path: &str) -> io::Result<()>;
+
+    /// Makes the names in a directory survive a power loss. The empty path is the root itself.
+    fn sync_dir(&self, dir: &str) -> io::Result<()>;
+
+    /// Renames `from` to `to`, replacing what was there, in one step.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Swaps two existing names in one step. `ErrorKind::Unsupported` where the file system cannot.
+    fn exchange(&self, one: &str, other: &str) -> io::Result<()>;
+
+    /// Removes a file. Returns false if the name did not exist.
+    fn remove(&self, path: &str) -> io::Result<bool>;
+
+    /// Takes the lock on `path` (created if needed for an exclusive lock), waiting at most `patience`.
+    /// `ErrorKind::TimedOut` when it stayed taken; `NotFound` when a shared lock is asked on a missing file.
+    fn lock(&self, path: &str, mode: LockMode, patience: Duration) -> io::Result<Box<dyn Lock>>;
+
+    /// Names the boot of the machine; it changes when unsynced data may have been lost.
+    fn boot_id(&self) -> io::Result<String>;
+
+    /// Names the network file system that holds the root, or `None` for a local one.
+    fn network_fs(&self) -> io::Result<Option<&'static str>>;
+
+    /// Starts listening for changes in `dirs` (a missing one is waited for). Whatever happens after this
+    /// call returned wakes a later [`Events::wait`]; it may also wake for nothing.
+    fn events(&self, dirs: &[String]) -> io::Result<Box<dyn Events>>;
+
+    /// Returns where `path` is on the machine, for messages.
+    fn display(&self, path: &str) -> String;
+}
