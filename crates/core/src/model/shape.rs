@@ -1,6 +1,6 @@
 //! The shape of a document: one description, three uses.
 //!
-//! [`document!`] and [`words!`] turn a plain Rust type into a constant [`Shape`]. The shape validates
+//! `document!` and `words!` turn a plain Rust type into a constant [`Shape`]. The shape validates
 //! parsed JSON ([`Shape::check`]) and prints as JSON Schema ([`Shape::json_schema`]), so the typed view,
 //! the validator and the published schema cannot drift apart.
 //!
