@@ -1,6 +1,6 @@
 //! The shape of a document: one description, three uses.
 //!
-//! [`document!`] and [`words!`] turn a plain Rust type into a constant [`Shape`]. The shape validates
+//! `document!` and `words!` turn a plain Rust type into a constant [`Shape`]. The shape validates
 //! parsed JSON ([`Shape::check`]) and prints as JSON Schema ([`Shape::json_schema`]), so the typed view,
 //! the validator and the published schema cannot drift apart.
 //!
@@ -50,6 +50,13 @@ pub trait Shaped: DeserializeOwned {
     const SHAPE: &'static Shape;
     /// Whether a field of this type must be present.
     const REQUIRED: bool = true;
+    /// What the thing is, in a sentence.
+    const ABOUT: &'static str = "";
+
+    /// Whether this value is written by leaving its field out.
+    fn is_absent(&self) -> bool {
+        false
+    }
 }
 
 /// Where and why a value does not fit its shape.
@@ -61,7 +68,30 @@ pub struct Misfit {
     pub message: String,
 }
 
+/// Returns the published JSON Schema of a document kind.
+pub fn schema_document(kind: &str, about: &str, shape: &Shape) -> Value {
+    let mut document = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": format!("anthill:{kind}"),
+        "title": kind,
+        "description": about,
+    });
+    let (Value::Object(head), Value::Object(body)) = (&mut document, shape.json_schema()) else {
+        unreachable!("BUG: a schema is an object");
+    };
+    head.extend(body);
+    document
+}
+
 impl Shape {
+    /// Returns the shape of a closed set of words.
+    pub const fn of_words(words: &'static [&'static str]) -> Shape {
+        match words {
+            [word] => Shape::Const(word),
+            _ => Shape::Words(words),
+        }
+    }
+
     /// Returns the first misfit of `value`, in document order.
     pub fn check(&self, value: &Value) -> Result<(), Misfit> {
         self.check_at(value, &mut String::new())
@@ -297,7 +327,11 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Entries<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let map = Map::deserialize(deserializer)?;
         let entry = |(key, value)| Ok((key, serde_json::from_value(value)?));
-        map.into_iter().map(entry).collect::<Result<_, serde_json::Error>>().map(Entries).map_err(serde::de::Error::custom)
+        map.into_iter()
+            .map(entry)
+            .collect::<Result<_, serde_json::Error>>()
+            .map(Entries)
+            .map_err(serde::de::Error::custom)
     }
 }
 
@@ -323,6 +357,10 @@ impl<T: Shaped> Shaped for Option<T> {
 impl<T: Shaped> Shaped for Maybe<T> {
     const SHAPE: &'static Shape = T::SHAPE;
     const REQUIRED: bool = false;
+
+    fn is_absent(&self) -> bool {
+        self.0.is_none()
+    }
 }
 
 /// Declares a document, or an object inside one, with its shape.
@@ -337,10 +375,16 @@ macro_rules! document {
         #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(default)]
         pub struct $name {
-            $($(#[doc = $field_about])* $(#[serde(rename = $key)])? pub $field: $type,)*
+            $(
+                $(#[doc = $field_about])*
+                $(#[serde(rename = $key)])?
+                #[serde(skip_serializing_if = "crate::model::shape::Shaped::is_absent")]
+                pub $field: $type,
+            )*
         }
 
         impl $crate::model::shape::Shaped for $name {
+            const ABOUT: &'static str = concat!($($about),*).trim_ascii();
             const SHAPE: &'static $crate::model::shape::Shape = &$crate::model::shape::Shape::Object(&[
                 $($crate::model::shape::Field {
                     name: $crate::model::shape::document!(@key $field $($key)?),
@@ -370,13 +414,14 @@ macro_rules! words {
 
         impl $crate::model::shape::Shaped for $name {
             const SHAPE: &'static $crate::model::shape::Shape =
-                &$crate::model::shape::Shape::Words(&[$first_word $(, $word)*]);
+                &$crate::model::shape::Shape::of_words(&[$first_word $(, $word)*]);
         }
     };
 }
 pub(crate) use words;
 
 #[cfg(test)]
+#[expect(unreachable_pub, reason = "the macros declare public types")]
 mod tests {
     use super::*;
 
@@ -384,26 +429,53 @@ mod tests {
     document!(Inner { id: String, note: Maybe<String> });
     document!(Outer { kind as "type": Colour, count: Integer, inner: Vec<Inner>, by: Option<String> });
 
-    fn check(value: Value, expected: &str) {
-        let found = Outer::SHAPE.check(&value).map_or_else(|misfit| misfit.to_string(), |()| "fits".into());
+    fn check(value: &Value, expected: &str) {
+        let found = Outer::SHAPE.check(value).map_or_else(|misfit| misfit.to_string(), |()| "fits".into());
         assert_eq!(found, expected, "{value}");
     }
 
     #[test]
     fn the_first_misfit_is_named_with_its_path() {
         let good = json!({"type": "red", "count": 1.0, "inner": [{"id": "a", "extra": 1}], "by": null});
-        check(good.clone(), "fits");
+        check(&good, "fits");
         let with = |pointer: &str, value: Value| {
             let mut changed = good.clone();
             *changed.pointer_mut(pointer).unwrap() = value;
             changed
         };
-        check(json!([]), "expected an object, found an array");
-        check(json!({"type": "red", "count": 1}), "the field `inner` is missing");
-        check(with("/type", json!("blue")), "`type`: expected one of `\"red\"`, `\"green\"`, found `\"blue\"`");
-        check(with("/count", json!(1.5)), "`count`: expected an integer, found `1.5`");
-        check(with("/inner/0/id", json!(7)), "`inner[0].id`: expected a string, found `7`");
-        check(with("/inner/0", json!({"id": "a", "note": null})), "`inner[0].note`: expected a string, found `null`");
-        check(with("/inner/0", json!(["a"])), "`inner[0]`: expected an object, found an array");
+        check(&json!([]), "expected an object, found an array");
+        check(&json!({"type": "red", "count": 1}), "the field `inner` is missing");
+        check(
+            &with("/type", json!("blue")),
+            "`type`: expected one of `\"red\"`, `\"green\"`, found `\"blue\"`",
+        );
+        check(&with("/count", json!(1.5)), "`count`: expected an integer, found `1.5`");
+        check(&with("/inner/0/id", json!(7)), "`inner[0].id`: expected a string, found `7`");
+        check(
+            &with("/inner/0", json!({"id": "a", "note": null})),
+            "`inner[0].note`: expected a string, found `null`",
+        );
+        check(&with("/inner/0", json!(["a"])), "`inner[0]`: expected an object, found an array");
+    }
+
+    #[test]
+    fn what_is_absent_stays_absent_when_written() {
+        let inner = Inner { id: "a".into(), note: Maybe(None) };
+        assert_eq!(serde_json::to_value(inner).unwrap(), json!({"id": "a"}));
+    }
+
+    #[test]
+    fn a_schema_document_names_its_kind() {
+        let schema = schema_document("inner", "An inner thing.", Inner::SHAPE);
+        let expected = json!({
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "$id": "anthill:inner",
+            "title": "inner",
+            "description": "An inner thing.",
+            "type": "object",
+            "properties": {"id": {"type": "string"}, "note": {"type": "string"}},
+            "required": ["id"],
+        });
+        assert_eq!(schema, expected);
     }
 }

@@ -1,0 +1,234 @@
+//! What hooks keep about agents, sessions, errors and compaction, and the work loop's queue (seed 002).
+
+use serde_json::{Map, Value};
+
+use crate::model::shape::{Decimal, Entries, FormatVersion, Integer, Maybe, Time, document, words};
+
+words!(
+    /// How bad or urgent something is; `S0` is the worst.
+    Severity { S0 = "S0", S1 = "S1", S2 = "S2", S3 = "S3" }
+);
+
+document!(
+    /// The agents that run now, and how many have run in the session.
+    ActiveAgents {
+        revision: Option<Integer>,
+        agents: Vec<ActiveAgent>,
+        total_spawned: Option<Integer>,
+        total_completed: Option<Integer>,
+        session_id: Option<String>,
+    }
+);
+
+document!(
+    ActiveAgent {
+        id: String,
+        kind as "type": Option<String>,
+        task: Option<String>,
+        started: Option<Time>,
+        status: Option<String>,
+        parent_task: Option<String>,
+    }
+);
+
+document!(
+    /// What one agent found and recommends.
+    AgentResult {
+        revision: Option<Integer>,
+        agent_id: String,
+        kind as "type": Option<String>,
+        task: Option<String>,
+        started: Option<Time>,
+        completed: Option<Time>,
+        duration_seconds: Option<Decimal>,
+        status: Option<String>,
+        findings: Option<Vec<Finding>>,
+        recommendations: Option<Vec<String>>,
+        files_analyzed: Option<Vec<String>>,
+        metrics: Option<Map<String, Value>>,
+    }
+);
+
+document!(
+    Finding {
+        severity: Option<Severity>,
+        category: Option<String>,
+        title: Option<String>,
+        details: Option<String>,
+        recommendation: Option<String>,
+    }
+);
+
+document!(
+    /// What the loop has left to do, and how its quality gates came out last.
+    WorkQueue {
+        version: FormatVersion,
+        revision: Option<Integer>,
+        task: String,
+        iteration: Integer,
+        /// Iterations in a row in which every gate passed.
+        consecutive_passes: Option<Integer>,
+        items: Vec<WorkItem>,
+        /// The last result of each gate, by gate name.
+        gate_results: Option<Entries<GateResult>>,
+    }
+);
+
+document!(
+    WorkItem {
+        id: String,
+        priority: Option<Severity>,
+        title: Option<String>,
+        description: Option<String>,
+        status: Option<WorkItemStatus>,
+        added_iteration: Option<Integer>,
+        completed_iteration: Option<Integer>,
+    }
+);
+
+words!(
+    WorkItemStatus {
+        Pending = "pending",
+        InProgress = "in_progress",
+        Done = "done",
+        Blocked = "blocked",
+        Cancelled = "cancelled",
+    }
+);
+
+document!(GateResult { status: Option<String>, timestamp: Option<Time> });
+
+document!(
+    /// The session that runs in this project now.
+    CurrentSession {
+        revision: Option<Integer>,
+        session_id: String,
+        started: Option<Time>,
+        git_branch: Option<String>,
+        git_commit_start: Option<String>,
+        working_directory: Option<String>,
+        hooks_version: Option<String>,
+        commands_executed: Option<Vec<String>>,
+        agents_spawned: Option<Integer>,
+        files_modified: Option<Vec<String>>,
+        errors_encountered: Option<Integer>,
+        errors_recovered: Option<Integer>,
+    }
+);
+
+document!(
+    /// The numbers of past sessions, one entry each.
+    Metrics {
+        revision: Option<Integer>,
+        sessions: Vec<SessionMetrics>,
+    }
+);
+
+document!(
+    SessionMetrics {
+        session_id: String,
+        /// A calendar day such as `2026-01-31`.
+        date: Option<String>,
+        duration_minutes: Option<Decimal>,
+        /// How often each command ran.
+        commands: Option<Entries<Integer>>,
+        agents: Option<AgentCounts>,
+        quality: Option<QualityCounts>,
+        errors: Option<ErrorCounts>,
+    }
+);
+
+document!(
+    AgentCounts {
+        spawned: Option<Integer>,
+        completed: Option<Integer>,
+        failed: Option<Integer>,
+    }
+);
+
+document!(
+    QualityCounts {
+        issues_found: Option<Integer>,
+        issues_fixed: Option<Integer>,
+        /// A signed percentage such as `+8%`.
+        coverage_delta: Option<String>,
+    }
+);
+
+document!(
+    ErrorCounts {
+        total: Option<Integer>,
+        recovered: Option<Integer>,
+        escalated: Option<Integer>,
+    }
+);
+
+document!(
+    /// Failed tool calls with their class and when to try again.
+    Errors {
+        revision: Option<Integer>,
+        errors: Vec<ClassifiedError>,
+        summary: Option<ErrorSummary>,
+    }
+);
+
+document!(
+    ClassifiedError {
+        id: String,
+        timestamp: Option<Time>,
+        classification: Option<ErrorClass>,
+        tool: Option<String>,
+        message: Option<String>,
+        retry_count: Option<Integer>,
+        max_retries: Option<Integer>,
+        status: Option<String>,
+        next_retry: Option<Time>,
+        context: Option<Map<String, Value>>,
+    }
+);
+
+words!(
+    /// The kind of an error, which decides whether and when to retry.
+    ErrorClass {
+        Unknown = "unknown",
+        Network = "network",
+        RateLimit = "rate_limit",
+        Timeout = "timeout",
+        Syntax = "syntax",
+        Permission = "permission",
+        Resource = "resource",
+        Validation = "validation",
+        External = "external",
+    }
+);
+
+document!(
+    ErrorSummary {
+        total: Option<Integer>,
+        recovered: Option<Integer>,
+        pending: Option<Integer>,
+        escalated: Option<Integer>,
+    }
+);
+
+document!(
+    /// State saved before the client shortens its context.
+    Backup {
+        revision: Option<Integer>,
+        timestamp: Time,
+        reason: Option<String>,
+        preserved: Option<Preserved>,
+        context_tokens_before: Option<Integer>,
+        files_in_context: Option<Vec<String>>,
+    }
+);
+
+document!(
+    /// Copies of other documents; anything, so that a damaged one can be kept too.
+    Preserved {
+        loop_state: Maybe<Value>,
+        work_queue: Maybe<Value>,
+        active_agents: Maybe<Value>,
+        session: Maybe<Value>,
+    }
+);

@@ -1,0 +1,99 @@
+//! The task queue of a leader and its workers, and the register of workers (seed 004).
+
+use crate::model::shape::{Decimal, FormatVersion, Integer, Time, document, words};
+
+document!(
+    /// The tasks a leader has added and how far workers are with them.
+    Queue {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        created_at: Option<Time>,
+        last_updated: Option<Time>,
+        tasks: Vec<QueueTask>,
+    }
+);
+
+document!(
+    QueueTask {
+        id: String,
+        description: String,
+        status: QueueStatus,
+        /// 1 to 10, 1 first.
+        priority: Option<Integer>,
+        /// The worker that has the task.
+        claimed_by: Option<String>,
+        /// The session of that worker, when known.
+        session_id: Option<String>,
+        lease: Option<Lease>,
+        /// Ids of tasks that must be done first.
+        dependencies: Option<Vec<String>>,
+        required_capabilities: Option<Vec<String>>,
+        context: Option<TaskContext>,
+        result: Option<TaskResult>,
+        attempts: Option<Integer>,
+        /// The task is not given out before this time.
+        next_retry_at: Option<Time>,
+        created_at: Option<Time>,
+        claimed_at: Option<Time>,
+        completed_at: Option<Time>,
+    }
+);
+
+words!(
+    QueueStatus {
+        Created = "created",
+        Available = "available",
+        Claimed = "claimed",
+        InProgress = "in_progress",
+        Done = "done",
+        Failed = "failed",
+        Cancelled = "cancelled",
+    }
+);
+
+document!(
+    Lease {
+        /// Counts the claims of this task; an older number belongs to a former owner.
+        epoch: Integer,
+        /// How long a renewal lasts.
+        seconds: Option<Decimal>,
+        expires_at: Time,
+    }
+);
+
+document!(
+    TaskContext {
+        /// Paths and patterns the task may touch.
+        files: Option<Vec<String>>,
+        hints: Option<String>,
+    }
+);
+
+document!(
+    TaskResult {
+        output: Option<String>,
+        files_modified: Option<Vec<String>>,
+        files_created: Option<Vec<String>>,
+        /// Why the task failed.
+        error: Option<String>,
+    }
+);
+
+document!(
+    /// The workers that have registered for the queue.
+    Agents {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        last_updated: Option<Time>,
+        agents: Vec<Worker>,
+    }
+);
+
+document!(
+    Worker {
+        id: String,
+        capabilities: Option<Vec<String>>,
+        registered_at: Option<Time>,
+        last_seen: Option<Time>,
+    }
+);

@@ -1,0 +1,347 @@
+//! Shared configuration and planning, sessions, and the messages between them (seed 000).
+
+use serde_json::{Map, Value};
+
+use crate::model::shape::{Decimal, Entries, FormatVersion, Integer, Maybe, Time, document, words};
+
+document!(
+    /// Settings that all sessions of this user share.
+    Config {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        updated_at: Option<Time>,
+        updated_by: Option<String>,
+        global: Option<GlobalSettings>,
+        features: Option<Features>,
+        paths: Option<Paths>,
+    }
+);
+
+document!(
+    GlobalSettings {
+        default_project: Option<String>,
+        max_parallel_agents: Option<Integer>,
+        /// Seconds without a heartbeat after which a session counts as gone.
+        session_timeout: Option<Decimal>,
+        /// Milliseconds.
+        state_sync_interval: Option<Decimal>,
+    }
+);
+
+document!(
+    Features {
+        enable_orchestration: Option<bool>,
+        enable_state_sharing: Option<bool>,
+        enable_message_passing: Option<bool>,
+        enable_auto_recovery: Option<bool>,
+    }
+);
+
+document!(
+    Paths {
+        shared_state: Option<String>,
+        session_state: Option<String>,
+        scripts: Option<String>,
+        locks: Option<String>,
+    }
+);
+
+document!(
+    /// The agents and other tools that work can be given to, by id.
+    Tools {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        updated_at: Option<Time>,
+        updated_by: Option<String>,
+        tools: Entries<Tool>,
+    }
+);
+
+document!(
+    Tool {
+        id: Option<String>,
+        name: Option<String>,
+        kind as "type": Option<String>,
+        capabilities: Option<Vec<String>>,
+        max_instances: Option<Integer>,
+        priority: Option<String>,
+        config: Option<Map<String, Value>>,
+    }
+);
+
+document!(
+    /// A project's epics and the stories they consist of.
+    Epics {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        project_id: Option<String>,
+        updated_at: Option<Time>,
+        updated_by: Option<String>,
+        epics: Vec<Epic>,
+    }
+);
+
+document!(
+    Epic {
+        id: String,
+        title: Option<String>,
+        status: Option<PlanStatus>,
+        priority: Option<String>,
+        created_at: Option<Time>,
+        stories: Option<Vec<Story>>,
+    }
+);
+
+document!(
+    Story {
+        id: String,
+        title: Option<String>,
+        status: Option<PlanStatus>,
+        /// `null` while nobody has taken the story.
+        assigned_to: Option<String>,
+        points: Option<Decimal>,
+    }
+);
+
+words!(
+    /// Where an epic or a story stands.
+    PlanStatus {
+        Planned = "planned",
+        Pending = "pending",
+        InProgress = "in_progress",
+        Blocked = "blocked",
+        Completed = "completed",
+        Cancelled = "cancelled",
+    }
+);
+
+document!(
+    /// A project's sprints and which one is running.
+    Sprints {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        project_id: Option<String>,
+        updated_at: Option<Time>,
+        updated_by: Option<String>,
+        /// The id of the running sprint.
+        current_sprint: Option<String>,
+        sprints: Vec<Sprint>,
+    }
+);
+
+document!(
+    Sprint {
+        id: String,
+        name: Option<String>,
+        status: Option<SprintStatus>,
+        /// A calendar day such as `2026-01-31`.
+        start_date: Option<String>,
+        /// A calendar day such as `2026-01-31`.
+        end_date: Option<String>,
+        velocity: Option<Decimal>,
+        /// Ids of stories.
+        stories: Option<Vec<String>>,
+        completed_points: Option<Decimal>,
+        total_points: Option<Decimal>,
+    }
+);
+
+words!(
+    SprintStatus {
+        Planned = "planned",
+        Active = "active",
+        Completed = "completed",
+        Cancelled = "cancelled",
+    }
+);
+
+document!(
+    /// Who works on a project, and how many may work at once.
+    Team {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        project_id: Option<String>,
+        updated_at: Option<Time>,
+        updated_by: Option<String>,
+        settings: Option<TeamSettings>,
+        members: Vec<Member>,
+    }
+);
+
+document!(TeamSettings { max_parallel_agents: Option<Integer> });
+
+document!(
+    Member {
+        agent: String,
+        role: Option<String>,
+        capacity: Option<Decimal>,
+        skills: Option<Vec<String>>,
+        model: Option<String>,
+    }
+);
+
+document!(
+    /// One agent session: who runs it, where, on what, and when it was last heard of.
+    Session {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        session_id: String,
+        project_id: Option<String>,
+        created_at: Option<Time>,
+        last_heartbeat: Option<Time>,
+        updated_at: Option<Time>,
+        updated_by: Option<String>,
+        status: Option<SessionStatus>,
+        user: Option<User>,
+        context: Option<SessionContext>,
+        agents: Option<Vec<SessionAgent>>,
+    }
+);
+
+words!(
+    SessionStatus {
+        Active = "active",
+        Idle = "idle",
+        Ended = "ended",
+        Expired = "expired",
+    }
+);
+
+document!(User { id: Option<String>, name: Option<String> });
+
+document!(
+    SessionContext {
+        working_directory: Option<String>,
+        current_branch: Option<String>,
+        active_epic: Option<String>,
+        active_story: Option<String>,
+    }
+);
+
+document!(
+    SessionAgent {
+        id: String,
+        kind as "type": Option<String>,
+        status: Option<String>,
+        started_at: Option<Time>,
+    }
+);
+
+document!(
+    /// The messages a session has sent and received.
+    Messages {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        updated_at: Option<Time>,
+        updated_by: Option<String>,
+        messages: Vec<Message>,
+    }
+);
+
+document!(
+    /// One message from a session to another.
+    Message {
+        revision: Option<Integer>,
+        id: String,
+        from: String,
+        to: String,
+        kind as "type": String,
+        priority: Option<MessagePriority>,
+        payload: Maybe<Value>,
+        timestamp: Option<Time>,
+        /// Seconds after which an unread message expires.
+        ttl: Option<Decimal>,
+        read: Option<bool>,
+        processed: Option<bool>,
+    }
+);
+
+words!(
+    /// How soon a message should be read; without one it is `normal`.
+    MessagePriority {
+        Normal = "normal",
+        Critical = "critical",
+        High = "high",
+        Low = "low",
+    }
+);
+
+document!(
+    /// What happened in a session, oldest first.
+    Events {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        updated_at: Option<Time>,
+        updated_by: Option<String>,
+        events: Vec<Event>,
+    }
+);
+
+document!(
+    Event {
+        /// Counts up within the session.
+        seq: Integer,
+        at: Option<Time>,
+        kind as "type": String,
+        data: Maybe<Value>,
+    }
+);
+
+document!(
+    /// Commands to run when something a session watches has changed.
+    Hooks {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        updated_at: Option<Time>,
+        updated_by: Option<String>,
+        hooks: Vec<Hook>,
+    }
+);
+
+document!(
+    Hook {
+        id: String,
+        /// The kind of document whose changes run the command.
+        on: String,
+        command: String,
+        enabled: Option<bool>,
+        added_at: Option<Time>,
+    }
+);
+
+document!(
+    /// The work a session has in hand.
+    Tasks {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        updated_at: Option<Time>,
+        updated_by: Option<String>,
+        tasks: Vec<SessionTask>,
+    }
+);
+
+document!(
+    SessionTask {
+        id: String,
+        kind as "type": Option<String>,
+        title: Option<String>,
+        story_id: Option<String>,
+        status: Option<SessionTaskStatus>,
+        priority: Option<String>,
+        created_at: Option<Time>,
+        updated_at: Option<Time>,
+        assigned_to: Option<String>,
+        payload: Maybe<Value>,
+    }
+);
+
+words!(
+    SessionTaskStatus {
+        Pending = "pending",
+        InProgress = "in_progress",
+        Completed = "completed",
+        Blocked = "blocked",
+        Cancelled = "cancelled",
+        Failed = "failed",
+    }
+);

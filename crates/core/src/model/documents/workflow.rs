@@ -1,0 +1,81 @@
+//! Phased work with deliverables, and the graph that orders it (seed 003).
+
+use serde_json::Value;
+
+use crate::model::shape::{Entries, Integer, Time, document, words};
+
+document!(
+    /// A task cut into phases that run one after the other.
+    Workflow {
+        revision: Option<Integer>,
+        id: String,
+        /// The request, word for word.
+        task: String,
+        status: WorkflowStatus,
+        /// The id of the running phase; `null` before the first and after the last.
+        current_phase: Option<String>,
+        phases: Vec<Phase>,
+    }
+);
+
+words!(
+    /// Where a workflow or one of its phases stands.
+    WorkflowStatus {
+        Pending = "pending",
+        Active = "active",
+        Completed = "completed",
+        Failed = "failed",
+    }
+);
+
+document!(
+    Phase {
+        id: String,
+        title: String,
+        agent: Option<String>,
+        status: WorkflowStatus,
+        /// Paths or outcomes.
+        deliverables: Option<Vec<String>>,
+        /// What the following phase should know.
+        context_for_next: Option<String>,
+    }
+);
+
+document!(
+    /// The order in which phases may run: waves, one after the other, of phases side by side.
+    TaskGraph {
+        revision: Option<Integer>,
+        workflow_id: Option<String>,
+        status: Option<WorkflowStatus>,
+        /// The highest wave whose phases may run.
+        current_wave: Option<Integer>,
+        execution_plan: ExecutionPlan,
+        /// How far each phase is, by phase id.
+        phase_status: Option<Entries<PhaseProgress>>,
+        compliance_log: Option<Vec<Value>>,
+    }
+);
+
+document!(ExecutionPlan { total_waves: Option<Integer>, waves: Vec<Wave> });
+
+document!(
+    Wave {
+        wave_id: Integer,
+        /// Whether the phases of this wave may run at once.
+        parallel: Option<bool>,
+        phases: Vec<PlannedPhase>,
+    }
+);
+
+document!(
+    PlannedPhase {
+        phase_id: String,
+        agent: Option<String>,
+        depth: Option<Integer>,
+        is_atomic: Option<bool>,
+        /// Ids of phases that must be completed first.
+        depends_on: Option<Vec<String>>,
+    }
+);
+
+document!(PhaseProgress { status: Option<WorkflowStatus>, completed_at: Option<Time> });
