@@ -1,1 +1,1 @@
-
+pub mod sim_fs;

@@ -1,0 +1,134 @@
+//! The calls of the engine, each of which may be the one that goes wrong.
+
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use anthill_core::store::file::fs::{Events, Fs, Lock, LockMode};
+
+use super::tree::Ino;
+use super::{Machine, SimFs};
+
+impl Fs for SimFs {
+    fn read(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        self.call("read", path, |machine| match machine.world.bytes(path)? {
+            Some(bytes) if bytes.len() as u64 > limit => Err(ErrorKind::FileTooLarge.into()),
+            bytes => Ok(bytes.map(<[u8]>::to_vec)),
+        })
+    }
+
+    fn read_from(&self, path: &str, offset: u64) -> io::Result<Option<Vec<u8>>> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        self.call("read_from", path, |machine| {
+            let bytes = machine.world.bytes(path)?;
+            Ok(bytes.map(|bytes| bytes.get(start..).unwrap_or_default().to_vec()))
+        })
+    }
+
+    fn size(&self, path: &str) -> io::Result<Option<u64>> {
+        self.call("size", path, |machine| Ok(machine.world.bytes(path)?.map(|bytes| bytes.len() as u64)))
+    }
+
+    fn entries(&self, dir: &str) -> io::Result<Vec<String>> {
+        self.call("entries", dir, |machine| machine.world.entries(dir))
+    }
+
+    fn create_dir(&self, dir: &str) -> io::Result<bool> {
+        self.call("create_dir", dir, |machine| machine.world.create_dir(dir))
+    }
+
+    fn write_new(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.call_writing("write_new", path, bytes, |machine, bytes| machine.world.write_new(path, bytes))
+    }
+
+    fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let write = |machine: &mut Machine, bytes: &[u8]| machine.world.write_at(path, offset, bytes);
+        self.call_writing("write_at", path, bytes, write)
+    }
+
+    fn truncate(&self, path: &str, length: u64) -> io::Result<()> {
+        self.call("truncate", path, |machine| machine.world.truncate(path, length))
+    }
+
+    fn sync_file(&self, path: &str) -> io::Result<()> {
+        let result = self.call("sync_file", path, |machine| machine.world.sync_file(path));
+        if result.is_err() && !self.killed() {
+            self.machine().world.forget_unsynced(path);
+        }
+        result
+    }
+
+    fn sync_dir(&self, dir: &str) -> io::Result<()> {
+        self.call("sync_dir", dir, |machine| machine.world.sync_dir(dir))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.call("rename", &format!("{from} -> {to}"), |machine| machine.world.rename(from, to))
+    }
+
+    fn exchange(&self, one: &str, other: &str) -> io::Result<()> {
+        self.call("exchange", &format!("{one} <-> {other}"), |machine| match machine.exchange_supported {
+            true => machine.world.exchange(one, other),
+            false => Err(ErrorKind::Unsupported.into()),
+        })
+    }
+
+    fn remove(&self, path: &str) -> io::Result<bool> {
+        self.call("remove", path, |machine| machine.world.remove(path))
+    }
+
+    fn lock(&self, path: &str, mode: LockMode, _patience: Duration) -> io::Result<Box<dyn Lock>> {
+        let ino = self.call("lock", path, |machine| machine.lock(path, mode))?;
+        Ok(Box::new(SimLock { fs: self.clone(), ino, mode }))
+    }
+
+    fn boot_id(&self) -> io::Result<String> {
+        Ok(format!("boot-{}", self.machine().boot))
+    }
+
+    fn network_fs(&self) -> io::Result<Option<&'static str>> {
+        Ok(self.machine().network_fs)
+    }
+
+    fn events(&self, _dirs: &[String]) -> io::Result<Box<dyn Events>> {
+        self.machine().faults.alive()?;
+        let seen = self.machine().world.changes();
+        Ok(Box::new(SimEvents { fs: self.clone(), seen }))
+    }
+
+    fn display(&self, path: &str) -> String {
+        format!("/sim/{path}")
+    }
+}
+
+#[derive(Debug)]
+struct SimLock {
+    fs: SimFs,
+    ino: Ino,
+    mode: LockMode,
+}
+
+impl Lock for SimLock {}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        let mut machine = self.fs.machine();
+        let holders = machine.locks.entry(self.ino).or_default();
+        if let Some(held) = holders.iter().position(|mode| *mode == self.mode) {
+            holders.swap_remove(held);
+        }
+    }
+}
+
+struct SimEvents {
+    fs: SimFs,
+    seen: u64,
+}
+
+impl Events for SimEvents {
+    fn wait(&mut self, _timeout: Option<Duration>) -> io::Result<bool> {
+        let machine = self.fs.machine();
+        machine.faults.alive()?;
+        let seen = std::mem::replace(&mut self.seen, machine.world.changes());
+        Ok(seen != self.seen)
+    }
+}

@@ -1,0 +1,213 @@
+//! A disk in memory, for tests that kill the engine, refuse its calls, or cut the power.
+//!
+//! Running processes see the *volatile* view; `sync_file` and `sync_dir` move effects to the *durable* one
+//! (`world`). [`SimFs::crash_images`] returns what a power loss may leave (`crash`), [`SimFs::after_kill`]
+//! what the death of a process leaves. [`Plan`] decides which call is the last or fails (`plan`).
+//!
+//! It is meant to be unkind: unsynced effects survive in any combination, a synced file may lose its name,
+//! and bytes written before a failed `sync_file` are not made durable by repeating it.
+//!
+//! Not modelled: modes, hard links, removal of directories, waiting for a lock.
+
+mod calls;
+mod crash;
+mod plan;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod world;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anthill_core::store::file::fs::LockMode;
+
+use plan::{Fate, Faults};
+pub use plan::{Plan, errno};
+use tree::{Ino, Node};
+use world::World;
+
+/// A handle to a simulated machine; clones share it.
+#[derive(Clone)]
+pub struct SimFs {
+    machine: Arc<Mutex<Machine>>,
+}
+
+#[derive(Debug)]
+struct Machine {
+    world: World,
+    faults: Faults,
+    locks: BTreeMap<Ino, Vec<LockMode>>,
+    boot: usize,
+    network_fs: Option<&'static str>,
+    exchange_supported: bool,
+}
+
+impl SimFs {
+    /// Makes an empty disk on which nothing goes wrong.
+    #[expect(clippy::new_without_default, reason = "a test names what it starts from")]
+    pub fn new() -> SimFs {
+        SimFs::from_machine(Machine {
+            world: World::new(),
+            faults: Faults::default(),
+            locks: BTreeMap::new(),
+            boot: 0,
+            network_fs: None,
+            exchange_supported: true,
+        })
+    }
+
+    /// Starts a plan; calls are counted and traced anew. To go on after a kill, take [`SimFs::after_kill`]
+    /// or a crash image: they come without plan and without the locks of the dead.
+    pub fn set_plan(&self, plan: Plan) {
+        self.machine().faults = Faults::new(plan);
+    }
+
+    pub fn set_network_fs(&self, name: Option<&'static str>) {
+        self.machine().network_fs = name;
+    }
+
+    pub fn set_exchange_supported(&self, supported: bool) {
+        self.machine().exchange_supported = supported;
+    }
+
+    /// Returns how many calls were made since the plan was set.
+    pub fn calls(&self) -> usize {
+        self.machine().faults.trace().len()
+    }
+
+    /// Returns method and path of each call since the plan was set, for failure messages.
+    pub fn trace(&self) -> Vec<String> {
+        self.machine().faults.trace().to_vec()
+    }
+
+    /// Returns whether the plan has killed the process.
+    pub fn killed(&self) -> bool {
+        self.machine().faults.killed()
+    }
+
+    /// Returns the machine as the next process finds it: everything written is there, no lock is held.
+    /// It shares nothing with this one, so it also serves to try many plans from one starting point.
+    pub fn after_kill(&self) -> SimFs {
+        let machine = self.machine();
+        SimFs::from_machine(machine.restarted(machine.world.clone(), machine.boot))
+    }
+
+    /// Returns at most `budget` machines as they may be after a power loss now, all different on disk.
+    ///
+    /// First come none, all, every prefix, each one lost and each one kept of the unsynced effects, and each
+    /// damage to each write (half written, zero-filled); then every subset if there are at most 12 effects;
+    /// then further combinations, the same on every run.
+    pub fn crash_images(&self, budget: usize) -> Vec<SimFs> {
+        let machine = self.machine();
+        let images = crash::images(&machine.world, budget).into_iter();
+        images.map(|world| SimFs::from_machine(machine.restarted(world, machine.boot + 1))).collect()
+    }
+
+    /// Writes a file as another process would that syncs it and its name; parents are created.
+    /// Like the other helpers here it is not counted and never fails by plan.
+    pub fn put(&self, path: &str, bytes: &[u8]) {
+        self.set_up(path, |world| {
+            world.write_at(path, 0, bytes)?;
+            world.truncate(path, bytes.len() as u64)?;
+            world.sync_file(path)
+        });
+    }
+
+    /// Plants something that is neither a file nor a directory, as a symbolic link or a FIFO.
+    pub fn plant_special(&self, path: &str) {
+        self.set_up(path, |world| world.create_special(path));
+    }
+
+    /// Returns the bytes of a regular file, as running processes see them.
+    pub fn get(&self, path: &str) -> Option<Vec<u8>> {
+        self.machine().world.bytes(path).ok().flatten().map(<[u8]>::to_vec)
+    }
+
+    /// Returns the paths of all regular files, sorted.
+    pub fn files(&self) -> Vec<String> {
+        let listing = self.machine().world.view().listing().into_iter();
+        let is_file = |node: &Node| matches!(node, Node::File(_));
+        let mut files: Vec<_> = listing.filter(|(_, node)| is_file(node)).map(|(path, _)| path).collect();
+        files.sort();
+        files
+    }
+
+    fn from_machine(machine: Machine) -> SimFs {
+        SimFs { machine: Arc::new(Mutex::new(machine)) }
+    }
+
+    /// A guard dropped while a test panics must not panic again, hence no poisoning.
+    fn machine(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_up(&self, path: &str, act: impl FnOnce(&mut World) -> io::Result<()>) {
+        let world = &mut self.machine().world;
+        let durably = |world: &mut World| {
+            for (end, _) in path.match_indices('/') {
+                world.create_dir(&path[..end])?;
+                world.sync_name(&path[..end])?;
+            }
+            act(world)?;
+            world.sync_name(path)
+        };
+        durably(world).unwrap_or_else(|error| panic!("cannot set up `{path}`: {error}"));
+    }
+
+    fn call<T>(
+        &self,
+        method: &'static str,
+        path: &str,
+        act: impl FnOnce(&mut Machine) -> io::Result<T>,
+    ) -> io::Result<T> {
+        self.call_writing(method, path, &[], |machine, _| act(machine))
+    }
+
+    fn call_writing<T>(
+        &self,
+        method: &'static str,
+        path: &str,
+        bytes: &[u8],
+        act: impl FnOnce(&mut Machine, &[u8]) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let mut machine = self.machine();
+        let (bytes, error) = match machine.faults.enter(method, path) {
+            Fate::Run => return act(&mut machine, bytes),
+            Fate::Refuse(error) => return Err(error),
+            Fate::RunUnheard(error) => (bytes, error),
+            Fate::RunHalf(error) => (&bytes[..bytes.len() / 2], error),
+        };
+        // Even a call that would have failed by itself ends with the planned error.
+        let _ = act(&mut machine, bytes);
+        Err(error)
+    }
+}
+
+impl Machine {
+    fn restarted(&self, world: World, boot: usize) -> Machine {
+        let (faults, locks) = (Faults::default(), BTreeMap::new());
+        Machine { world, faults, locks, boot, ..*self }
+    }
+
+    fn lock(&mut self, path: &str, mode: LockMode) -> io::Result<Ino> {
+        let ino = match mode {
+            LockMode::Exclusive => self.world.file_or_create(path)?,
+            LockMode::Shared => self.world.file(path)?.ok_or(ErrorKind::NotFound)?,
+        };
+        let holders = self.locks.entry(ino).or_default();
+        if !holders.is_empty() && (mode == LockMode::Exclusive || holders.contains(&LockMode::Exclusive)) {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        holders.push(mode);
+        Ok(ino)
+    }
+}
+
+impl fmt::Debug for SimFs {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("SimFs").finish_non_exhaustive()
+    }
+}
