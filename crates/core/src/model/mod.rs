@@ -1,3 +1,4 @@
 //! Plain types and what is allowed; knows no files, clocks or users.
 
+pub mod json;
 pub mod shape;
