@@ -17,6 +17,7 @@ use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
+use super::path::Path;
 use super::shape::push_key;
 
 /// How deep objects and arrays of a document may be nested.
@@ -51,6 +52,15 @@ pub fn parse_within(bytes: &[u8], max_depth: usize) -> Result<Value, ParseError>
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = reader.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     value.map_err(|error| parse_error(text, &error))
+}
+
+/// Returns line and column where the value at `path` begins, if the text can be read and has such a value.
+pub fn locate(bytes: &[u8], path: &Path) -> Option<(usize, usize)> {
+    let text = decode(bytes).ok()?.as_bytes();
+    let positions = path.positions(&parse(text).ok()?)?;
+    let start = skip_space(text, 0);
+    let offset = positions.into_iter().try_fold(start, |open, nth| member_start(text, open, nth))?;
+    Some(position(text, offset))
 }
 
 /// Writes a document: two spaces, one line per entry, a newline at the end.
@@ -175,6 +185,37 @@ fn position(text: &[u8], offset: usize) -> (usize, usize) {
 
 fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
+}
+
+/// Returns where the value of the `nth` member begins, in valid JSON with an object or array at `open`.
+fn member_start(text: &[u8], open: usize, nth: usize) -> Option<usize> {
+    let start = skip_space(text, nth_member(text, open, nth)?);
+    if text[open] == b'[' {
+        return Some(start);
+    }
+    let colon = skip_space(text, string_end(text, start));
+    Some(skip_space(text, colon + 1))
+}
+
+/// Returns the offset after the bracket or comma before the `nth` member.
+fn nth_member(text: &[u8], open: usize, nth: usize) -> Option<usize> {
+    let (mut at, mut commas, mut nested) = (open + 1, 0, 0);
+    while commas < nth {
+        match text.get(at)? {
+            b'"' => at = string_end(text, at) - 1,
+            b'[' | b'{' => nested += 1,
+            b']' | b'}' => nested -= 1,
+            b',' if nested == 0 => commas += 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    Some(at)
+}
+
+fn skip_space(text: &[u8], from: usize) -> usize {
+    let rest = text.get(from..).unwrap_or_default();
+    from + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
 
 /// Returns the offset after the string that opens at `quote`, or the end of a text that never closes it.
@@ -494,6 +535,24 @@ mod tests {
     fn documents_are_written_with_two_spaces() {
         let text = "{\n  \"b\": [\n    1.10\n  ],\n  \"a\": {}\n}\n";
         assert_eq!(String::from_utf8(render(&parse(text.as_bytes()).unwrap())).unwrap(), text);
+    }
+
+    #[test]
+    fn values_are_located() {
+        let text = "\u{feff}{\n  \"ä,[\": [1, \"x\\\",\", {\"k\" : 2}],\n  \"z\":\n    {\"id\": \"q\"}\n}";
+        let check = |path: &str, expected: Option<(usize, usize)>| {
+            assert_eq!(locate(text.as_bytes(), &path.parse().unwrap()), expected, "{path}");
+        };
+        check(".", Some((1, 1)));
+        check(r#"["ä,["]"#, Some((2, 10)));
+        check(r#"["ä,["][0]"#, Some((2, 11)));
+        check(r#"["ä,["][1]"#, Some((2, 14)));
+        check(r#"["ä,["][-1].k"#, Some((2, 29)));
+        check("z", Some((4, 5)));
+        check("[id=q].id", Some((4, 12)));
+        check("y", None);
+        check("z[0]", None);
+        assert_eq!(locate(b"{", &Path::root()), None);
     }
 
     proptest! {

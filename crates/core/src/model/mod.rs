@@ -1,4 +1,5 @@
 //! Plain types and what is allowed; knows no files, clocks or users.
 
 pub mod json;
+pub mod path;
 pub mod shape;
