@@ -1,4 +1,11 @@
 //! Plain types and what is allowed; knows no files, clocks or users.
 
+pub mod diff;
 pub mod documents;
+pub mod ids;
+pub mod json;
+pub mod kind;
+pub mod path;
+pub mod room;
 pub mod shape;
+pub mod time;
