@@ -1,2 +1,21 @@
+//! The library under anthill: documents, the store, and one function per use case.
+//!
+//! It reads no clock, environment, terminal or randomness; `cli` hands those in. Data walks one way:
+//! [`model`] (types and rules) <- [`store`] (keeping them) <- [`ops`] (use cases); [`view`] renders.
+//!
+//! # Files that anthill touches
+//!
+//! | file | owner |
+//! | --- | --- |
+//! | every document of the registry, `*.json` | [`model::kind`] says which, [`store::file`] writes them |
+//! | `{room}/.anthill/journal.jsonl`, `journal-*.jsonl`, `journal.next` | `store::file::journal`, `rotate` |
+//! | `{room}/.anthill/head.json` (a cache) | `store::file::place` |
+//! | `{room}/.anthill/next-*` (contents on their way) | `store::file::place` |
+//! | `{room}/.anthill/quarantine/*` (bytes we would not throw away) | `store::file::place` |
+//! | `{room}/.anthill/lock`, `orchestration/locks/*.lock` | [`model::room`] names them, `store::file::place` takes them |
+
+pub mod error;
 pub mod model;
+pub mod ops;
 pub mod store;
+pub mod view;

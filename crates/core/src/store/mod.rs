@@ -1,1 +1,18 @@
+//! Keeping documents: the engine contract, what must stay consistent, and the engines.
+//!
+//! - [`engine`]: the contract, with its promises in words.
+//! - [`state`]: stamps, validation and exact changes, the same for every engine.
+//! - [`file`]: the engine of human-readable files; [`memory`]: the reference.
+//!
+//! This is the only part that touches the state directories. It does not know what a task means.
+
+pub mod engine;
+pub mod error;
 pub mod file;
+pub mod memory;
+pub mod state;
+
+pub use engine::{
+    Committed, Document, Durability, Engine, Entry, Event, Finding, Rank, Revision, Transaction, Watch,
+};
+pub use error::{Error, Result};

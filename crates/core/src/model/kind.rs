@@ -1,0 +1,405 @@
+//! The registry of document kinds. Adding a kind is one entry in [`KINDS`] (and its type in `documents`).
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::documents::{agent_loop, pipeline, queue, state, workflow};
+use super::ids::{Key, ProjectId, SessionId};
+use super::room::Room;
+use super::shape::{Shape, Shaped};
+use super::time;
+
+/// Which of the five systems owns a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum System {
+    State,
+    Pipeline,
+    Loop,
+    Workflow,
+    Queue,
+}
+
+/// What picks the one document of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// There is one document, in the room of this name.
+    Shared,
+    Queue,
+    Pipeline,
+    State,
+    /// One per project: `--project-id`.
+    Project,
+    /// One per session: `--session-id`.
+    Session,
+    /// One per agent: `--agent-id`.
+    Agent,
+    /// One per moment; the newest unless told otherwise.
+    Moment,
+}
+
+/// Where the items of `list KIND` are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Items {
+    None,
+    /// An array, or an object whose values are the items.
+    Field(&'static str),
+    /// A field of a field.
+    Nested(&'static str, &'static str),
+    /// The document itself is an object of items; each item carries its own `revision`.
+    Document,
+}
+
+/// A document kind: one row of the registry.
+pub struct Kind {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub owner: System,
+    pub scope: Scope,
+    /// File below the room; `{key}` stands for the agent or the moment.
+    pub file: &'static str,
+    pub items: Items,
+    /// The field that holds the time of the last change, where the seed has one.
+    pub time_field: Option<&'static str>,
+    /// Whether `updated_by` names the session that changed the document.
+    pub author: bool,
+    /// The newest major format version that we write.
+    pub format: u64,
+    /// The largest file we read or write.
+    pub limit: u64,
+    pub shape: &'static Shape,
+    /// The committed JSON Schema.
+    pub schema: &'static str,
+    /// What a missing document starts from.
+    pub default: fn(&Doc, Timestamp) -> Value,
+    /// How items are picked: lower ranks first, `None` is not for picking.
+    pub rank: Option<fn(&Value) -> Option<(i64, i64)>>,
+}
+
+impl Kind {
+    pub fn find(name: &str) -> Option<&'static Kind> {
+        KINDS.iter().find(|kind| kind.name == name)
+    }
+
+    /// Returns where the document is, for messages and help.
+    pub fn path(&self) -> String {
+        let dir = match (self.room(), self.scope) {
+            (Some(room), _) => room.dir(),
+            (None, Scope::Project) => "orchestration/projects/{project_id}".into(),
+            (None, _) => "sessions/{session_id}".into(),
+        };
+        format!("{dir}/{}", self.file)
+    }
+
+    /// Returns the room, where no option is needed to know it.
+    pub fn room(&self) -> Option<Room> {
+        match self.scope {
+            Scope::Shared => Some(Room::Shared),
+            Scope::Queue => Some(Room::Queue),
+            Scope::Pipeline => Some(Room::Pipeline),
+            Scope::State | Scope::Agent | Scope::Moment => Some(Room::State),
+            Scope::Project | Scope::Session => None,
+        }
+    }
+
+    /// Returns the key inside a family's file name.
+    pub fn key_of<'f>(&self, file: &'f str) -> Option<&'f str> {
+        let (before, after) = self.file.split_once("{key}")?;
+        let key = file.strip_prefix(before)?.strip_suffix(after)?;
+        key.parse::<Key>().is_ok().then_some(key)
+    }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Kind) -> bool {
+        self.name == other.name
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name)
+    }
+}
+
+/// The address of one document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Doc {
+    pub kind: &'static Kind,
+    pub room: Room,
+    /// File below the room.
+    pub file: String,
+}
+
+impl Doc {
+    pub fn shared(kind: &'static Kind, room: Room) -> Doc {
+        Doc { kind, room, file: kind.file.into() }
+    }
+
+    pub fn of_project(kind: &'static Kind, project: ProjectId) -> Doc {
+        Doc::shared(kind, Room::Project(project))
+    }
+
+    pub fn of_session(kind: &'static Kind, session: SessionId) -> Doc {
+        Doc::shared(kind, Room::Session(session))
+    }
+
+    pub fn of_key(kind: &'static Kind, key: &Key) -> Doc {
+        Doc { kind, room: Room::State, file: kind.file.replace("{key}", key.as_str()) }
+    }
+
+    /// Returns the address that `file` of `room` is, if it is a document of ours.
+    pub fn at(room: &Room, file: &str) -> Option<Doc> {
+        let fits = |kind: &&'static Kind| match (kind.scope, room) {
+            (Scope::Project, Room::Project(_)) | (Scope::Session, Room::Session(_)) => kind.file == file,
+            (Scope::Agent | Scope::Moment, Room::State) => kind.key_of(file).is_some(),
+            _ => kind.room().as_ref() == Some(room) && kind.file == file,
+        };
+        let kind = KINDS.iter().find(fits)?;
+        Some(Doc { kind, room: room.clone(), file: file.into() })
+    }
+
+    /// Returns the path below the room's root.
+    pub fn path(&self) -> String {
+        format!("{}/{}", self.room.dir(), self.file)
+    }
+
+    pub fn default(&self, now: Timestamp) -> Value {
+        (self.kind.default)(self, now)
+    }
+
+    fn owner_id(&self) -> &str {
+        match &self.room {
+            Room::Project(id) => id.as_str(),
+            Room::Session(id) | Room::Mailbox(id) => id.as_str(),
+            _ => self.kind.key_of(&self.file).unwrap_or_default(),
+        }
+    }
+}
+
+const SMALL: u64 = 16 << 20;
+const LARGE: u64 = 256 << 20;
+
+macro_rules! kinds {
+    ($($name:literal: $type:ty, $owner:ident, $scope:expr, $file:literal, $items:expr,
+        { $($field:ident: $value:expr),* $(,)? }, $default:expr, $about:literal;)*) => {
+        &[$(Kind {
+            name: $name,
+            about: $about,
+            owner: System::$owner,
+            scope: $scope,
+            file: $file,
+            items: $items,
+            shape: <$type as Shaped>::SHAPE,
+            schema: include_str!(concat!("../../../../schemas/", $name, ".schema.json")),
+            default: $default,
+            $($field: $value,)*
+            ..PLAIN
+        },)*]
+    };
+}
+
+const PLAIN: Kind = Kind {
+    name: "",
+    about: "",
+    owner: System::State,
+    scope: Scope::Session,
+    file: "",
+    items: Items::None,
+    time_field: None,
+    author: false,
+    format: 1,
+    limit: SMALL,
+    shape: &Shape::Any,
+    schema: "",
+    default: |_, _| json!({}),
+    rank: None,
+};
+
+const UPDATED_AT: Option<&str> = Some("updated_at");
+const LAST_UPDATE: Option<&str> = Some("last_update");
+
+#[rustfmt::skip]
+pub static KINDS: &[Kind] = kinds! {
+    "config": state::Config, State, Scope::Shared, "config.json", Items::None,
+        { time_field: UPDATED_AT, author: true, format: 2 }, default_config,
+        "global limits, feature switches and paths";
+    "tools": state::Tools, State, Scope::Shared, "tools.json", Items::Field("tools"),
+        { time_field: UPDATED_AT, author: true, format: 2 }, |_, _| json!({"version": "1.0.0", "tools": {}}),
+        "agents and tools that work may be assigned to";
+    "epics": state::Epics, State, Scope::Project, "epics.json", Items::Field("epics"),
+        { time_field: UPDATED_AT, author: true, format: 2 },
+        |doc, _| json!({"version": "1.0.0", "project_id": doc.owner_id(), "epics": []}),
+        "a project's epics and their stories";
+    "sprints": state::Sprints, State, Scope::Project, "sprints.json", Items::Field("sprints"),
+        { time_field: UPDATED_AT, author: true, format: 2 },
+        |doc, _| json!({"version": "1.0.0", "project_id": doc.owner_id(), "current_sprint": null, "sprints": []}),
+        "a project's sprints";
+    "team": state::Team, State, Scope::Project, "team.json", Items::Field("members"),
+        { time_field: UPDATED_AT, author: true, format: 2 },
+        |doc, _| json!({"version": "1.0.0", "project_id": doc.owner_id(), "settings": {"max_parallel_agents": 5}, "members": []}),
+        "who works on a project";
+    "session": state::Session, State, Scope::Session, "state.json", Items::Field("agents"),
+        { time_field: UPDATED_AT, author: true }, default_session,
+        "what a session is and does";
+    "messages": state::Messages, State, Scope::Session, "messages.json", Items::Field("messages"),
+        { time_field: UPDATED_AT, author: true }, |_, _| json!({"messages": []}),
+        "a session's message history";
+    "events": state::Events, State, Scope::Session, "events.json", Items::Field("events"),
+        { time_field: UPDATED_AT, author: true }, |_, _| json!({"events": []}),
+        "a session's event log";
+    "hooks": state::Hooks, State, Scope::Session, "hooks.json", Items::Field("hooks"),
+        { time_field: UPDATED_AT, author: true }, |_, _| json!({"hooks": []}),
+        "commands that run after a change";
+    "tasks": state::Tasks, State, Scope::Session, "tasks.json", Items::Field("tasks"),
+        { time_field: UPDATED_AT, author: true }, |_, _| json!({"tasks": []}),
+        "a session's own tasks";
+
+    "pm_state": pipeline::PmState, Pipeline, Scope::Pipeline, "pm_state.json", Items::Field("task_groups"),
+        { time_field: LAST_UPDATE }, default_pm_state,
+        "the project manager's memory";
+    "group_status": pipeline::GroupStatus, Pipeline, Scope::Pipeline, "group_status.json", Items::Document,
+        { time_field: LAST_UPDATE }, |_, _| json!({}),
+        "where each task group stands";
+    "orchestrator_state": pipeline::OrchestratorState, Pipeline, Scope::Pipeline, "orchestrator_state.json",
+        Items::Field("decisions_log"), { time_field: LAST_UPDATE }, default_orchestrator_state,
+        "the orchestrator's phase and decisions";
+    "dev_to_qa": pipeline::DevToQa, Pipeline, Scope::Pipeline, "messages/dev_to_qa.json",
+        Items::Field("messages"), {}, |_, _| json!({"messages": []}),
+        "hand-overs from developer to QA";
+    "qa_to_techlead": pipeline::QaToTechlead, Pipeline, Scope::Pipeline, "messages/qa_to_techlead.json",
+        Items::Field("messages"), {}, |_, _| json!({"messages": []}),
+        "hand-overs from QA to tech lead";
+    "techlead_to_dev": pipeline::TechleadToDev, Pipeline, Scope::Pipeline, "messages/techlead_to_dev.json",
+        Items::Field("messages"), {}, |_, _| json!({"messages": []}),
+        "reviews from tech lead to developer";
+
+    "active_agents": agent_loop::ActiveAgents, Loop, Scope::State, "agents/active.json", Items::Field("agents"),
+        {}, |_, _| json!({"agents": [], "total_spawned": 0, "total_completed": 0, "session_id": null}),
+        "agents that run now";
+    "agent_result": agent_loop::AgentResult, Loop, Scope::Agent, "agents/results/{key}.json", Items::Field("findings"),
+        {}, |doc, _| json!({"agent_id": doc.owner_id(), "status": "running", "findings": []}),
+        "what one agent found";
+    "work_queue": agent_loop::WorkQueue, Loop, Scope::State, "loop/work_queue.json", Items::Field("items"),
+        {}, |_, _| json!({"version": 1, "task": "", "iteration": 0, "consecutive_passes": 0, "items": [], "gate_results": {}}),
+        "the loop's work items and gate results";
+    "current_session": agent_loop::CurrentSession, Loop, Scope::State, "session/current.json", Items::None,
+        {}, default_current_session,
+        "the session that works here now";
+    "metrics": agent_loop::Metrics, Loop, Scope::State, "session/metrics.json", Items::Field("sessions"),
+        {}, |_, _| json!({"sessions": []}),
+        "figures of past sessions";
+    "errors": agent_loop::Errors, Loop, Scope::State, "errors/classified.json", Items::Field("errors"),
+        {}, |_, _| json!({"errors": [], "summary": {"total": 0, "recovered": 0, "pending": 0, "escalated": 0}}),
+        "classified errors and their retries";
+    "backup": agent_loop::Backup, Loop, Scope::Moment, "compaction/backup_{key}.json", Items::None,
+        {}, |_, now| json!({"timestamp": time::stamp(now), "reason": "manual", "preserved": {}}),
+        "state saved before a compaction";
+
+    "workflow": workflow::Workflow, Workflow, Scope::State, "workflow.json", Items::Field("phases"),
+        {}, |_, now| json!({"id": format!("wf_{}", time::compact(now)), "task": "", "status": "pending", "current_phase": null, "phases": []}),
+        "phases of the current workflow";
+    "task_graph": workflow::TaskGraph, Workflow, Scope::State, "active_task_graph.json",
+        Items::Nested("execution_plan", "waves"), {}, default_task_graph,
+        "waves of phases that may run together";
+
+    "queue": queue::Queue, Queue, Scope::Queue, "tasks.json", Items::Field("tasks"),
+        { time_field: Some("last_updated"), limit: LARGE, rank: Some(queue_rank) },
+        |_, now| json!({"version": "1.0", "created_at": time::stamp(now), "last_updated": time::stamp(now), "tasks": []}),
+        "the task queue of leader and workers";
+};
+
+/// Ranks an available task by priority (1 first), then by age.
+fn queue_rank(task: &Value) -> Option<(i64, i64)> {
+    if task.get("status")?.as_str()? != "available" {
+        return None;
+    }
+    let priority = task.get("priority").and_then(Value::as_i64).unwrap_or(5);
+    let created = task.get("created_at").and_then(Value::as_str).and_then(time::read);
+    Some((priority, created.map_or(0, Timestamp::as_millisecond)))
+}
+
+fn default_config(_: &Doc, now: Timestamp) -> Value {
+    json!({
+        "version": "2.0.0",
+        "updated_at": time::stamp(now),
+        "global": {
+            "default_project": null, "max_parallel_agents": 5, "session_timeout": 3600, "state_sync_interval": 5000
+        },
+        "features": {
+            "enable_orchestration": true, "enable_state_sharing": true,
+            "enable_message_passing": true, "enable_auto_recovery": true
+        },
+        "paths": {
+            "shared_state": "~/.claude/orchestration", "session_state": "~/.claude/sessions",
+            "scripts": "~/.claude/scripts", "locks": "~/.claude/orchestration/locks"
+        }
+    })
+}
+
+fn default_session(doc: &Doc, now: Timestamp) -> Value {
+    json!({
+        "session_id": doc.owner_id(), "project_id": null, "created_at": time::stamp(now),
+        "last_heartbeat": time::stamp(now), "status": "active", "context": {}, "agents": []
+    })
+}
+
+fn default_pm_state(_: &Doc, now: Timestamp) -> Value {
+    json!({
+        "session_id": format!("v4_{}", time::compact(now)), "mode": "simple", "original_requirements": "",
+        "all_tasks": [], "task_groups": [], "execution_phases": [], "completed_groups": [],
+        "in_progress_groups": [], "pending_groups": [], "iteration": 0, "last_update": time::stamp(now)
+    })
+}
+
+fn default_orchestrator_state(_: &Doc, now: Timestamp) -> Value {
+    json!({
+        "session_id": format!("v4_{}", time::compact(now)), "current_phase": "initialization", "active_agents": [],
+        "iteration": 0, "total_spawns": 0, "decisions_log": [], "status": "running",
+        "start_time": time::stamp(now), "end_time": null, "last_update": time::stamp(now)
+    })
+}
+
+fn default_current_session(_: &Doc, now: Timestamp) -> Value {
+    json!({
+        "session_id": "unknown", "started": time::stamp(now), "hooks_version": "3.0", "commands_executed": [],
+        "agents_spawned": 0, "files_modified": [], "errors_encountered": 0, "errors_recovered": 0
+    })
+}
+
+fn default_task_graph(_: &Doc, now: Timestamp) -> Value {
+    json!({
+        "workflow_id": format!("wf_{}", time::compact(now)), "status": "pending", "current_wave": 0,
+        "execution_plan": {"total_waves": 0, "waves": []}, "phase_status": {}, "compliance_log": []
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_document_is_valid() {
+        let key: Key = "k1".parse().unwrap();
+        for kind in KINDS {
+            let doc = match kind.scope {
+                Scope::Project => Doc::of_project(kind, "p1".parse().unwrap()),
+                Scope::Session => Doc::of_session(kind, "s1".parse().unwrap()),
+                Scope::Agent | Scope::Moment => Doc::of_key(kind, &key),
+                _ => Doc::shared(kind, kind.room().unwrap()),
+            };
+            let value = doc.default(Timestamp::UNIX_EPOCH);
+            assert_eq!(kind.shape.check(&value), Ok(()), "{}", kind.name);
+            assert_eq!(Doc::at(&doc.room, &doc.file), Some(doc), "an address is found by its file");
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), KINDS.len());
+    }
+}

@@ -1,0 +1,78 @@
+//! Rooms: a room is a directory that is locked, journaled and committed as one.
+
+use std::fmt;
+
+use super::ids::{ProjectId, SessionId};
+
+/// The two directory trees that hold rooms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Root {
+    /// `~/.claude`, shared by all projects of a user.
+    Home,
+    /// The project that the working directory belongs to.
+    Project,
+}
+
+/// One room.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Room {
+    Shared,
+    Project(ProjectId),
+    Session(SessionId),
+    Mailbox(SessionId),
+    Queue,
+    Pipeline,
+    State,
+}
+
+impl Room {
+    /// The rooms of a project's own tree.
+    pub const OF_PROJECT: [Room; 3] = [Room::Queue, Room::Pipeline, Room::State];
+
+    pub fn root(&self) -> Root {
+        match self {
+            Room::Shared | Room::Project(_) | Room::Session(_) | Room::Mailbox(_) => Root::Home,
+            Room::Queue | Room::Pipeline | Room::State => Root::Project,
+        }
+    }
+
+    /// Returns the room's directory below its root.
+    pub fn dir(&self) -> String {
+        match self {
+            Room::Shared => "orchestration".into(),
+            Room::Project(id) => format!("orchestration/projects/{id}"),
+            Room::Session(id) => format!("sessions/{id}"),
+            Room::Mailbox(id) => format!("orchestration/messages/{id}"),
+            Room::Queue => ".coordination".into(),
+            Room::Pipeline => "coordination".into(),
+            Room::State => ".claude/state".into(),
+        }
+    }
+
+    /// Returns the room's hidden directory: journal, head, quarantine.
+    pub fn hidden(&self) -> String {
+        format!("{}/.anthill", self.dir())
+    }
+
+    /// Returns the room's lock file. It is never deleted or renamed.
+    pub fn lock(&self) -> String {
+        match self.root() {
+            Root::Home => format!("orchestration/locks/{}.lock", self.to_string().replace('/', "-")),
+            Root::Project => format!("{}/lock", self.hidden()),
+        }
+    }
+}
+
+impl fmt::Display for Room {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Room::Shared => formatter.write_str("shared"),
+            Room::Project(id) => write!(formatter, "project/{id}"),
+            Room::Session(id) => write!(formatter, "session/{id}"),
+            Room::Mailbox(id) => write!(formatter, "mailbox/{id}"),
+            Room::Queue => formatter.write_str("queue"),
+            Room::Pipeline => formatter.write_str("pipeline"),
+            Room::State => formatter.write_str("state"),
+        }
+    }
+}

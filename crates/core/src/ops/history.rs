@@ -1,0 +1,108 @@
+//! Looking back and going back: history, restore, undo, log.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::edit::Changed;
+use super::{Actor, Error, Result};
+use crate::model::diff;
+use crate::model::kind::Doc;
+use crate::model::time;
+use crate::store::{Engine, Entry, Revision};
+
+/// Returns every kept revision of a document, oldest first.
+pub fn history(engine: &dyn Engine, doc: &Doc) -> Result<Vec<Revision>> {
+    let mut revisions = Vec::new();
+    engine.replay(doc, &mut |revision, _| revisions.push(revision.clone()))?;
+    Ok(revisions)
+}
+
+/// Makes a document be again what it was at `revision`, as a new revision.
+pub fn restore(engine: &dyn Engine, doc: &Doc, revision: u64, actor: &Actor) -> Result<Changed> {
+    let (mut found, mut first, mut last) = (None, u64::MAX, 0);
+    engine.replay(doc, &mut |record, value| {
+        (first, last) = (first.min(record.revision), last.max(record.revision));
+        if record.revision == revision {
+            found = Some(value.cloned());
+        }
+    })?;
+    let known = if last == 0 { "none".into() } else { format!("{first} to {last}") };
+    let value = found.ok_or(Error::NoRevision { kind: doc.kind.name, revision, known })?;
+    replace(engine, doc, value, &actor.entry("restore"))
+}
+
+/// Takes back the newest change that was not taken back yet, be it ours or an edit by hand.
+pub fn undo(engine: &dyn Engine, doc: &Doc, actor: &Actor) -> Result<Changed> {
+    let revisions = history(engine, doc)?;
+    let newest = revisions.last().map_or(0, |record| record.revision);
+    let current = engine.read(doc)?.map_or(0, |document| document.revision);
+    let target = if newest > 0 && current > newest { Some(current) } else { last_standing(&revisions) };
+    let target = target.ok_or(Error::NothingToUndo { kind: doc.kind.name })?;
+    let value = value_before(engine, doc, target)?;
+    replace(engine, doc, value, &Entry { undoes: Some(target), ..actor.entry("undo") })
+}
+
+fn last_standing(revisions: &[Revision]) -> Option<u64> {
+    let undone: HashSet<u64> = revisions.iter().filter_map(|record| record.undoes).collect();
+    let standing = |record: &&Revision| record.undoes.is_none() && !undone.contains(&record.revision);
+    revisions.iter().rev().find(standing).map(|record| record.revision)
+}
+
+/// Returns the content just before `target`; `None` if it did not exist then.
+fn value_before(engine: &dyn Engine, doc: &Doc, target: u64) -> Result<Option<Value>> {
+    let (mut before, mut known) = (None, false);
+    engine.replay(doc, &mut |record, value| {
+        if record.revision < target {
+            (before, known) = (value.cloned(), true);
+        } else if record.revision == target && !known {
+            before = value.and_then(|value| taken_back(record, value));
+        }
+    })?;
+    Ok(before)
+}
+
+/// Returns what a document was before the first revision that we know of it.
+fn taken_back(record: &Revision, value: &Value) -> Option<Value> {
+    let created = record.changes.iter().any(|change| change.path.is_empty() && change.before.is_none());
+    let mut before = value.clone();
+    (!created && diff::apply(&mut before, &diff::invert(&record.changes)).is_ok()).then_some(before)
+}
+
+fn replace(engine: &dyn Engine, doc: &Doc, value: Option<Value>, entry: &Entry) -> Result<Changed> {
+    let mut transaction = engine.begin(&doc.room)?;
+    let revision = transaction.revision(doc)? + 1;
+    match value {
+        Some(value) => transaction.put(doc, value)?,
+        None => transaction.delete(doc)?,
+    }
+    let mut committed = transaction.commit(entry)?;
+    let value = committed.documents.pop().map(|(_, document)| document.value).unwrap_or_default();
+    Ok(Changed { revision, value, warnings: committed.warnings })
+}
+
+/// What `log` shows.
+#[derive(Debug, Default)]
+pub struct LogFilter {
+    pub since: Option<jiff::Timestamp>,
+    pub actor: Option<String>,
+    pub kind: Option<String>,
+}
+
+/// Returns the revisions of all rooms that pass the filter, in the order of time.
+pub fn log(engine: &dyn Engine, filter: &LogFilter) -> Result<Vec<Revision>> {
+    let mut revisions = Vec::new();
+    for room in engine.rooms()? {
+        revisions.extend(engine.log(&room)?.into_iter().filter(|record| filter.passes(record)));
+    }
+    revisions.sort_by(|one, other| one.at.cmp(&other.at));
+    Ok(revisions)
+}
+
+impl LogFilter {
+    fn passes(&self, record: &Revision) -> bool {
+        self.since.is_none_or(|since| time::read(&record.at).is_none_or(|at| at >= since))
+            && self.actor.as_ref().is_none_or(|actor| record.by == *actor)
+            && self.kind.as_ref().is_none_or(|kind| record.kind == *kind)
+    }
+}

@@ -1,0 +1,76 @@
+//! Use cases: one function each, one transaction each. They know no flags, terminal or HTTP.
+
+pub mod doctor;
+pub mod edit;
+pub mod history;
+pub mod read;
+
+use jiff::Timestamp;
+
+use crate::error::Code;
+use crate::model::path::PathError;
+use crate::store::{self, Durability, Entry};
+
+/// Who does something, and when.
+#[derive(Debug, Clone)]
+pub struct Actor {
+    pub now: Timestamp,
+    /// The session at work, if known.
+    pub session: Option<String>,
+    /// Who it is for the log when there is no session.
+    pub user: String,
+}
+
+impl Actor {
+    fn entry(&self, op: &str) -> Entry {
+        Entry {
+            at: self.now,
+            by: self.session.clone().unwrap_or_else(|| self.user.clone()),
+            author: self.session.clone(),
+            op: op.into(),
+            undoes: None,
+            durability: Durability::Synced,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Path(#[from] PathError),
+    #[error("there is no {kind} yet: `{place}` does not exist")]
+    NoDocument { kind: &'static str, place: String },
+    #[error("`{subject}` is at revision {found}, not {expected}: somebody else changed it")]
+    Conflict { subject: String, expected: u64, found: u64 },
+    #[error("revision {revision} of {kind} is not kept; known are {known}")]
+    NoRevision { kind: &'static str, revision: u64, known: String },
+    #[error("there is nothing to undo in {kind}")]
+    NothingToUndo { kind: &'static str },
+    #[error("{kind} has no list of items")]
+    NoList { kind: &'static str },
+    #[error("`revision` is kept by anthill and cannot be set")]
+    ManagedField,
+    #[error("{0}")]
+    Input(String),
+}
+
+impl Error {
+    pub fn code(&self) -> Code {
+        match self {
+            Error::Store(error) => error.code(),
+            Error::Path(PathError::NotFound { .. }) => Code::NotFound,
+            Error::Path(_) | Error::ManagedField | Error::NoList { .. } | Error::Input(_) => Code::Invalid,
+            Error::NoDocument { .. } | Error::NoRevision { .. } => Code::NotFound,
+            Error::NothingToUndo { .. } => Code::Refused,
+            Error::Conflict { .. } => Code::Conflict,
+        }
+    }
+
+    pub fn indeterminate(&self) -> bool {
+        matches!(self, Error::Store(error) if error.indeterminate())
+    }
+}
+
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,48 @@
+//! Reading documents and their items.
+
+use serde_json::Value;
+
+use super::{Error, Result};
+use crate::model::kind::{Doc, Items};
+use crate::model::path::Path;
+use crate::store::engine::items;
+use crate::store::{Document, Engine};
+
+/// Returns a document, which must exist.
+pub fn document(engine: &dyn Engine, doc: &Doc) -> Result<Document> {
+    engine.read(doc)?.ok_or_else(|| missing(engine, doc))
+}
+
+/// Returns a document's value at `path`.
+pub fn get(engine: &dyn Engine, doc: &Doc, path: &Path) -> Result<Value> {
+    let document = document(engine, doc)?;
+    Ok(path.get(&document.value)?.clone())
+}
+
+/// Returns the items of a document's list; none if the document does not exist.
+pub fn list(engine: &dyn Engine, doc: &Doc, status: Option<&str>) -> Result<Vec<Value>> {
+    if doc.kind.items == Items::None {
+        return Err(Error::NoList { kind: doc.kind.name });
+    }
+    let Some(document) = engine.read(doc)? else { return Ok(Vec::new()) };
+    Ok(with_status(items(doc.kind, &document.value), status))
+}
+
+/// Returns the stories of all epics of a project.
+pub fn stories(engine: &dyn Engine, epics: &Doc, status: Option<&str>) -> Result<Vec<Value>> {
+    let Some(document) = engine.read(epics)? else { return Ok(Vec::new()) };
+    let epics = items(epics.kind, &document.value);
+    let stories = epics.iter().filter_map(|epic| epic.get("stories")?.as_array()).flatten();
+    Ok(with_status(stories.collect(), status))
+}
+
+fn with_status(items: Vec<&Value>, status: Option<&str>) -> Vec<Value> {
+    let wanted = |item: &&Value| {
+        status.is_none_or(|status| item.get("status").and_then(Value::as_str) == Some(status))
+    };
+    items.into_iter().filter(wanted).cloned().collect()
+}
+
+pub(super) fn missing(engine: &dyn Engine, doc: &Doc) -> Error {
+    Error::NoDocument { kind: doc.kind.name, place: engine.place(doc) }
+}

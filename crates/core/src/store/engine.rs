@@ -1,0 +1,222 @@
+//! The engine contract: what every place that keeps state promises.
+//!
+//! Small on purpose. Use cases (`ops`) are written against it once; the conformance suite in `testkit`
+//! holds every engine to the same words.
+//!
+//! - **Isolation.** At most one transaction is open per room; it sees the newest committed state and its
+//!   own writes. Readers take no lock, never wait for a writer and never see half a document.
+//! - **Atomicity.** A commit changes all its documents or none, also when the process is killed or the
+//!   power fails at any moment. A dropped transaction has changed nothing.
+//! - **Durability.** When `commit` returns with [`Durability::Synced`], the change survives a power loss.
+//!   With [`Durability::Lazy`] it survives the death of the process, and a power loss gives the old or the
+//!   new state.
+//! - **Revisions.** Every commit raises the revision of each document it changes by one; a revision never
+//!   goes back and is never used twice, not even after a delete.
+//! - **Validity.** Nothing that does not fit its kind's shape is ever committed.
+//! - **Order.** Changes of a document are reported in the order of their revisions, each once.
+//! - **Waking.** Whatever is committed after [`Engine::watch`] returned is reported by the watch.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::error::Result;
+use crate::error::Code;
+use crate::model::diff::Change;
+use crate::model::kind::{Doc, Items, Kind};
+use crate::model::room::Room;
+
+/// A place that keeps documents.
+pub trait Engine: Send + Sync {
+    /// Returns the newest committed content, or `None` if there is no such document.
+    fn read(&self, doc: &Doc) -> Result<Option<Document>>;
+
+    /// Opens the room's one transaction, waiting for others at most the engine's patience.
+    fn begin(&self, room: &Room) -> Result<Box<dyn Transaction + '_>>;
+
+    /// Calls `visit` with every kept revision of a document, oldest first, and its content after it
+    /// (`None` when that revision deleted it).
+    fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()>;
+
+    /// Returns every kept revision of every document of a room, oldest first.
+    fn log(&self, room: &Room) -> Result<Vec<Revision>>;
+
+    /// Starts to follow a document: from now (a snapshot first), or everything after revision `from`.
+    fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>>;
+
+    /// Returns the rooms that hold something, in a fixed order.
+    fn rooms(&self) -> Result<Vec<Room>>;
+
+    /// Returns the documents that a room holds, in the order of their files.
+    fn documents(&self, room: &Room) -> Result<Vec<Doc>>;
+
+    /// Looks for what is wrong with a room after finishing what a crash left; with `repair` mends what it can.
+    fn check(&self, room: &Room, repair: bool) -> Result<Vec<Finding>>;
+
+    /// Says where a document is kept, for messages.
+    fn place(&self, doc: &Doc) -> String;
+}
+
+/// A document as it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    pub value: Value,
+    pub revision: u64,
+}
+
+/// An open transaction on one room. Dropping it without [`Transaction::commit`] changes nothing.
+pub trait Transaction {
+    /// Returns the content as this transaction sees it.
+    fn get(&mut self, doc: &Doc) -> Result<Option<&Value>>;
+
+    /// Returns the document's revision before this transaction; 0 if it never existed.
+    fn revision(&mut self, doc: &Doc) -> Result<u64>;
+
+    /// Replaces the content. Revision, time and author are the engine's to set.
+    fn put(&mut self, doc: &Doc, value: Value) -> Result<()>;
+
+    /// Deletes the document.
+    fn delete(&mut self, doc: &Doc) -> Result<()>;
+
+    /// Makes everything happen, or nothing.
+    fn commit(self: Box<Self>, entry: &Entry) -> Result<Committed>;
+
+    /// Returns one item of a document's list by its `id`.
+    fn item(&mut self, doc: &Doc, id: &str) -> Result<Option<Value>> {
+        let Some(value) = self.get(doc)? else { return Ok(None) };
+        Ok(items(doc.kind, value).into_iter().find(|item| has_id(item, id)).cloned())
+    }
+
+    /// Replaces the item with this `id`, or appends it. The document must exist.
+    fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
+        let mut value = self.get(doc)?.cloned().unwrap_or_default();
+        let list = match doc.kind.items {
+            Items::Field(field) => value.get_mut(field).and_then(Value::as_array_mut),
+            _ => None,
+        };
+        if let Some(list) = list {
+            match list.iter_mut().find(|old| has_id(old, id)) {
+                Some(old) => *old = item,
+                None => list.push(item),
+            }
+        }
+        self.put(doc, value)
+    }
+
+    /// Returns the best item to pick after `after` (or the very best), by the kind's rank and then by
+    /// position. An engine with an index answers without looking at the other items.
+    fn best(&mut self, doc: &Doc, after: Option<Rank>) -> Result<Option<(Rank, Value)>> {
+        let (Some(rank), Some(value)) = (doc.kind.rank, self.get(doc)?) else { return Ok(None) };
+        let ranked = items(doc.kind, value).into_iter().enumerate().filter_map(|(position, item)| {
+            rank(item).map(|(class, age)| (Rank { class, age, position }, item))
+        });
+        let best =
+            ranked.filter(|(rank, _)| after.is_none_or(|after| *rank > after)).min_by_key(|(rank, _)| *rank);
+        Ok(best.map(|(rank, item)| (rank, item.clone())))
+    }
+}
+
+/// The place of an item in the order of picking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    pub class: i64,
+    pub age: i64,
+    pub position: usize,
+}
+
+/// How sure a commit must be before it is reported as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    Synced,
+    Lazy,
+}
+
+/// What the log says about a commit.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub at: Timestamp,
+    /// Who, for the log.
+    pub by: String,
+    /// The session to name in `updated_by`, if known.
+    pub author: Option<String>,
+    pub op: String,
+    /// The revision that this commit takes back, for `undo`.
+    pub undoes: Option<u64>,
+    pub durability: Durability,
+}
+
+/// What a commit did.
+#[derive(Debug, Clone, Default)]
+pub struct Committed {
+    /// The new state of each changed document, in the order of the transaction's writes.
+    pub documents: Vec<(Doc, Document)>,
+    /// What a person should hear about, such as an edit that collided with this commit.
+    pub warnings: Vec<String>,
+}
+
+/// One revision of one document, as the log tells it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Revision {
+    pub kind: String,
+    pub file: String,
+    pub revision: u64,
+    pub at: String,
+    pub by: String,
+    pub op: String,
+    pub undoes: Option<u64>,
+    pub changes: Vec<Change>,
+}
+
+/// Follows one document.
+pub trait Watch: Send {
+    /// Returns the next event, or `None` when `timeout` passed without one.
+    fn next(&mut self, timeout: Option<Duration>) -> Result<Option<Event>>;
+}
+
+/// Something that happened to a watched document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    pub revision: u64,
+    /// When it was committed; unknown for a change made outside anthill.
+    pub at: Option<String>,
+    pub by: String,
+    /// The operation, `edit` for a change made outside anthill, `snapshot` for the state at the start.
+    pub op: String,
+    /// `null` when the document was deleted.
+    pub value: Value,
+}
+
+/// Something that is wrong in a store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    pub code: Code,
+    pub subject: String,
+    pub message: String,
+    /// What to type or do about it.
+    pub fix: String,
+    /// Whether it has just been mended.
+    pub repaired: bool,
+}
+
+/// Returns the items of a document's list, whatever container holds them.
+pub fn items<'v>(kind: &Kind, value: &'v Value) -> Vec<&'v Value> {
+    let container = match kind.items {
+        Items::None => None,
+        Items::Field(field) => value.get(field),
+        Items::Nested(outer, field) => value.get(outer).and_then(|outer| outer.get(field)),
+        Items::Document => Some(value),
+    };
+    match container {
+        Some(Value::Array(list)) => list.iter().collect(),
+        Some(Value::Object(map)) if kind.items == Items::Document => {
+            map.values().filter(|item| item.is_object()).collect()
+        }
+        Some(Value::Object(map)) => map.values().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn has_id(item: &Value, id: &str) -> bool {
+    item.get("id").and_then(Value::as_str) == Some(id)
+}

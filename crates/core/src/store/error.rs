@@ -1,0 +1,56 @@
+//! What can go wrong in a store. Every I/O error knows its path.
+
+use std::io;
+use std::time::Duration;
+
+use crate::error::Code;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("`{subject}` would not be valid: {message}")]
+    Invalid { subject: String, message: String },
+    #[error("`{subject}` is too large: {size} bytes, at most {limit} are allowed")]
+    TooLarge { subject: String, size: u64, limit: u64 },
+    #[error("waited {:.1} s for the lock `{path}`; another process holds it", waited.as_secs_f64())]
+    Busy { path: String, waited: Duration },
+    #[error("cannot {action} `{path}`")]
+    Io {
+        action: &'static str,
+        path: String,
+        /// Whether the change may have happened all the same.
+        indeterminate: bool,
+        #[source]
+        source: io::Error,
+    },
+    #[error("`{path}` is damaged at line {line}, column {column}: {message}")]
+    Damaged { path: String, line: usize, column: usize, message: String },
+    #[error("`{path}` is damaged: {message}")]
+    NotAFile { path: String, message: String },
+    #[error("`{path}` has format version {found}; this anthill writes up to {known}")]
+    NewerFormat { path: String, found: u64, known: u64 },
+    #[error("`{path}` is on a network file system ({name}), where locks cannot be trusted")]
+    NetworkFs { path: String, name: &'static str },
+    #[error("`{path}` is not a directory of our own: {message}")]
+    UnsupportedPlace { path: String, message: String },
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub fn code(&self) -> Code {
+        match self {
+            Error::Invalid { .. } | Error::TooLarge { .. } => Code::Invalid,
+            Error::Busy { .. } => Code::Busy,
+            Error::Io { .. } => Code::Io,
+            Error::Damaged { .. } | Error::NotAFile { .. } => Code::Damaged,
+            Error::NewerFormat { .. } | Error::NetworkFs { .. } | Error::UnsupportedPlace { .. } => {
+                Code::Unsupported
+            }
+        }
+    }
+
+    /// Whether the change may have happened although this error came back.
+    pub fn indeterminate(&self) -> bool {
+        matches!(self, Error::Io { indeterminate: true, .. })
+    }
+}

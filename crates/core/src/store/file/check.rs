@@ -1,0 +1,114 @@
+//! What `doctor` finds in a room, and how it mends it.
+
+use super::journal::{Replay, Segment};
+use super::place::{Head, Place};
+use super::recover::sweep;
+use super::{FileEngine, rotate};
+use crate::error::Code;
+use crate::model::json;
+use crate::model::kind::Doc;
+use crate::model::room::Room;
+use crate::store::engine::{Engine, Finding};
+use crate::store::error::{Error, Result};
+use crate::store::state;
+
+/// Looks through a room. Entering it finishes and sweeps whatever a crash left.
+pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Finding>> {
+    let place = match engine.open(room) {
+        Ok(place) => place,
+        Err(error) => {
+            return Ok(vec![finding(
+                &error,
+                room,
+                "move the state to a local disk, or pass --allow-network-fs",
+            )]);
+        }
+    };
+    let (_lock, head) = match engine.enter(&place) {
+        Ok(entered) => entered,
+        Err(error) => {
+            return Ok(vec![finding(&error, room, "free the cause and run `anthill doctor` again")]);
+        }
+    };
+    sweep(&place);
+    let mut findings = check_segments(&place, repair)?;
+    for doc in engine.documents(room)? {
+        findings.extend(check_document(&place, &head, &doc, repair)?);
+    }
+    Ok(findings)
+}
+
+fn check_document(place: &Place<'_>, head: &Head, doc: &Doc, repair: bool) -> Result<Option<Finding>> {
+    let bytes = match place.read_doc(&doc.file, doc.kind.limit) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
+        Err(error) => return Ok(Some(finding(&error, &place.show(doc), "replace it by a regular file"))),
+    };
+    let opened = state::open(doc, &place.show(doc), &bytes);
+    let error = match opened.and_then(|value| state::check_writable(doc, &place.show(doc), &value)) {
+        Ok(()) => return Ok(None),
+        Err(error) => error,
+    };
+    if error.code() == Code::Unsupported {
+        return Ok(Some(finding(&error, &place.show(doc), "use a newer anthill")));
+    }
+    let Some(good) = last_good(place, head, doc)? else {
+        let fix = "no good copy is known: correct the file, or move it away to start anew";
+        return Ok(Some(finding(&error, &place.show(doc), fix)));
+    };
+    if !repair {
+        let fix =
+            "run `anthill doctor --repair`: it restores the last good content and keeps this file aside";
+        return Ok(Some(finding(&error, &place.show(doc), fix)));
+    }
+    let kept = place.quarantine(&doc.file, &bytes)?;
+    place.write_spare(&doc.file, &good)?;
+    place.swap(&doc.file, true)?;
+    sweep(place);
+    let fix = format!("restored the last good content; the bad file is `{kept}`");
+    Ok(Some(Finding { repaired: true, ..finding(&error, &place.show(doc), fix) }))
+}
+
+/// Returns the bytes of the document's newest content that the journal knows.
+fn last_good(place: &Place<'_>, head: &Head, doc: &Doc) -> Result<Option<Vec<u8>>> {
+    let bytes = place.read(&place.journal())?.unwrap_or_default();
+    let mut replay = Replay::of(&Segment::parse(&bytes));
+    let known = replay.docs.remove(&doc.file).filter(|known| known.sum.is_some());
+    debug_assert!(
+        known.is_none() || head.docs.contains_key(&doc.file),
+        "the head knows what the journal knows"
+    );
+    Ok(known.map(|known| json::render(&known.content)))
+}
+
+/// Looks for segments with damage in the middle. The current one was already cut when the room was entered.
+fn check_segments(place: &Place<'_>, repair: bool) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for path in rotate::old_segments(place) {
+        let bytes = place.read(&path)?.unwrap_or_default();
+        if Segment::parse(&bytes).good == bytes.len() as u64 {
+            continue;
+        }
+        let mut found = Finding {
+            code: Code::Damaged,
+            subject: place.fs.display(&path),
+            message: "old history is damaged; the state itself is not".into(),
+            fix: "run `anthill doctor --repair`: it moves the segment aside".into(),
+            repaired: false,
+        };
+        if repair {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            found.fix = format!("moved to `{}`", place.quarantine(name, &bytes)?);
+            place.fs.remove(&path).map_err(|error| place.failed("remove", &path, error))?;
+            found.repaired = true;
+        }
+        findings.push(found);
+    }
+    Ok(findings)
+}
+
+fn finding(error: &Error, subject: &impl ToString, fix: impl Into<String>) -> Finding {
+    let source = std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
+    let message = format!("{error}{source}");
+    Finding { code: error.code(), subject: subject.to_string(), message, fix: fix.into(), repaired: false }
+}

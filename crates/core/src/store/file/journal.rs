@@ -1,0 +1,298 @@
+//! The journal: one JSON line per commit, each with a checksum.
+//!
+//! It is the write-ahead log, the audit log, the history and the watch stream in one. A *segment* is one
+//! journal file. It begins with a `snapshot` line of every document of the room, so that it can be
+//! replayed without the segments before it, and it is the window of recovery: documents changed before
+//! the segment began are synced.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::model::diff::{self, Change};
+use crate::model::json;
+use crate::store::engine::Revision;
+
+/// The operation of lines that repeat state at the start of a segment; they are no commits.
+pub const SNAPSHOT: &str = "snapshot";
+/// The operation of lines that record a change made outside anthill.
+pub const EDIT: &str = "edit";
+/// Who made it.
+pub const HAND: &str = "hand";
+
+/// One commit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Line {
+    pub seq: u64,
+    pub at: String,
+    pub by: String,
+    pub op: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<u64>,
+    pub docs: Vec<DocEntry>,
+}
+
+/// What a commit did to one document.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DocEntry {
+    pub file: String,
+    pub kind: String,
+    pub revision: u64,
+    /// Checksum of the file's bytes after this commit; absent when the commit deleted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sum: Option<Sum>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// The whole content, where this segment does not know the previous one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<Value>,
+}
+
+impl Line {
+    /// Reads a line. By hand, because serde would respell some numbers and then no checksum would fit.
+    fn parse(bytes: &[u8]) -> Option<Line> {
+        let body = checked(bytes)?;
+        let mut line = json::parse_within(body.as_bytes(), json::MAX_DEPTH + WRAPPING).ok()?;
+        let text = |line: &Value, field: &str| line[field].as_str().map(str::to_owned);
+        let docs =
+            line.get_mut("docs")?.as_array_mut()?.iter_mut().map(DocEntry::read).collect::<Option<_>>()?;
+        Some(Line {
+            seq: line["seq"].as_u64()?,
+            at: text(&line, "at")?,
+            by: text(&line, "by")?,
+            op: text(&line, "op")?,
+            undoes: line.get("undoes").and_then(Value::as_u64),
+            docs,
+        })
+    }
+
+    /// Returns the entry for one file as the neutral revision record.
+    pub fn revision(&self, entry: &DocEntry) -> Revision {
+        let created = |content: &Value| Change {
+            path: String::new(),
+            before: None,
+            after: Some(content.clone()),
+            at: None,
+        };
+        let changes = match &entry.content {
+            Some(content) if entry.changes.is_empty() => vec![created(content)],
+            _ => entry.changes.clone(),
+        };
+        Revision {
+            kind: entry.kind.clone(),
+            file: entry.file.clone(),
+            revision: entry.revision,
+            at: self.at.clone(),
+            by: self.by.clone(),
+            op: self.op.clone(),
+            undoes: self.undoes,
+            changes,
+        }
+    }
+}
+
+impl DocEntry {
+    fn read(entry: &mut Value) -> Option<DocEntry> {
+        let changes = match entry.get_mut("changes").map(Value::take) {
+            Some(Value::Array(changes)) => {
+                changes.into_iter().map(Change::from_value).collect::<Result<_, _>>().ok()?
+            }
+            _ => Vec::new(),
+        };
+        Some(DocEntry {
+            file: entry["file"].as_str()?.to_owned(),
+            kind: entry["kind"].as_str()?.to_owned(),
+            revision: entry["revision"].as_u64()?,
+            sum: entry.get("sum").and_then(Value::as_str).and_then(Sum::parse),
+            changes,
+            content: entry.get_mut("content").map(Value::take),
+        })
+    }
+}
+
+/// How much deeper than a document a line around it is.
+const WRAPPING: usize = 8;
+
+/// Checksum of a file's bytes: it tells our content from a hand edit, not friend from foe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sum(u64);
+
+impl Sum {
+    pub fn of(bytes: &[u8]) -> Sum {
+        Sum(xxh3_64(bytes))
+    }
+
+    fn parse(text: &str) -> Option<Sum> {
+        u64::from_str_radix(text, 16).ok().map(Sum)
+    }
+}
+
+impl Serialize for Sum {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:016x}", self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Sum {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Sum::parse(&text).ok_or_else(|| serde::de::Error::custom("not a checksum"))
+    }
+}
+
+const CHECK: &str = ",\"check\":\"";
+
+/// Renders a value as one line that carries its own checksum.
+pub fn encode(value: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_string(value).expect("journal types always serialise");
+    let sum = Sum::of(text.as_bytes());
+    text.pop();
+    text.push_str(CHECK);
+    text.push_str(&format!("{:016x}\"}}\n", sum.0));
+    text.into_bytes()
+}
+
+/// Returns what [`encode`] was given, as JSON text; `None` if a byte is wrong.
+fn checked(line: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(line).ok()?;
+    let (body, check) = text.rsplit_once(CHECK)?;
+    let sum = Sum::parse(check.strip_suffix("\"}")?)?;
+    let body = format!("{body}}}");
+    (Sum::of(body.as_bytes()) == sum).then_some(body)
+}
+
+/// Reads back what [`encode`] wrote, where no foreign numbers are inside.
+pub fn decode<T: for<'de> Deserialize<'de>>(line: &[u8]) -> Option<T> {
+    serde_json::from_str(&checked(line)?).ok()
+}
+
+/// The readable part of a segment.
+#[derive(Debug, Default)]
+pub struct Segment {
+    pub lines: Vec<Line>,
+    /// Bytes up to the end of the last good line.
+    pub good: u64,
+    /// Whole lines after the first bad one: not a torn tail, but damage.
+    pub lost_lines: usize,
+}
+
+impl Segment {
+    pub fn parse(bytes: &[u8]) -> Segment {
+        let mut segment = Segment::default();
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let Some(parsed) = line.strip_suffix(b"\n").and_then(Line::parse) else { break };
+            segment.lines.push(parsed);
+            segment.good += line.len() as u64;
+        }
+        let rest = bytes.get(segment.good as usize..).unwrap_or_default();
+        segment.lost_lines = rest.iter().filter(|byte| **byte == b'\n').count().saturating_sub(1);
+        segment
+    }
+}
+
+/// What a segment says about one document.
+#[derive(Debug, Clone)]
+pub struct Known {
+    pub kind: String,
+    pub revision: u64,
+    /// `None` when it was deleted.
+    pub sum: Option<Sum>,
+    pub content: Value,
+    /// The states it had earlier in this segment.
+    pub past: Vec<Option<Sum>>,
+    /// Whether the segment's last line changed it.
+    pub last: bool,
+}
+
+/// Folds lines into the newest state of each document.
+#[derive(Debug, Default)]
+pub struct Replay {
+    pub docs: BTreeMap<String, Known>,
+    pub seq: u64,
+}
+
+impl Replay {
+    pub fn of(segment: &Segment) -> Replay {
+        let mut replay = Replay::default();
+        for line in &segment.lines {
+            replay.apply(line);
+        }
+        replay
+    }
+
+    /// Applies one line. A change that does not fit its document drops it from view: better unknown than wrong.
+    pub fn apply(&mut self, line: &Line) {
+        self.docs.values_mut().for_each(|known| known.last = false);
+        self.seq = line.seq;
+        for entry in &line.docs {
+            self.apply_entry(entry);
+        }
+    }
+
+    fn apply_entry(&mut self, entry: &DocEntry) {
+        let before = self.docs.remove(&entry.file);
+        let (mut past, sum, content) = match before {
+            Some(known) => (known.past, known.sum, Some(known.content)),
+            None => (Vec::new(), None, None),
+        };
+        past.push(sum);
+        let content = match (&entry.content, content) {
+            (Some(content), _) => content.clone(),
+            (None, Some(mut content)) => {
+                if diff::apply(&mut content, &entry.changes).is_err() {
+                    return;
+                }
+                content
+            }
+            (None, None) if entry.sum.is_none() => Value::Null,
+            (None, None) => return,
+        };
+        let (kind, revision, sum) = (entry.kind.clone(), entry.revision, entry.sum);
+        let known = Known { kind, revision, sum, content, past, last: true };
+        self.docs.insert(entry.file.clone(), known);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn line(seq: u64) -> Line {
+        let entry = DocEntry {
+            file: "config.json".into(),
+            kind: "config".into(),
+            revision: seq,
+            sum: Some(Sum::of(b"x")),
+            changes: Vec::new(),
+            content: Some(json!({"a": seq})),
+        };
+        Line { seq, at: "t".into(), by: "b".into(), op: "set".into(), undoes: None, docs: vec![entry] }
+    }
+
+    #[test]
+    fn any_changed_byte_is_noticed() {
+        let good = encode(&line(1));
+        assert_eq!(Line::parse(&good[..good.len() - 1]), Some(line(1)));
+        for index in 0..good.len() - 1 {
+            let mut bad = good.clone();
+            bad[index] ^= 1;
+            assert_eq!(Line::parse(&bad[..bad.len() - 1]), None, "byte {index}");
+        }
+    }
+
+    #[test]
+    fn a_torn_tail_is_cut_and_damage_is_counted() {
+        let mut bytes = [encode(&line(1)), encode(&line(2))].concat();
+        let whole = bytes.len() as u64;
+        bytes.extend_from_slice(&encode(&line(3))[..40]);
+        let segment = Segment::parse(&bytes);
+        assert_eq!((segment.lines.len(), segment.good, segment.lost_lines), (2, whole, 0));
+        bytes[3] ^= 1;
+        let segment = Segment::parse(&bytes);
+        assert_eq!((segment.lines.len(), segment.good, segment.lost_lines), (0, 0, 1));
+    }
+}

@@ -1,0 +1,216 @@
+//! One room on disk: its paths, and file operations whose errors know their path.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::fs::{Fs, Lock, LockMode};
+use super::journal::{self, Sum};
+use crate::model::kind::Doc;
+use crate::model::room::Room;
+use crate::store::error::{Error, Result};
+
+/// A room and the file system that holds it.
+#[derive(Debug, Clone)]
+pub struct Place<'e> {
+    pub fs: &'e dyn Fs,
+    pub room: Room,
+}
+
+/// What the room looked like after the last commit: a cache of the journal's end.
+///
+/// It says whether there is anything to recover (`boot` and `end` must match) and which bytes are ours
+/// (`docs`). Losing or spoiling it costs one replay of the current segment, never data.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    pub boot: String,
+    pub seq: u64,
+    /// Length of the journal up to which everything is published.
+    pub end: u64,
+    pub docs: BTreeMap<String, HeadDoc>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct HeadDoc {
+    pub revision: u64,
+    /// `None` when the document was deleted.
+    pub sum: Option<Sum>,
+}
+
+/// How an operation on a path failed, before it is told to a person.
+fn wrap(place: &Place<'_>, action: &'static str, path: &str) -> impl FnOnce(io::Error) -> Error + use<> {
+    let path = place.fs.display(path);
+    move |source| match source.kind() {
+        io::ErrorKind::InvalidInput => Error::UnsupportedPlace { path, message: source.to_string() },
+        _ => Error::Io { action, path, indeterminate: false, source },
+    }
+}
+
+impl Place<'_> {
+    pub fn journal(&self) -> String {
+        format!("{}/journal.jsonl", self.room.hidden())
+    }
+
+    /// The next segment while it is being made.
+    pub fn next_journal(&self) -> String {
+        format!("{}/journal.next", self.room.hidden())
+    }
+
+    pub fn old_journal(&self, seq: u64) -> String {
+        format!("{}/journal-{seq:012}.jsonl", self.room.hidden())
+    }
+
+    pub fn doc(&self, file: &str) -> String {
+        format!("{}/{file}", self.room.dir())
+    }
+
+    /// Where the new content of `file` waits to be published.
+    pub fn spare(&self, file: &str) -> String {
+        format!("{}/next-{}", self.room.hidden(), file.replace('/', "~"))
+    }
+
+    fn head(&self) -> String {
+        format!("{}/head.json", self.room.hidden())
+    }
+
+    pub fn lock(&self, patience: Duration) -> Result<Box<dyn Lock>> {
+        let path = self.room.lock();
+        let attempt = || self.fs.lock(&path, LockMode::Exclusive, patience);
+        let locked = match attempt() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.make_dirs(parent(&path))?;
+                attempt()
+            }
+            other => other,
+        };
+        locked.map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => Error::Busy { path: self.fs.display(&path), waited: patience },
+            _ => wrap(self, "lock", &path)(error),
+        })
+    }
+
+    /// Returns whether no writer is at work, by taking the lock for a moment as a reader.
+    pub fn lock_shared(&self) -> Option<Box<dyn Lock>> {
+        self.fs.lock(&self.room.lock(), LockMode::Shared, Duration::ZERO).ok()
+    }
+
+    /// Creates a directory and its ancestors, and makes the new names durable.
+    pub fn make_dirs(&self, dir: &str) -> Result<()> {
+        match self.fs.create_dir(dir) {
+            Ok(false) => return Ok(()),
+            Ok(true) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !dir.is_empty() => {
+                self.make_dirs(parent(dir))?;
+                self.fs.create_dir(dir).map_err(wrap(self, "create", dir))?;
+            }
+            Err(error) => return Err(wrap(self, "create", dir)(error)),
+        }
+        if dir.is_empty() {
+            return Ok(());
+        }
+        self.fs.sync_dir(parent(dir)).map_err(wrap(self, "sync", parent(dir)))
+    }
+
+    /// Returns the bytes of a document file.
+    pub fn read_doc(&self, file: &str, limit: u64) -> Result<Option<Vec<u8>>> {
+        let path = self.doc(file);
+        self.fs.read(&path, limit).map_err(|source| {
+            let path = self.fs.display(&path);
+            match source.kind() {
+                io::ErrorKind::InvalidInput => Error::NotAFile { path, message: source.to_string() },
+                io::ErrorKind::FileTooLarge => {
+                    Error::NotAFile { path, message: format!("it is larger than {limit} bytes") }
+                }
+                _ => Error::Io { action: "read", path, indeterminate: false, source },
+            }
+        })
+    }
+
+    pub fn read_head(&self) -> Option<Head> {
+        let bytes = self.fs.read_from(&self.head(), 0).ok()??;
+        journal::decode(bytes.split(|byte| *byte == b'\n').next()?)
+    }
+
+    /// Writes the cache. A failure is no failure: the next command replays the journal instead.
+    pub fn write_head(&self, head: &Head) {
+        let _ = self.fs.write_at(&self.head(), 0, &journal::encode(head));
+    }
+
+    pub fn boot(&self) -> Result<String> {
+        self.fs.boot_id().map_err(wrap(self, "read", "boot id"))
+    }
+
+    pub fn size(&self, path: &str) -> Result<Option<u64>> {
+        self.fs.size(path).map_err(wrap(self, "look at", path))
+    }
+
+    pub fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        self.fs.read_from(path, 0).map_err(wrap(self, "read", path))
+    }
+
+    /// Puts the new content of `file` where [`Place::swap`] finds it.
+    pub fn write_spare(&self, file: &str, bytes: &[u8]) -> Result<()> {
+        let spare = self.spare(file);
+        let written = match self.fs.write_new(&spare, bytes) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.fs.remove(&spare).and_then(|_| self.fs.write_new(&spare, bytes))
+            }
+            other => other,
+        };
+        written.map_err(wrap(self, "write", &spare))
+    }
+
+    /// Publishes the spare in one step. What was there before, if anything, is the spare afterwards.
+    ///
+    /// A new name is made durable at once: after a reboot a missing file then always means that somebody
+    /// deleted it. Bytes need no sync here, the journal has them.
+    pub fn swap(&self, file: &str, exists: bool) -> Result<()> {
+        let (spare, path) = (self.spare(file), self.doc(file));
+        if exists && self.fs.exchange(&spare, &path).is_ok() {
+            return Ok(());
+        }
+        if !exists {
+            self.fs.sync_file(&spare).map_err(wrap(self, "sync", &spare))?;
+        }
+        self.fs.rename(&spare, &path).map_err(wrap(self, "replace", &path))?;
+        if !exists {
+            self.fs.sync_dir(parent(&path)).map_err(wrap(self, "sync", parent(&path)))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps bytes that are about to be replaced and are nobody's known state.
+    pub fn quarantine(&self, file: &str, bytes: &[u8]) -> Result<String> {
+        let dir = format!("{}/quarantine", self.room.hidden());
+        self.make_dirs(&dir)?;
+        let name = file.replace('/', "~");
+        for number in 1.. {
+            let path = format!("{dir}/{name}.{number}");
+            match self.fs.write_new(&path, bytes) {
+                Ok(()) => {
+                    self.fs.sync_file(&path).map_err(wrap(self, "sync", &path))?;
+                    self.fs.sync_dir(&dir).map_err(wrap(self, "sync", &dir))?;
+                    return Ok(self.fs.display(&path));
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(wrap(self, "write", &path)(error)),
+            }
+        }
+        unreachable!("BUG: ran out of numbers")
+    }
+
+    /// Returns the error of `action` on `path`.
+    pub fn failed(&self, action: &'static str, path: &str, source: io::Error) -> Error {
+        wrap(self, action, path)(source)
+    }
+
+    pub fn show(&self, doc: &Doc) -> String {
+        self.fs.display(&doc.path())
+    }
+}
+
+pub fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}

@@ -1,0 +1,305 @@
+//! The file system of the machine.
+//!
+//! Everything is opened relative to a handle of the root, beneath it and without following links, so that
+//! a planted symbolic link or a FIFO is refused instead of obeyed.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustix::fs::{self as sys, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use super::fs::{Events, Fs, Lock, LockMode};
+
+const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
+const DIR_MODE: u32 = 0o700;
+
+/// A root directory on a disk.
+#[derive(Debug)]
+pub struct RealFs {
+    root: PathBuf,
+}
+
+impl RealFs {
+    pub fn new(root: impl Into<PathBuf>) -> RealFs {
+        RealFs { root: root.into() }
+    }
+
+    fn root(&self) -> io::Result<OwnedFd> {
+        Ok(sys::open(&self.root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+    }
+
+    fn open(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
+        let root = self.root()?;
+        if path.is_empty() {
+            return Ok(sys::openat(&root, ".", flags | OFlags::CLOEXEC, Mode::empty())?);
+        }
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let mode = if flags.contains(OFlags::CREATE) { FILE_MODE } else { Mode::empty() };
+        let opened = match sys::openat2(&root, path, flags, mode, resolve) {
+            // Old kernels and strict sandboxes lack openat2: walk down by hand.
+            Err(Errno::NOSYS | Errno::PERM) => walk(root, path, flags, mode),
+            other => other,
+        };
+        opened.map_err(|errno| if errno == Errno::LOOP { irregular("a symbolic link") } else { errno.into() })
+    }
+
+    fn dir(&self, dir: &str) -> io::Result<OwnedFd> {
+        self.open(dir, OFlags::PATH | OFlags::DIRECTORY)
+    }
+
+    /// Opens the directory that holds `path` and returns it with the last part of the name.
+    fn parent<'p>(&self, path: &'p str) -> io::Result<(OwnedFd, &'p str)> {
+        let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+        Ok((self.dir(dir)?, name))
+    }
+
+    fn regular(&self, path: &str, flags: OFlags) -> io::Result<File> {
+        let file = File::from(self.open(path, flags | OFlags::NONBLOCK)?);
+        if !file.metadata()?.is_file() {
+            return Err(irregular("not a regular file"));
+        }
+        Ok(file)
+    }
+
+    fn existing(&self, path: &str, flags: OFlags) -> io::Result<Option<File>> {
+        absent_as_none(self.regular(path, flags))
+    }
+}
+
+fn walk(root: OwnedFd, path: &str, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+    let (dirs, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let mut at = root;
+    for part in dirs.split('/').filter(|part| !part.is_empty()) {
+        let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        at = sys::openat(&at, part, step, Mode::empty())?;
+    }
+    sys::openat(&at, name, flags, mode)
+}
+
+fn irregular(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
+fn absent_as_none<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl Fs for RealFs {
+    fn read(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        let Some(file) = self.existing(path, OFlags::RDONLY)? else { return Ok(None) };
+        let length = file.metadata()?.len();
+        let mut bytes = Vec::with_capacity(length.min(limit) as usize + 1);
+        file.take(limit + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > limit {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(Some(bytes))
+    }
+
+    fn read_from(&self, path: &str, offset: u64) -> io::Result<Option<Vec<u8>>> {
+        let Some(file) = self.existing(path, OFlags::RDONLY)? else { return Ok(None) };
+        let length = file.metadata()?.len().saturating_sub(offset);
+        let mut bytes = vec![0; length as usize];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match file.read_at(&mut bytes[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(Some(bytes))
+    }
+
+    fn size(&self, path: &str) -> io::Result<Option<u64>> {
+        let Some(fd) = absent_as_none(self.open(path, OFlags::PATH))? else { return Ok(None) };
+        let stat = sys::fstat(&fd)?;
+        if sys::FileType::from_raw_mode(stat.st_mode) != sys::FileType::RegularFile {
+            return Err(irregular("not a regular file"));
+        }
+        Ok(Some(stat.st_size as u64))
+    }
+
+    fn entries(&self, dir: &str) -> io::Result<Vec<String>> {
+        let Some(fd) = absent_as_none(self.open(dir, OFlags::RDONLY | OFlags::DIRECTORY))? else {
+            return Ok(Vec::new());
+        };
+        let mut names = Vec::new();
+        for entry in sys::Dir::new(fd)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn create_dir(&self, dir: &str) -> io::Result<bool> {
+        if dir.is_empty() {
+            let existed = self.root.is_dir();
+            std::fs::DirBuilder::new().recursive(true).mode(DIR_MODE).create(&self.root)?;
+            return Ok(!existed);
+        }
+        let (parent, name) = self.parent(dir)?;
+        match sys::mkdirat(&parent, name, Mode::from_raw_mode(DIR_MODE)) {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) => self.dir(dir).map(|_| false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn write_new(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut file = File::from(self.open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
+        file.write_all(bytes)
+    }
+
+    fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.regular(path, OFlags::WRONLY | OFlags::CREATE)?.write_all_at(bytes, offset)
+    }
+
+    fn truncate(&self, path: &str, length: u64) -> io::Result<()> {
+        self.regular(path, OFlags::WRONLY)?.set_len(length)
+    }
+
+    fn sync_file(&self, path: &str) -> io::Result<()> {
+        self.regular(path, OFlags::RDONLY)?.sync_data()
+    }
+
+    fn sync_dir(&self, dir: &str) -> io::Result<()> {
+        File::from(self.open(dir, OFlags::RDONLY | OFlags::DIRECTORY)?).sync_all()
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let ((from_dir, from), (to_dir, to)) = (self.parent(from)?, self.parent(to)?);
+        Ok(sys::renameat(&from_dir, from, &to_dir, to)?)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn exchange(&self, one: &str, other: &str) -> io::Result<()> {
+        let ((one_dir, one), (other_dir, other)) = (self.parent(one)?, self.parent(other)?);
+        match sys::renameat_with(&one_dir, one, &other_dir, other, sys::RenameFlags::EXCHANGE) {
+            Err(Errno::INVAL | Errno::NOSYS) => Err(io::ErrorKind::Unsupported.into()),
+            other => Ok(other?),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn exchange(&self, _: &str, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn remove(&self, path: &str) -> io::Result<bool> {
+        let Some((dir, name)) = absent_as_none(self.parent(path))? else { return Ok(false) };
+        let removed = sys::unlinkat(&dir, name, sys::AtFlags::empty()).map_err(io::Error::from);
+        Ok(absent_as_none(removed)?.is_some())
+    }
+
+    fn lock(&self, path: &str, mode: LockMode, patience: Duration) -> io::Result<Box<dyn Lock>> {
+        let flags = match mode {
+            LockMode::Shared => OFlags::RDONLY,
+            LockMode::Exclusive => OFlags::RDWR | OFlags::CREATE,
+        };
+        loop {
+            let locked = take_lock(self.regular(path, flags)?, mode, patience)?;
+            // A lock file that someone deleted meanwhile excludes nobody any more.
+            if sys::fstat(locked.0.as_fd())?.st_nlink > 0 {
+                return Ok(Box::new(locked));
+            }
+        }
+    }
+
+    fn boot_id(&self) -> io::Result<String> {
+        match std::fs::read_to_string("/proc/sys/kernel/random/boot_id") {
+            Ok(id) => Ok(id.trim().to_owned()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok("unknown".into()),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn network_fs(&self) -> io::Result<Option<&'static str>> {
+        let mut place = self.root.as_path();
+        while !place.exists() {
+            let Some(parent) = place.parent() else { return Ok(None) };
+            place = parent;
+        }
+        let place = if place.as_os_str().is_empty() { Path::new(".") } else { place };
+        Ok(network_name(sys::statfs(place)?.f_type as u32))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn network_fs(&self) -> io::Result<Option<&'static str>> {
+        Ok(None)
+    }
+
+    fn events(&self, dirs: &[String]) -> io::Result<Box<dyn Events>> {
+        super::events::open(dirs.iter().map(|dir| self.root.join(dir)).collect())
+    }
+
+    fn display(&self, path: &str) -> String {
+        self.root.join(path).display().to_string()
+    }
+}
+
+#[derive(Debug)]
+struct HeldLock(File);
+
+impl Lock for HeldLock {}
+
+/// Waits in the kernel's own queue, which is fair; a thread does it only when the lock is taken.
+fn take_lock(file: File, mode: LockMode, patience: Duration) -> io::Result<HeldLock> {
+    let attempt = match mode {
+        LockMode::Shared => file.try_lock_shared(),
+        LockMode::Exclusive => file.try_lock(),
+    };
+    match attempt {
+        Ok(()) => return Ok(HeldLock(file)),
+        Err(std::fs::TryLockError::WouldBlock) if patience.is_zero() => {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Err(std::fs::TryLockError::WouldBlock) => {}
+        Err(std::fs::TryLockError::Error(error)) => return Err(error),
+    }
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let result = match mode {
+            LockMode::Shared => file.lock_shared(),
+            LockMode::Exclusive => file.lock(),
+        };
+        // Nobody listens any more after the patience ran out: then dropping the file unlocks it.
+        let _ = sender.send(result.map(|()| HeldLock(file)));
+    });
+    receiver.recv_timeout(patience).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// Names the file systems whose locks or renames may not hold across machines.
+#[cfg(target_os = "linux")]
+fn network_name(magic: u32) -> Option<&'static str> {
+    let name = match magic {
+        0x6969 => "nfs",
+        0x517b | 0xfe53_4d42 => "smb",
+        0xff53_4d42 => "cifs",
+        0x5346_414f | 0x6b41_4653 => "afs",
+        0x7375_7245 => "coda",
+        0x564c => "ncp",
+        0x0102_1997 => "9p",
+        0x00c3_6400 => "ceph",
+        0x0bd0_0bd0 => "lustre",
+        _ => return None,
+    };
+    Some(name)
+}

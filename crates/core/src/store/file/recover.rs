@@ -1,0 +1,174 @@
+//! What a crash left, and what to do about it.
+//!
+//! [`plan`] only reads: readers use it to see past an unfinished commit, the next writer carries it out.
+//!
+//! | found | meaning | action |
+//! | --- | --- | --- |
+//! | bytes after the last good line | the append was cut off | cut them |
+//! | the file is as before the last line, same boot | killed before publishing | publish |
+//! | the file is an earlier state of this segment, other boot | power was lost before the bytes were on disk | publish |
+//! | the file is no JSON, other boot | the same | keep the bytes aside, publish |
+//! | the file is missing, the last line made it | the same | publish |
+//! | anything else | somebody edited or deleted it | leave it; the next write absorbs it |
+
+use std::collections::BTreeMap;
+
+use super::journal::{Known, Replay, Segment, Sum};
+use super::place::{Head, HeadDoc, Place, parent};
+use crate::model::json;
+use crate::store::error::Result;
+
+/// How the room was found.
+pub enum View {
+    /// Nothing was ever written here.
+    Fresh,
+    /// Everything that was committed is published.
+    Clean(Head),
+    /// The journal knows more than the files.
+    Unfinished(Plan),
+}
+
+/// What brings the files up to the journal.
+pub struct Plan {
+    replay: Replay,
+    boot: String,
+    /// Which file holds the segment: the journal, or the next one when a rotation was cut off.
+    source: String,
+    bytes: Vec<u8>,
+    segment: Segment,
+    publish: BTreeMap<String, Publish>,
+}
+
+struct Publish {
+    exists: bool,
+    /// Bytes that no line knows, to be kept.
+    unknown: Option<Vec<u8>>,
+}
+
+impl Plan {
+    /// Returns the committed content of a file that is not published yet (`Some(None)`: deleted).
+    pub fn pending(&self, file: &str) -> Option<&Known> {
+        self.publish.get(file).and_then(|_| self.replay.docs.get(file))
+    }
+
+    pub fn head(&self) -> Head {
+        let docs = self
+            .replay
+            .docs
+            .iter()
+            .map(|(file, known)| (file.clone(), HeadDoc { revision: known.revision, sum: known.sum }));
+        Head { boot: self.boot.clone(), seq: self.replay.seq, end: self.segment.good, docs: docs.collect() }
+    }
+}
+
+/// Looks at the room. Cheap when nothing is left to do.
+pub fn look(place: &Place<'_>) -> Result<View> {
+    let head = place.read_head();
+    let end = place.size(&place.journal())?;
+    if head.is_none() && end.is_none() && place.size(&place.next_journal())?.is_none() {
+        return Ok(View::Fresh);
+    }
+    let boot = place.boot()?;
+    match head {
+        Some(head) if head.boot == boot && Some(head.end) == end => Ok(View::Clean(head)),
+        head => plan(place, head.as_ref(), boot).map(View::Unfinished),
+    }
+}
+
+fn plan(place: &Place<'_>, head: Option<&Head>, boot: String) -> Result<Plan> {
+    let (source, bytes) = match place.read(&place.journal())? {
+        Some(bytes) => (place.journal(), bytes),
+        None => (place.next_journal(), place.read(&place.next_journal())?.unwrap_or_default()),
+    };
+    let segment = Segment::parse(&bytes);
+    let replay = Replay::of(&segment);
+    let same_boot = head.filter(|head| head.boot == boot);
+    let mut publish = BTreeMap::new();
+    for (file, known) in &replay.docs {
+        if let Some(action) = judge(place, file, known, same_boot)? {
+            publish.insert(file.clone(), action);
+        }
+    }
+    Ok(Plan { replay, boot, source, bytes, segment, publish })
+}
+
+/// Decides whether `file` must be published again; see the table at the top.
+fn judge(place: &Place<'_>, file: &str, known: &Known, same_boot: Option<&Head>) -> Result<Option<Publish>> {
+    // A file that cannot be read as one (a link, a directory) is not ours to replace.
+    let Ok(bytes) = place.read_doc(file, u64::MAX - 1) else { return Ok(None) };
+    let sum = bytes.as_deref().map(Sum::of);
+    let publish = |unknown| Ok(Some(Publish { exists: sum.is_some(), unknown }));
+    if sum == known.sum {
+        return Ok(None);
+    }
+    if sum.is_none() {
+        return if known.last { publish(None) } else { Ok(None) };
+    }
+    if let Some(head) = same_boot {
+        let before = head.docs.get(file).and_then(|doc| doc.sum);
+        return if known.last && sum == before { publish(None) } else { Ok(None) };
+    }
+    if known.past.contains(&sum) {
+        return publish(None);
+    }
+    match bytes {
+        Some(bytes) if json::parse(&bytes).is_err() => {
+            let blank = bytes.iter().all(|byte| *byte == 0);
+            publish((!blank).then_some(bytes))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Carries out the plan; the room's lock is held.
+pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
+    if plan.source != place.journal() && !plan.bytes.is_empty() {
+        place
+            .fs
+            .rename(&plan.source, &place.journal())
+            .map_err(|error| place.failed("replace", &place.journal(), error))?;
+    }
+    cut(place, plan)?;
+    for (file, action) in &plan.publish {
+        let Some(known) = plan.replay.docs.get(file) else { continue };
+        if let Some(bytes) = &action.unknown {
+            place.quarantine(file, bytes)?;
+        }
+        publish(place, file, known, action.exists)?;
+    }
+    sweep(place);
+    let head = plan.head();
+    place.write_head(&head);
+    Ok(head)
+}
+
+fn cut(place: &Place<'_>, plan: &Plan) -> Result<()> {
+    let good = plan.segment.good;
+    if good == plan.bytes.len() as u64 {
+        return Ok(());
+    }
+    if plan.segment.lost_lines > 0 {
+        place.quarantine("journal.jsonl", &plan.bytes[good as usize..])?;
+    }
+    place.fs.truncate(&place.journal(), good).map_err(|error| place.failed("cut", &place.journal(), error))
+}
+
+fn publish(place: &Place<'_>, file: &str, known: &Known, exists: bool) -> Result<()> {
+    if known.sum.is_none() {
+        let path = place.doc(file);
+        return place.fs.remove(&path).map(drop).map_err(|error| place.failed("remove", &path, error));
+    }
+    place.make_dirs(parent(&place.doc(file)))?;
+    place.write_spare(file, &json::render(&known.content))?;
+    place.swap(file, exists)
+}
+
+/// Removes what interrupted commands left. Nothing depends on it.
+pub fn sweep(place: &Place<'_>) {
+    let hidden = place.room.hidden();
+    for name in place.fs.entries(&hidden).unwrap_or_default() {
+        if name.starts_with("next-") {
+            let _ = place.fs.remove(&format!("{hidden}/{name}"));
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Starting a new segment, so that neither recovery nor the disk grows with history.
+
+use super::Options;
+use super::journal::{self, DocEntry, Line, Replay, SNAPSHOT, Segment};
+use super::place::{Head, Place, parent};
+use crate::store::error::Result;
+
+/// Starts a new segment. The commit that triggered it has already happened, so a failure only means that
+/// the next commit tries again.
+pub fn rotate(place: &Place<'_>, options: &Options, head: &mut Head) {
+    if let Ok(Some(end)) = try_rotate(place, options, head) {
+        head.end = end;
+        head.docs.retain(|_, doc| doc.sum.is_some());
+        place.write_head(head);
+    }
+}
+
+fn try_rotate(place: &Place<'_>, options: &Options, head: &Head) -> Result<Option<u64>> {
+    let bytes = place.read(&place.journal())?.unwrap_or_default();
+    let segment = Segment::parse(&bytes);
+    let snapshot = snapshot_of(&segment, head);
+    let next = journal::encode(&snapshot);
+    // A segment that is mostly its own snapshot would rotate for ever.
+    if (bytes.len() as u64) < 4 * next.len() as u64 {
+        return Ok(None);
+    }
+    sync_documents(place, &snapshot)?;
+    let failed = |path: &str| {
+        let path = path.to_owned();
+        move |error| place.failed("rotate", &path, error)
+    };
+    let (hidden, journal, next_journal) = (place.room.hidden(), place.journal(), place.next_journal());
+    place.fs.remove(&next_journal).map_err(failed(&next_journal))?;
+    place.fs.write_new(&next_journal, &next).map_err(failed(&next_journal))?;
+    place.fs.sync_file(&next_journal).map_err(failed(&next_journal))?;
+    place.fs.sync_dir(&hidden).map_err(failed(&hidden))?;
+    place.fs.rename(&journal, &place.old_journal(head.seq)).map_err(failed(&journal))?;
+    place.fs.rename(&next_journal, &journal).map_err(failed(&next_journal))?;
+    place.fs.sync_dir(&hidden).map_err(failed(&hidden))?;
+    drop_old(place, options.kept_segments);
+    Ok(Some(next.len() as u64))
+}
+
+fn snapshot_of(segment: &Segment, head: &Head) -> Line {
+    let known = Replay::of(segment).docs.into_iter().filter(|(_, known)| known.sum.is_some());
+    let docs = known.map(|(file, known)| DocEntry {
+        file,
+        kind: known.kind,
+        revision: known.revision,
+        sum: known.sum,
+        changes: Vec::new(),
+        content: Some(known.content),
+    });
+    let at = segment.lines.last().map(|line| line.at.clone()).unwrap_or_default();
+    Line { seq: head.seq, at, by: "anthill".into(), op: SNAPSHOT.into(), undoes: None, docs: docs.collect() }
+}
+
+/// Makes the published bytes durable: the new segment no longer knows how they came about.
+fn sync_documents(place: &Place<'_>, snapshot: &Line) -> Result<()> {
+    let mut dirs = Vec::new();
+    for entry in &snapshot.docs {
+        let path = place.doc(&entry.file);
+        if place.size(&path)?.is_some() {
+            place.fs.sync_file(&path).map_err(|error| place.failed("sync", &path, error))?;
+            dirs.push(parent(&path).to_owned());
+        }
+    }
+    dirs.push(place.room.dir());
+    dirs.sort_unstable();
+    dirs.dedup();
+    dirs.iter().try_for_each(|dir| place.fs.sync_dir(dir).map_err(|error| place.failed("sync", dir, error)))
+}
+
+/// Returns the names of the older segments, oldest first.
+pub fn old_segments(place: &Place<'_>) -> Vec<String> {
+    let hidden = place.room.hidden();
+    let names = place.fs.entries(&hidden).unwrap_or_default();
+    let old = names.into_iter().filter(|name| name.starts_with("journal-") && name.ends_with(".jsonl"));
+    old.map(|name| format!("{hidden}/{name}")).collect()
+}
+
+fn drop_old(place: &Place<'_>, keep: usize) {
+    let old = old_segments(place);
+    for path in old.iter().take(old.len().saturating_sub(keep)) {
+        let _ = place.fs.remove(path);
+    }
+}

@@ -1,0 +1,334 @@
+//! A transaction: lock, read, change in memory, commit.
+//!
+//! | step of `commit` | on disk afterwards | killed here, the next command finds |
+//! | --- | --- | --- |
+//! | write the spares | new contents beside the old ones | old |
+//! | append the line, sync it | **the commit point** | new: it publishes the rest |
+//! | swap spares and files | new contents in place | new |
+//! | write the head, remove the spares | nothing left over | new |
+//!
+//! An error before the commit point leaves the old state; one after it is rolled back, and only if that
+//! fails too is the error marked as indeterminate.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::fs::Lock;
+use super::journal::{self, DocEntry, Line, Replay, Segment, Sum};
+use super::place::{Head, HeadDoc, Place, parent};
+use super::{Options, rotate};
+use crate::model::diff;
+use crate::model::kind::Doc;
+use crate::model::time;
+use crate::store::engine::{Committed, Document, Durability, Entry, Transaction};
+use crate::store::error::{Error, Result};
+use crate::store::state::{self, Sealed};
+
+pub struct FileTransaction<'e> {
+    place: Place<'e>,
+    options: &'e Options,
+    head: Head,
+    loaded: BTreeMap<String, Loaded>,
+    /// Files in the order of their first write.
+    order: Vec<String>,
+    _lock: Box<dyn Lock>,
+}
+
+/// A document that this transaction has looked at.
+struct Loaded {
+    doc: Doc,
+    /// What the file holds.
+    base: Option<Value>,
+    base_sum: Option<Sum>,
+    /// The revision before this transaction, counting a hand edit.
+    revision: u64,
+    /// Whether somebody changed the file since our last commit.
+    edited: bool,
+    /// The new content; `Some(None)` deletes.
+    new: Option<Option<Value>>,
+}
+
+/// One document of a commit on its way to the disk.
+struct Staged {
+    doc: Doc,
+    /// `None` deletes.
+    sealed: Option<Sealed>,
+    base_sum: Option<Sum>,
+}
+
+impl<'e> FileTransaction<'e> {
+    pub fn new(place: Place<'e>, options: &'e Options, head: Head, lock: Box<dyn Lock>) -> Self {
+        FileTransaction { place, options, head, loaded: BTreeMap::new(), order: Vec::new(), _lock: lock }
+    }
+
+    fn load(&mut self, doc: &Doc) -> Result<&mut Loaded> {
+        if !self.loaded.contains_key(&doc.file) {
+            let loaded = self.load_file(doc)?;
+            self.loaded.insert(doc.file.clone(), loaded);
+        }
+        Ok(self.loaded.get_mut(&doc.file).expect("it was inserted above"))
+    }
+
+    fn load_file(&self, doc: &Doc) -> Result<Loaded> {
+        let place = self.place.show(doc);
+        let bytes = self.place.read_doc(&doc.file, doc.kind.limit)?;
+        let base = bytes.as_deref().map(|bytes| state::open(doc, &place, bytes)).transpose()?;
+        let base_sum = bytes.as_deref().map(Sum::of);
+        let known = self.head.docs.get(&doc.file);
+        let revision = effective_revision(known, base_sum, base.as_ref());
+        let edited = known.is_some_and(|known| known.sum != base_sum);
+        Ok(Loaded { doc: doc.clone(), base, base_sum, revision, edited, new: None })
+    }
+
+    fn write(&mut self, doc: &Doc, new: Option<Value>) -> Result<()> {
+        let place = self.place.show(doc);
+        let loaded = self.load(doc)?;
+        if let Some(base) = &loaded.base {
+            state::check_writable(doc, &place, base)?;
+        }
+        loaded.new = Some(new);
+        if !self.order.contains(&doc.file) {
+            self.order.push(doc.file.clone());
+        }
+        Ok(())
+    }
+
+    /// Seals every written document and composes the journal lines.
+    fn stage(&mut self, entry: &Entry) -> Result<(Vec<Staged>, Vec<Line>)> {
+        let (mut staged, mut edits, mut entries) = (Vec::new(), Vec::new(), Vec::new());
+        for file in std::mem::take(&mut self.order) {
+            let mut loaded = self.loaded.remove(&file).expect("a written document is loaded");
+            let new = loaded.new.take().expect("it is in the order because it was written");
+            if new.is_none() && loaded.base.is_none() {
+                continue;
+            }
+            edits.extend(self.absorb(&loaded)?);
+            let sealed = new
+                .map(|value| state::seal(&loaded.doc, loaded.base.as_ref(), loaded.revision, value, entry))
+                .transpose()?;
+            entries.push(self.doc_entry(&loaded, sealed.as_ref()));
+            staged.push(Staged { doc: loaded.doc, sealed, base_sum: loaded.base_sum });
+        }
+        let at = time::stamp(entry.at);
+        let mut lines = Vec::new();
+        if !edits.is_empty() {
+            let (by, op) = (journal::HAND.into(), journal::EDIT.into());
+            lines.push(Line { seq: 0, at: at.clone(), by, op, undoes: None, docs: edits });
+        }
+        if !entries.is_empty() {
+            let (by, op) = (entry.by.clone(), entry.op.clone());
+            lines.push(Line { seq: 0, at, by, op, undoes: entry.undoes, docs: entries });
+        }
+        (self.head.seq + 1..).zip(&mut lines).for_each(|(seq, line)| line.seq = seq);
+        Ok((staged, lines))
+    }
+
+    /// Describes what a person changed in the file since our last commit.
+    fn absorb(&self, loaded: &Loaded) -> Result<Option<DocEntry>> {
+        if !loaded.edited {
+            return Ok(None);
+        }
+        let bytes = self.place.read(&self.place.journal())?.unwrap_or_default();
+        let mut replay = Replay::of(&Segment::parse(&bytes));
+        let known = replay.docs.remove(&loaded.doc.file).filter(|known| known.sum.is_some());
+        let (changes, content) = match (&known, &loaded.base) {
+            (_, None) => (Vec::new(), None),
+            (Some(known), Some(base)) => (diff::diff(&known.content, base), None),
+            (None, Some(base)) => (Vec::new(), Some(base.clone())),
+        };
+        Ok(Some(entry_of(&loaded.doc, loaded.revision, loaded.base_sum, changes, content)))
+    }
+
+    fn doc_entry(&self, loaded: &Loaded, sealed: Option<&Sealed>) -> DocEntry {
+        let Some(sealed) = sealed else {
+            return entry_of(&loaded.doc, loaded.revision + 1, None, Vec::new(), None);
+        };
+        let sum = Some(Sum::of(&sealed.bytes));
+        let unknown = loaded.base.is_none() || !self.head.docs.contains_key(&loaded.doc.file);
+        let content = unknown.then(|| sealed.value.clone());
+        entry_of(&loaded.doc, sealed.revision, sum, sealed.changes.clone(), content)
+    }
+
+    /// Puts the new contents beside the old ones. Whatever can run out runs out here.
+    fn prepare(&self, staged: &[Staged]) -> Result<()> {
+        self.place.make_dirs(&self.place.room.hidden())?;
+        for Staged { doc, sealed, base_sum } in staged {
+            let Some(sealed) = sealed else { continue };
+            if base_sum.is_none() {
+                self.place.make_dirs(parent(&self.place.doc(&doc.file)))?;
+            }
+            self.place.write_spare(&doc.file, &sealed.bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Appends the lines and, unless lazy, makes them durable: the commit point. Returns the journal's end.
+    fn append(&self, lines: &[Line], durability: Durability) -> Result<u64> {
+        let bytes: Vec<u8> = lines.iter().flat_map(journal::encode).collect();
+        let (journal, end) = (self.place.journal(), self.head.end);
+        let fresh = end == 0 && self.place.size(&journal)?.is_none();
+        let appended = self.place.fs.write_at(&journal, end, &bytes).and_then(|()| match durability {
+            Durability::Synced => self.place.fs.sync_file(&journal),
+            Durability::Lazy => Ok(()),
+        });
+        let appended = match (appended, fresh) {
+            (Ok(()), true) => self.place.fs.sync_dir(&self.place.room.hidden()),
+            (other, _) => other,
+        };
+        match appended {
+            Ok(()) => Ok(end + bytes.len() as u64),
+            Err(source) => Err(self.take_back(self.place.failed("write", &journal, source))),
+        }
+    }
+
+    /// Swaps every new content into place; on failure swaps back what was done.
+    fn publish(&self, staged: &[Staged]) -> Result<()> {
+        for (done, Staged { doc, sealed, base_sum }) in staged.iter().enumerate() {
+            let published = match sealed {
+                Some(_) => self.place.swap(&doc.file, base_sum.is_some()),
+                None => self.unpublish(doc),
+            };
+            if let Err(error) = published {
+                let restored = staged[..done].iter().rev().all(|staged| self.restore(staged));
+                return Err(if restored { self.take_back(error) } else { as_indeterminate(error) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves a deleted document aside, so that a failed commit can bring it back.
+    fn unpublish(&self, doc: &Doc) -> Result<()> {
+        let (path, spare) = (self.place.doc(&doc.file), self.place.spare(&doc.file));
+        self.place.fs.rename(&path, &spare).map_err(|error| self.place.failed("remove", &path, error))
+    }
+
+    fn restore(&self, staged: &Staged) -> bool {
+        let (spare, path) = (self.place.spare(&staged.doc.file), self.place.doc(&staged.doc.file));
+        let restored = match (&staged.sealed, staged.base_sum) {
+            (Some(_), Some(_)) => self.place.fs.exchange(&spare, &path),
+            (Some(_), None) => self.place.fs.remove(&path).map(drop),
+            (None, _) => self.place.fs.rename(&spare, &path),
+        };
+        restored.is_ok()
+    }
+
+    /// Takes an appended line back; if even that fails, the change may happen after all.
+    fn take_back(&self, error: Error) -> Error {
+        let (journal, end) = (self.place.journal(), self.head.end);
+        let cut = match self.place.fs.size(&journal) {
+            Ok(Some(size)) if size > end => {
+                self.place.fs.truncate(&journal, end).and_then(|()| self.place.fs.sync_file(&journal))
+            }
+            Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if cut.is_err() { as_indeterminate(error) } else { error }
+    }
+
+    /// Tidies up. From here on nothing can fail any more: the commit has happened.
+    fn finish(&mut self, staged: &[Staged], lines: &[Line], end: u64) -> Vec<String> {
+        self.head.seq = lines.last().map_or(self.head.seq, |line| line.seq);
+        self.head.end = end;
+        for entry in lines.iter().flat_map(|line| &line.docs) {
+            let doc = HeadDoc { revision: entry.revision, sum: entry.sum };
+            self.head.docs.insert(entry.file.clone(), doc);
+        }
+        self.place.write_head(&self.head);
+        let warnings = staged.iter().filter_map(|staged| self.clear_spare(staged)).collect();
+        if end > self.options.segment_bytes {
+            rotate::rotate(&self.place, self.options, &mut self.head);
+        }
+        warnings
+    }
+
+    /// Removes what was swapped out, unless it is an edit that slipped in while we were committing.
+    fn clear_spare(&self, staged: &Staged) -> Option<String> {
+        let spare = self.place.spare(&staged.doc.file);
+        let bytes =
+            staged.base_sum.and_then(|_| self.place.fs.read(&spare, staged.doc.kind.limit).ok().flatten());
+        let collided = bytes.filter(|bytes| Some(Sum::of(bytes)) != staged.base_sum);
+        let warning = collided.map(|bytes| match self.place.quarantine(&staged.doc.file, &bytes) {
+            Ok(kept) => {
+                format!("`{}` was edited during this commit; that edit is kept in `{kept}`", staged.doc.file)
+            }
+            Err(_) => format!("`{}` was edited during this commit; that edit was replaced", staged.doc.file),
+        });
+        let _ = self.place.fs.remove(&spare);
+        warning
+    }
+}
+
+impl Transaction for FileTransaction<'_> {
+    fn get(&mut self, doc: &Doc) -> Result<Option<&Value>> {
+        let loaded = self.load(doc)?;
+        Ok(match &loaded.new {
+            Some(new) => new.as_ref(),
+            None => loaded.base.as_ref(),
+        })
+    }
+
+    fn revision(&mut self, doc: &Doc) -> Result<u64> {
+        Ok(self.load(doc)?.revision)
+    }
+
+    fn put(&mut self, doc: &Doc, value: Value) -> Result<()> {
+        self.write(doc, Some(value))
+    }
+
+    fn delete(&mut self, doc: &Doc) -> Result<()> {
+        self.write(doc, None)
+    }
+
+    fn commit(mut self: Box<Self>, entry: &Entry) -> Result<Committed> {
+        let (staged, lines) = self.stage(entry)?;
+        if lines.is_empty() {
+            return Ok(Committed::default());
+        }
+        let committed =
+            self.prepare(&staged).and_then(|()| self.append(&lines, entry.durability)).and_then(|end| {
+                self.publish(&staged)?;
+                Ok(end)
+            });
+        let end = match committed {
+            Ok(end) => end,
+            Err(error) => {
+                super::recover::sweep(&self.place);
+                return Err(error);
+            }
+        };
+        let warnings = self.finish(&staged, &lines, end);
+        let documents = staged.into_iter().filter_map(|staged| {
+            let Sealed { value, revision, .. } = staged.sealed?;
+            Some((staged.doc, Document { value, revision }))
+        });
+        Ok(Committed { documents: documents.collect(), warnings })
+    }
+}
+
+/// Returns a document's revision, counting an edit by hand as one.
+pub fn effective_revision(known: Option<&HeadDoc>, sum: Option<Sum>, value: Option<&Value>) -> u64 {
+    let stated = value.map_or(0, state::revision_in);
+    match known {
+        Some(known) if known.sum == sum => known.revision,
+        Some(known) => (known.revision + 1).max(stated),
+        None => stated,
+    }
+}
+
+fn entry_of(
+    doc: &Doc,
+    revision: u64,
+    sum: Option<Sum>,
+    changes: Vec<diff::Change>,
+    content: Option<Value>,
+) -> DocEntry {
+    DocEntry { file: doc.file.clone(), kind: doc.kind.name.into(), revision, sum, changes, content }
+}
+
+fn as_indeterminate(error: Error) -> Error {
+    match error {
+        Error::Io { action, path, source, .. } => Error::Io { action, path, indeterminate: true, source },
+        other => other,
+    }
+}

@@ -1,0 +1,288 @@
+//! The reference engine: the contract in memory, with nothing to hide. Tests compare others with it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::engine::{Committed, Document, Engine, Entry, Event, Finding, Revision, Transaction, Watch};
+use super::error::{Error, Result};
+use super::state::{self, Sealed};
+use crate::model::diff::{self, Change};
+use crate::model::kind::Doc;
+use crate::model::room::Room;
+use crate::model::time;
+
+/// Documents in memory, shared by all clones.
+#[derive(Debug, Clone)]
+pub struct MemoryEngine {
+    shared: Arc<Shared>,
+    patience: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    rooms: Mutex<BTreeMap<Room, RoomState>>,
+    /// Told when a transaction ends.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct RoomState {
+    busy: bool,
+    docs: BTreeMap<String, Stored>,
+    log: Vec<Revision>,
+}
+
+#[derive(Debug, Clone)]
+struct Stored {
+    doc: Doc,
+    revision: u64,
+    /// `None` when it was deleted.
+    value: Option<Value>,
+}
+
+impl Default for MemoryEngine {
+    fn default() -> Self {
+        MemoryEngine { shared: Arc::default(), patience: Duration::from_secs(10) }
+    }
+}
+
+impl MemoryEngine {
+    pub fn with_patience(patience: Duration) -> MemoryEngine {
+        MemoryEngine { patience, ..MemoryEngine::default() }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Room, RoomState>> {
+        self.rooms.lock().expect("no thread panics while it holds the rooms")
+    }
+}
+
+impl Engine for MemoryEngine {
+    fn read(&self, doc: &Doc) -> Result<Option<Document>> {
+        let rooms = self.shared.lock();
+        let stored = rooms.get(&doc.room).and_then(|room| room.docs.get(&doc.file));
+        Ok(stored
+            .and_then(|stored| Some(Document { value: stored.value.clone()?, revision: stored.revision })))
+    }
+
+    fn begin(&self, room: &Room) -> Result<Box<dyn Transaction + '_>> {
+        let rooms = self.shared.lock();
+        let busy = |rooms: &mut BTreeMap<Room, RoomState>| rooms.entry(room.clone()).or_default().busy;
+        let (mut rooms, waited) =
+            self.shared.changed.wait_timeout_while(rooms, self.patience, busy).expect("see `lock`");
+        if waited.timed_out() {
+            return Err(Error::Busy { path: room.to_string(), waited: self.patience });
+        }
+        let state = rooms.entry(room.clone()).or_default();
+        state.busy = true;
+        let docs = state.docs.clone();
+        Ok(Box::new(MemoryTransaction { engine: self, room: room.clone(), docs, new: Vec::new() }))
+    }
+
+    fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {
+        let mut content = Value::Null;
+        for revision in self.log(&doc.room)?.iter().filter(|revision| revision.file == doc.file) {
+            apply(&mut content, &revision.changes);
+            visit(revision, (!content.is_null()).then_some(&content));
+        }
+        Ok(())
+    }
+
+    fn log(&self, room: &Room) -> Result<Vec<Revision>> {
+        Ok(self.shared.lock().get(room).map(|room| room.log.clone()).unwrap_or_default())
+    }
+
+    fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {
+        let mut queue = VecDeque::new();
+        let mut revision = from.unwrap_or(0);
+        if let (None, Some(document)) = (from, self.read(doc)?) {
+            revision = document.revision;
+            let (by, op) = ("anthill".into(), "snapshot".into());
+            queue.push_back(Event { revision, at: None, by, op, value: document.value });
+        }
+        Ok(Box::new(MemoryWatch { engine: self.clone(), doc: doc.clone(), revision, queue }))
+    }
+
+    fn rooms(&self) -> Result<Vec<Room>> {
+        Ok(self
+            .shared
+            .lock()
+            .iter()
+            .filter(|(_, room)| !room.log.is_empty())
+            .map(|(room, _)| room.clone())
+            .collect())
+    }
+
+    fn documents(&self, room: &Room) -> Result<Vec<Doc>> {
+        let rooms = self.shared.lock();
+        let stored = rooms.get(room).into_iter().flat_map(|room| room.docs.values());
+        Ok(stored.filter(|stored| stored.value.is_some()).map(|stored| stored.doc.clone()).collect())
+    }
+
+    fn check(&self, _: &Room, _: bool) -> Result<Vec<Finding>> {
+        Ok(Vec::new())
+    }
+
+    fn place(&self, doc: &Doc) -> String {
+        format!("memory:{}", doc.path())
+    }
+}
+
+struct MemoryTransaction<'e> {
+    engine: &'e MemoryEngine,
+    room: Room,
+    docs: BTreeMap<String, Stored>,
+    /// New contents in the order of the first write.
+    new: Vec<(Doc, Option<Value>)>,
+}
+
+impl MemoryTransaction<'_> {
+    fn write(&mut self, doc: &Doc, value: Option<Value>) -> Result<()> {
+        let base = self.docs.get(&doc.file).and_then(|stored| stored.value.as_ref());
+        if let Some(base) = base {
+            state::check_writable(doc, &doc.file, base)?;
+        }
+        match self.new.iter_mut().find(|(known, _)| known == doc) {
+            Some((_, new)) => *new = value,
+            None => self.new.push((doc.clone(), value)),
+        }
+        Ok(())
+    }
+
+    fn base(&self, doc: &Doc) -> (Option<&Value>, u64) {
+        self.docs.get(&doc.file).map_or((None, 0), |stored| (stored.value.as_ref(), stored.revision))
+    }
+
+    fn seal(&mut self, entry: &Entry) -> Result<Vec<(Stored, Revision)>> {
+        let mut sealed = Vec::new();
+        for (doc, value) in std::mem::take(&mut self.new) {
+            let (base, revision) = self.base(&doc);
+            let (value, changes) = match (value, base) {
+                (None, None) => continue,
+                (None, Some(base)) => (None, vec![whole(Some(base.clone()), None)]),
+                (Some(value), base) => {
+                    let Sealed { value, changes, .. } = state::seal(&doc, base, revision, value, entry)?;
+                    let created = base.is_none().then(|| whole(None, Some(value.clone())));
+                    (Some(value), created.map_or(changes, |created| vec![created]))
+                }
+            };
+            let revision = revision + 1;
+            let record = record(&doc, revision, changes, entry);
+            sealed.push((Stored { doc, revision, value }, record));
+        }
+        Ok(sealed)
+    }
+}
+
+impl Transaction for MemoryTransaction<'_> {
+    fn get(&mut self, doc: &Doc) -> Result<Option<&Value>> {
+        let new = self.new.iter().find(|(known, _)| known == doc);
+        Ok(new.map_or_else(|| self.base(doc).0, |(_, new)| new.as_ref()))
+    }
+
+    fn revision(&mut self, doc: &Doc) -> Result<u64> {
+        Ok(self.base(doc).1)
+    }
+
+    fn put(&mut self, doc: &Doc, value: Value) -> Result<()> {
+        self.write(doc, Some(value))
+    }
+
+    fn delete(&mut self, doc: &Doc) -> Result<()> {
+        self.write(doc, None)
+    }
+
+    fn commit(mut self: Box<Self>, entry: &Entry) -> Result<Committed> {
+        let sealed = self.seal(entry)?;
+        let mut rooms = self.engine.shared.lock();
+        let state = rooms.entry(self.room.clone()).or_default();
+        let mut committed = Committed::default();
+        for (stored, record) in sealed {
+            if let Some(value) = stored.value.clone() {
+                committed.documents.push((stored.doc.clone(), Document { value, revision: stored.revision }));
+            }
+            state.docs.insert(stored.doc.file.clone(), stored);
+            state.log.push(record);
+        }
+        drop(rooms);
+        Ok(committed)
+    }
+}
+
+impl Drop for MemoryTransaction<'_> {
+    fn drop(&mut self) {
+        self.engine.shared.lock().entry(self.room.clone()).or_default().busy = false;
+        self.engine.shared.changed.notify_all();
+    }
+}
+
+struct MemoryWatch {
+    engine: MemoryEngine,
+    doc: Doc,
+    revision: u64,
+    queue: VecDeque<Event>,
+}
+
+impl MemoryWatch {
+    fn refresh(&mut self) -> Result<()> {
+        let (engine, doc, seen) = (self.engine.clone(), self.doc.clone(), self.revision);
+        engine.replay(&doc, &mut |record, value| {
+            if record.revision > seen {
+                let (at, by, op) = (Some(record.at.clone()), record.by.clone(), record.op.clone());
+                let value = value.cloned().unwrap_or_default();
+                self.revision = record.revision;
+                self.queue.push_back(Event { revision: record.revision, at, by, op, value });
+            }
+        })
+    }
+}
+
+impl Watch for MemoryWatch {
+    fn next(&mut self, timeout: Option<Duration>) -> Result<Option<Event>> {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        loop {
+            if self.queue.is_empty() {
+                self.refresh()?;
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let event = self.queue.pop_front();
+            if event.is_some() || left == Some(Duration::ZERO) {
+                return Ok(event);
+            }
+            let rooms = self.engine.shared.lock();
+            let pause = left.unwrap_or(Duration::from_secs(5)).min(Duration::from_millis(20));
+            drop(self.engine.shared.changed.wait_timeout(rooms, pause).expect("see `lock`"));
+        }
+    }
+}
+
+fn whole(before: Option<Value>, after: Option<Value>) -> Change {
+    Change { path: String::new(), before, after, at: None }
+}
+
+fn apply(content: &mut Value, changes: &[Change]) {
+    match changes {
+        [Change { path, before: None, after: Some(after), .. }] if path.is_empty() => {
+            *content = after.clone()
+        }
+        [Change { path, after: None, .. }] if path.is_empty() => *content = Value::Null,
+        changes => diff::apply(content, changes).expect("the log of this engine is exact"),
+    }
+}
+
+fn record(doc: &Doc, revision: u64, changes: Vec<Change>, entry: &Entry) -> Revision {
+    Revision {
+        kind: doc.kind.name.into(),
+        file: doc.file.clone(),
+        revision,
+        at: time::stamp(entry.at),
+        by: entry.by.clone(),
+        op: entry.op.clone(),
+        undoes: entry.undoes,
+        changes,
+    }
+}

@@ -1,0 +1,4 @@
+//! What people see, computed and never stored as truth.
+
+pub mod table;
+pub mod text;
