@@ -68,6 +68,9 @@ pub enum PathError {
     WholeDocument,
 }
 
+/// The whole document.
+pub static ROOT: Path = Path(Vec::new());
+
 impl Path {
     /// Returns the path of the whole document.
     pub fn root() -> Self {
