@@ -91,6 +91,15 @@ impl FileEngine {
         Ok(place)
     }
 
+    /// Returns whether a room has documents or a history; a lock that somebody once took is neither.
+    fn holds_something(&self, room: &Room) -> bool {
+        let place = Place { fs: self.fs(room.root()), room: room.clone() };
+        let there = |path: &str| !matches!(place.fs.size(path), Ok(None));
+        there(&place.journal())
+            || there(&place.next_journal())
+            || self.documents(room).map_or(true, |documents| !documents.is_empty())
+    }
+
     /// Takes the lock and finishes what a crash left.
     fn enter(&self, place: &Place<'_>) -> Result<(Box<dyn fs::Lock>, Head)> {
         let lock = place.lock(self.options.patience)?;
@@ -224,7 +233,7 @@ impl Engine for FileEngine {
             ids("orchestration/messages")?.iter().filter_map(|id| id.parse().ok().map(Room::Mailbox)),
         );
         rooms.extend(Room::OF_PROJECT);
-        rooms.retain(|room| self.fs(room.root()).entries(&room.dir()).is_ok_and(|names| !names.is_empty()));
+        rooms.retain(|room| self.holds_something(room));
         Ok(rooms)
     }
 
@@ -238,6 +247,7 @@ impl Engine for FileEngine {
             };
             documents.extend(files.iter().filter_map(|name| document_at(&place, kind, name)));
         }
+        documents.sort_by(|one, other| one.file.cmp(&other.file));
         Ok(documents)
     }
 
