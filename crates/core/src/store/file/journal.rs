@@ -68,16 +68,15 @@ impl Line {
         })
     }
 
-    /// Returns the entry for one file as the neutral revision record.
-    pub fn revision(&self, entry: &DocEntry) -> Revision {
-        let created = |content: &Value| Change {
-            path: String::new(),
-            before: None,
-            after: Some(content.clone()),
-            at: None,
-        };
+    /// Returns the entry for one file as the neutral revision record; `replay` stands just before this line.
+    pub fn revision(&self, entry: &DocEntry, replay: &Replay) -> Revision {
+        let whole = |before, after| vec![Change { path: String::new(), before, after, at: None }];
         let changes = match &entry.content {
-            Some(content) if entry.changes.is_empty() => vec![created(content)],
+            Some(content) if entry.changes.is_empty() => whole(None, Some(content.clone())),
+            None if entry.sum.is_none() => match replay.content(&entry.file) {
+                Some(before) => whole(Some(before.clone()), None),
+                None => Vec::new(),
+            },
             _ => entry.changes.clone(),
         };
         Revision {
@@ -220,6 +219,11 @@ impl Replay {
             replay.apply(line);
         }
         replay
+    }
+
+    /// Returns the content of a document that exists.
+    pub fn content(&self, file: &str) -> Option<&Value> {
+        self.docs.get(file).filter(|known| known.sum.is_some()).map(|known| &known.content)
     }
 
     /// Applies one line. A change that does not fit its document drops it from view: better unknown than wrong.

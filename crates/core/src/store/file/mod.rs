@@ -191,22 +191,23 @@ impl Engine for FileEngine {
         let place = self.open(&doc.room)?;
         let mut replay = journal::Replay::default();
         each_line(&place, &mut |line| {
+            let entry = line.docs.iter().find(|entry| entry.file == doc.file && line.op != SNAPSHOT);
+            let revision = entry.map(|entry| line.revision(entry, &replay));
             replay.apply(line);
-            for entry in line.docs.iter().filter(|entry| entry.file == doc.file && line.op != SNAPSHOT) {
-                let known = replay.docs.get(&doc.file);
-                let content = known.filter(|known| known.sum.is_some()).map(|known| &known.content);
-                visit(&line.revision(entry), content);
+            if let Some(revision) = revision {
+                visit(&revision, replay.content(&doc.file));
             }
         })
     }
 
     fn log(&self, room: &Room) -> Result<Vec<Revision>> {
         let place = self.open(room)?;
-        let mut revisions = Vec::new();
+        let (mut revisions, mut replay) = (Vec::new(), journal::Replay::default());
         each_line(&place, &mut |line| {
             if line.op != SNAPSHOT {
-                revisions.extend(line.docs.iter().map(|entry| line.revision(entry)));
+                revisions.extend(line.docs.iter().map(|entry| line.revision(entry, &replay)));
             }
+            replay.apply(line);
         })?;
         Ok(revisions)
     }
