@@ -161,17 +161,35 @@ fn show_revision(doc: &Doc, value: &mut Value, revision: u64) {
 }
 
 /// Calls `visit` with every line of every kept segment, oldest first, each once.
+///
+/// No lock is held. The current segment is read first, so that one that is put aside meanwhile shows up
+/// twice instead of not at all; the numbers of the lines then tell what was there already.
 fn each_line(place: &Place<'_>, visit: &mut dyn FnMut(&journal::Line)) -> Result<()> {
-    let mut paths = rotate::old_segments(place);
-    paths.push(place.journal());
-    if place.size(&place.journal())?.is_none() {
-        paths.push(place.next_journal());
+    let current = current_segment(place)?;
+    let mut seen = 0;
+    let mut visit_new = |bytes: &[u8]| {
+        for line in Segment::parse(bytes).lines {
+            if line.seq > seen || (line.seq == seen && line.op == SNAPSHOT) {
+                seen = line.seq;
+                visit(&line);
+            }
+        }
+    };
+    for path in rotate::old_segments(place) {
+        visit_new(&place.read(&path)?.unwrap_or_default());
     }
-    for path in paths {
-        let bytes = place.read(&path)?.unwrap_or_default();
-        Segment::parse(&bytes).lines.iter().for_each(&mut *visit);
-    }
+    visit_new(&current);
     Ok(())
+}
+
+/// Returns the bytes of the current segment, which has no name for a moment while it is put aside.
+fn current_segment(place: &Place<'_>) -> Result<Vec<u8>> {
+    for path in [place.journal(), place.next_journal(), place.journal()] {
+        if let Some(bytes) = place.read(&path)? {
+            return Ok(bytes);
+        }
+    }
+    Ok(Vec::new())
 }
 
 impl Engine for FileEngine {
