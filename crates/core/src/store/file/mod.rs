@@ -129,28 +129,58 @@ fn look_as_reader(place: &Place<'_>) -> Result<View> {
     }
 }
 
-fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Option<Document>> {
+/// A document as a reader found it.
+struct Seen {
+    /// `None` if there is no such document.
+    value: Option<Value>,
+    /// Counts an edit by hand, also one that deleted the file.
+    revision: u64,
+    sum: Option<Sum>,
+    /// Whether the file is not what the last commit left.
+    edited: bool,
+}
+
+/// Reads a document as of one moment. A file that the head does not know was edited by hand, unless a
+/// commit came between the two looks: then it is time to look again.
+fn see(place: &Place<'_>, doc: &Doc) -> Result<Seen> {
+    let mut view = look_as_reader(place)?;
+    loop {
+        let seen = read_document(place, doc, &view)?;
+        if !seen.edited {
+            return Ok(seen);
+        }
+        let again = look_as_reader(place)?;
+        if again.seq() == view.seq() {
+            return Ok(seen);
+        }
+        view = again;
+    }
+}
+
+fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Seen> {
     let head;
     let known = match view {
         View::Fresh => None,
         View::Clean(head) => head.docs.get(&doc.file),
         View::Unfinished(plan) => {
             if let Some(known) = plan.pending(&doc.file) {
-                let document = Document { value: known.content.clone(), revision: known.revision };
-                return Ok(known.sum.map(|_| document));
+                let (revision, sum) = (known.revision, known.sum);
+                let value = sum.map(|_| known.content.clone());
+                return Ok(Seen { value, revision, sum, edited: false });
             }
             head = plan.head();
             head.docs.get(&doc.file)
         }
     };
-    let Some(bytes) = place.read_doc(&doc.file, doc.kind.limit)? else { return Ok(None) };
-    let mut value = state::open(doc, &place.show(doc), &bytes)?;
-    let sum = Some(Sum::of(&bytes));
-    let revision = effective_revision(known, sum, Some(&value));
-    if known.is_some_and(|known| known.sum != sum) {
-        show_revision(doc, &mut value, revision);
+    let bytes = place.read_doc(&doc.file, doc.kind.limit)?;
+    let sum = bytes.as_deref().map(Sum::of);
+    let mut value = bytes.map(|bytes| state::open(doc, &place.show(doc), &bytes)).transpose()?;
+    let revision = effective_revision(known, sum, value.as_ref());
+    let edited = known.and_then(|known| known.sum) != sum;
+    if let (true, true, Some(value)) = (edited, known.is_some(), &mut value) {
+        show_revision(doc, value, revision);
     }
-    Ok(Some(Document { value, revision }))
+    Ok(Seen { value, revision, sum, edited })
 }
 
 /// Shows the revision that an edited document counts as, so that `--expect-revision` can rely on it.
@@ -195,8 +225,8 @@ fn current_segment(place: &Place<'_>) -> Result<Vec<u8>> {
 impl Engine for FileEngine {
     fn read(&self, doc: &Doc) -> Result<Option<Document>> {
         let place = self.open(&doc.room)?;
-        let view = look_as_reader(&place)?;
-        read_document(&place, doc, &view)
+        let Seen { value, revision, .. } = see(&place, doc)?;
+        Ok(value.map(|value| Document { value, revision }))
     }
 
     fn begin(&self, room: &Room) -> Result<Box<dyn Transaction + '_>> {
