@@ -21,6 +21,9 @@ use crate::store::state;
 /// Looks again after this long even without an event, for places whose events get lost.
 const SAFETY: Duration = Duration::from_secs(5);
 
+/// Some editors save by deleting and creating: a file must be gone for this long to count as deleted.
+const GRACE: Duration = Duration::from_millis(100);
+
 pub struct FileWatch {
     engine: FileEngine,
     doc: Doc,
@@ -30,10 +33,14 @@ pub struct FileWatch {
     offset: u64,
     /// The first that the kept lines say about the document: revision and operation.
     oldest: Option<(u64, String)>,
+    /// The revision of the snapshot, or the one to resume after.
+    began: u64,
     /// The newest revision that was reported or is known from before.
     revision: u64,
     /// The content that was reported last; `None` while the document does not exist.
     sum: Option<Sum>,
+    /// Since when the file is missing without a commit that says so.
+    missing: Option<Instant>,
     queue: VecDeque<Event>,
 }
 
@@ -43,9 +50,19 @@ impl FileWatch {
         let dirs = [parent(&doc.path()).to_owned(), doc.room.hidden()];
         let events = place.fs.events(&dirs).map_err(|error| place.failed("watch", &dirs[0], error))?;
         drop(place);
-        let (replay, queue) = (Replay::default(), VecDeque::new());
-        let (offset, oldest, revision, sum) = (0, None, 0, None);
-        let mut watch = FileWatch { engine, doc, events, replay, offset, oldest, revision, sum, queue };
+        let mut watch = FileWatch {
+            engine,
+            doc,
+            events,
+            replay: Replay::default(),
+            offset: 0,
+            oldest: None,
+            began: 0,
+            revision: 0,
+            sum: None,
+            missing: None,
+            queue: VecDeque::new(),
+        };
         match from {
             Some(revision) => watch.resume(revision)?,
             None => watch.snapshot()?,
@@ -58,7 +75,7 @@ impl FileWatch {
         let engine = self.engine.clone();
         let place = engine.open(&self.doc.room)?;
         let Seen { value, revision, sum, .. } = see(&place, &self.doc)?;
-        (self.revision, self.sum) = (revision, sum);
+        (self.began, self.revision, self.sum) = (revision, revision, sum);
         if let Some(value) = value {
             let (by, op) = ("anthill".into(), SNAPSHOT.into());
             self.queue.push_back(Event { revision, at: None, by, op, value });
@@ -72,7 +89,7 @@ impl FileWatch {
         let engine = self.engine.clone();
         let place = engine.open(&self.doc.room)?;
         let (head, _) = self.look(&place)?;
-        self.revision = from;
+        (self.began, self.revision) = (from, from);
         self.read_all(&place, &head, from)?;
         let kept =
             |(revision, op): &(u64, String)| *revision <= from || (*revision == from + 1 && op != SNAPSHOT);
@@ -148,6 +165,11 @@ impl FileWatch {
             return Ok(());
         }
         let Ok(bytes) = place.read_doc(&self.doc.file, self.doc.kind.limit) else { return Ok(()) };
+        let gone = bytes.is_none() && self.sum.is_some();
+        self.missing = gone.then(|| self.missing.unwrap_or_else(Instant::now));
+        if self.missing.is_some_and(|since| since.elapsed() < GRACE) {
+            return Ok(());
+        }
         // Only between two looks without a commit does a differing file mean an edit by somebody else.
         if bytes.as_deref().map(Sum::of) != self.sum && self.look(&place)? == (head.clone(), true) {
             self.judge(&head, bytes.as_deref(), &place);
@@ -185,9 +207,9 @@ impl FileWatch {
         Ok(follows.then_some(lines))
     }
 
-    /// Returns the newest revision that came from the journal.
+    /// Returns the newest revision that came from the journal, or else what the watch began with.
     fn known_revision(&self) -> u64 {
-        self.replay.docs.get(&self.doc.file).map_or(0, |known| known.revision)
+        self.replay.docs.get(&self.doc.file).map_or(self.began, |known| known.revision)
     }
 
     /// Queues an edit, if the file is one that can be read.
@@ -224,7 +246,8 @@ impl Watch for FileWatch {
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(None);
             }
-            let pause = left.unwrap_or(SAFETY).min(SAFETY);
+            let patience = if self.missing.is_some() { GRACE } else { SAFETY };
+            let pause = left.map_or(patience, |left| left.min(patience));
             let place = self.engine.fs(self.doc.room.root()).display(&self.doc.path());
             let waited = self.events.wait(Some(pause));
             waited.map_err(|source| super::Error::Io {
