@@ -59,17 +59,22 @@ fn value_before(engine: &dyn Engine, doc: &Doc, target: u64) -> Result<Option<Va
         if record.revision < target {
             (before, known) = (value.cloned(), true);
         } else if record.revision == target && !known {
-            before = value.and_then(|value| taken_back(record, value));
+            before = taken_back(record, value);
         }
     })?;
     Ok(before)
 }
 
 /// Returns what a document was before the first revision that we know of it.
-fn taken_back(record: &Revision, value: &Value) -> Option<Value> {
-    let created = record.changes.iter().any(|change| change.path.is_empty() && change.before.is_none());
-    let mut before = value.clone();
-    (!created && diff::apply(&mut before, &diff::invert(&record.changes)).is_ok()).then_some(before)
+fn taken_back(record: &Revision, value: Option<&Value>) -> Option<Value> {
+    if let [whole] = &record.changes[..]
+        && whole.path.is_empty()
+    {
+        return whole.before.clone();
+    }
+    let mut before = value?.clone();
+    diff::apply(&mut before, &diff::invert(&record.changes)).ok()?;
+    Some(before)
 }
 
 fn replace(

@@ -73,7 +73,7 @@ impl Line {
         let whole = |before, after| vec![Change { path: String::new(), before, after, at: None }];
         let changes = match &entry.content {
             Some(content) if entry.changes.is_empty() => whole(None, Some(content.clone())),
-            None if entry.sum.is_none() => match replay.content(&entry.file) {
+            None if entry.sum.is_none() && entry.changes.is_empty() => match replay.content(&entry.file) {
                 Some(before) => whole(Some(before.clone()), None),
                 None => Vec::new(),
             },
@@ -244,13 +244,13 @@ impl Replay {
         past.push(sum);
         let content = match (&entry.content, content) {
             (Some(content), _) => content.clone(),
+            (None, _) if entry.sum.is_none() => Value::Null,
             (None, Some(mut content)) => {
                 if diff::apply(&mut content, &entry.changes).is_err() {
                     return;
                 }
                 content
             }
-            (None, None) if entry.sum.is_none() => Value::Null,
             (None, None) => return,
         };
         let (kind, revision, sum) = (entry.kind.clone(), entry.revision, entry.sum);
