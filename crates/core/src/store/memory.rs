@@ -98,12 +98,14 @@ impl Engine for MemoryEngine {
 
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {
         let mut queue = VecDeque::new();
-        let mut revision = from.unwrap_or(0);
-        if let (None, Some(document)) = (from, self.read(doc)?) {
-            revision = document.revision;
+        let rooms = self.shared.lock();
+        let stored = rooms.get(&doc.room).and_then(|room| room.docs.get(&doc.file));
+        let revision = from.unwrap_or_else(|| stored.map_or(0, |stored| stored.revision));
+        if let (None, Some(value)) = (from, stored.and_then(|stored| stored.value.clone())) {
             let (by, op) = ("anthill".into(), "snapshot".into());
-            queue.push_back(Event { revision, at: None, by, op, value: document.value });
+            queue.push_back(Event { revision, at: None, by, op, value });
         }
+        drop(rooms);
         Ok(Box::new(MemoryWatch { engine: self.clone(), doc: doc.clone(), revision, queue }))
     }
 

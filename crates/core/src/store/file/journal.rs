@@ -68,16 +68,15 @@ impl Line {
         })
     }
 
-    /// Returns the entry for one file as the neutral revision record.
-    pub fn revision(&self, entry: &DocEntry) -> Revision {
-        let created = |content: &Value| Change {
-            path: String::new(),
-            before: None,
-            after: Some(content.clone()),
-            at: None,
-        };
+    /// Returns the entry for one file as the neutral revision record; `replay` stands just before this line.
+    pub fn revision(&self, entry: &DocEntry, replay: &Replay) -> Revision {
+        let whole = |before, after| vec![Change { path: String::new(), before, after, at: None }];
         let changes = match &entry.content {
-            Some(content) if entry.changes.is_empty() => vec![created(content)],
+            Some(content) if entry.changes.is_empty() => whole(None, Some(content.clone())),
+            None if entry.sum.is_none() && entry.changes.is_empty() => match replay.content(&entry.file) {
+                Some(before) => whole(Some(before.clone()), None),
+                None => Vec::new(),
+            },
             _ => entry.changes.clone(),
         };
         Revision {
@@ -222,6 +221,11 @@ impl Replay {
         replay
     }
 
+    /// Returns the content of a document that exists.
+    pub fn content(&self, file: &str) -> Option<&Value> {
+        self.docs.get(file).filter(|known| known.sum.is_some()).map(|known| &known.content)
+    }
+
     /// Applies one line. A change that does not fit its document drops it from view: better unknown than wrong.
     pub fn apply(&mut self, line: &Line) {
         self.docs.values_mut().for_each(|known| known.last = false);
@@ -240,13 +244,13 @@ impl Replay {
         past.push(sum);
         let content = match (&entry.content, content) {
             (Some(content), _) => content.clone(),
+            (None, _) if entry.sum.is_none() => Value::Null,
             (None, Some(mut content)) => {
                 if diff::apply(&mut content, &entry.changes).is_err() {
                     return;
                 }
                 content
             }
-            (None, None) if entry.sum.is_none() => Value::Null,
             (None, None) => return,
         };
         let (kind, revision, sum) = (entry.kind.clone(), entry.revision, entry.sum);

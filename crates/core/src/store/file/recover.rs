@@ -28,6 +28,17 @@ pub enum View {
     Unfinished(Plan),
 }
 
+impl View {
+    /// Returns the number of the last commit.
+    pub fn seq(&self) -> u64 {
+        match self {
+            View::Fresh => 0,
+            View::Clean(head) => head.seq,
+            View::Unfinished(plan) => plan.replay.seq,
+        }
+    }
+}
+
 /// What brings the files up to the journal.
 pub struct Plan {
     replay: Replay,

@@ -10,7 +10,6 @@ use crate::store::error::Result;
 pub fn rotate(place: &Place<'_>, options: &Options, head: &mut Head) {
     if let Ok(Some(end)) = try_rotate(place, options, head) {
         head.end = end;
-        head.docs.retain(|_, doc| doc.sum.is_some());
         place.write_head(head);
     }
 }
@@ -41,15 +40,15 @@ fn try_rotate(place: &Place<'_>, options: &Options, head: &Head) -> Result<Optio
     Ok(Some(next.len() as u64))
 }
 
+/// Repeats the state of every document. Deleted ones too: their revisions must never come again.
 fn snapshot_of(segment: &Segment, head: &Head) -> Line {
-    let known = Replay::of(segment).docs.into_iter().filter(|(_, known)| known.sum.is_some());
-    let docs = known.map(|(file, known)| DocEntry {
+    let docs = Replay::of(segment).docs.into_iter().map(|(file, known)| DocEntry {
         file,
         kind: known.kind,
         revision: known.revision,
         sum: known.sum,
         changes: Vec::new(),
-        content: Some(known.content),
+        content: known.sum.map(|_| known.content),
     });
     let at = segment.lines.last().map(|line| line.at.clone()).unwrap_or_default();
     Line { seq: head.seq, at, by: "anthill".into(), op: SNAPSHOT.into(), undoes: None, docs: docs.collect() }

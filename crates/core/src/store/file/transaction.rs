@@ -141,12 +141,13 @@ impl<'e> FileTransaction<'e> {
     }
 
     fn doc_entry(&self, loaded: &Loaded, sealed: Option<&Sealed>) -> DocEntry {
+        let known = self.head.docs.contains_key(&loaded.doc.file);
         let Some(sealed) = sealed else {
-            return entry_of(&loaded.doc, loaded.revision + 1, None, Vec::new(), None);
+            let changes = if known { Vec::new() } else { deleted(loaded.base.clone()) };
+            return entry_of(&loaded.doc, loaded.revision + 1, None, changes, None);
         };
         let sum = Some(Sum::of(&sealed.bytes));
-        let unknown = loaded.base.is_none() || !self.head.docs.contains_key(&loaded.doc.file);
-        let content = unknown.then(|| sealed.value.clone());
+        let content = (loaded.base.is_none() || !known).then(|| sealed.value.clone());
         entry_of(&loaded.doc, sealed.revision, sum, sealed.changes.clone(), content)
     }
 
@@ -314,6 +315,11 @@ pub fn effective_revision(known: Option<&HeadDoc>, sum: Option<Sum>, value: Opti
         Some(known) => (known.revision + 1).max(stated),
         None => stated,
     }
+}
+
+/// Keeps the content of a file that the journal has never heard of, so that deleting it can be undone.
+fn deleted(before: Option<Value>) -> Vec<diff::Change> {
+    vec![diff::Change { path: String::new(), before, after: None, at: None }]
 }
 
 fn entry_of(
