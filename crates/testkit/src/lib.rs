@@ -1,1 +1,2 @@
 pub mod sim_fs;
+pub mod test_env;

@@ -1,0 +1,9 @@
+//! The binary from the outside: real processes on real files.
+
+mod commands;
+
+use anthill_testkit::test_env::TestEnv;
+
+fn env() -> TestEnv {
+    TestEnv::new(env!("CARGO_BIN_EXE_anthill"))
+}
