@@ -76,7 +76,11 @@ impl Output {
     /// Reports a failure and returns its exit code.
     pub fn failure(&self, error: &CliError) -> ExitCode {
         if self.json {
-            let _ = self.data(&pretty(&error.json()));
+            let text = pretty(&error.json());
+            if self.data(&text).is_err() {
+                // Stdout is what failed: better told in the wrong place than not at all.
+                self.talk("", Style::new(), &text);
+            }
         } else {
             self.talk("error: ", AnsiColor::Red.on_default().bold(), &shorten(&error.message));
             for hint in &error.hints {

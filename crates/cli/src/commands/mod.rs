@@ -108,7 +108,8 @@ fn report(context: &Context<'_>, kind: &str, what: &str, changed: &Changed) -> R
         return Ok(());
     }
     let value = json!({"kind": kind, "revision": changed.revision, "value": changed.value});
-    context.output.value(&value, Format::Json)
+    // The change has happened: an error that hides this would make a script repeat it.
+    context.output.value(&value, Format::Json).map_err(|error| CliError { indeterminate: true, ..error })
 }
 
 /// Prints revisions, as JSON or as a log that people can read.
