@@ -404,11 +404,16 @@ fn schema() {
     );
     check(
         &env,
-        "anthill schema nothing 2>&1 | tail -3",
+        "anthill schema --json | head -8",
         r#"
-  [possible values: config, tools, epics, sprints, team, session, messages, events, hooks, tasks, pm_state, group_status, orchestrator_state, dev_to_qa, qa_to_techlead, techlead_to_dev, active_agents, agent_result, work_queue, current_session, metrics, errors, backup, workflow, task_graph, queue]
-
-For more information, try '--help'.
+[
+  {
+    "kind": "config",
+    "what": "global limits, feature switches and paths",
+    "file": "orchestration/config.json",
+    "option": "",
+    "list": ""
+  },
 [exit 0]
 "#,
     );
@@ -578,10 +583,10 @@ epics revision 1  2026-01-01T00:00:03.000Z  append by tester
     );
     check(
         &env,
-        "anthill log --since 1.5 --json | grep -c revision",
+        "anthill log --since 2 --json | grep kind",
         r#"
-0
-[exit 1]
+    "kind": "epics",
+[exit 0]
 "#,
     );
     check(
@@ -658,10 +663,11 @@ fn completions() {
     let env = env();
     check(
         &env,
-        "anthill completions bash | grep -c anthill__get",
+        "anthill completions bash | grep -o 'complete -F _anthill .*default anthill' | sort -u",
         r#"
-0
-[exit 1]
+complete -F _anthill -o bashdefault -o default anthill
+complete -F _anthill -o nosort -o bashdefault -o default anthill
+[exit 0]
 "#,
     );
     check(

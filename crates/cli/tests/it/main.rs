@@ -1,6 +1,7 @@
 //! The binary from the outside: real processes on real files.
 
 mod commands;
+mod exit_codes;
 
 use anthill_testkit::test_env::TestEnv;
 
