@@ -83,7 +83,7 @@ fn code_2_invalid_input() {
         &["set", "epics", "epics[7].status", "\"pending\""],
         &["set", "epics", "epics[0].status", "\"nearly\""],
         &["append", "epics", "epics[0].title", "1"],
-        &["append", "epics", "epics", r#"{"id": "epic-002"}"#],
+        &["append", "epics", "epics", r#"{"title": "no id"}"#],
         &["delete", "epics", "epics"],
         &["get", "config", "--field", "a b["],
         &["get", "epics", "--project-id", "../../x"],

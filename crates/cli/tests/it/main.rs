@@ -1,7 +1,10 @@
 //! The binary from the outside: real processes on real files.
 
 mod commands;
+mod damage;
 mod exit_codes;
+mod roots;
+mod seeds;
 
 use anthill_testkit::test_env::TestEnv;
 
