@@ -5,6 +5,7 @@ mod damage;
 mod exit_codes;
 mod roots;
 mod seeds;
+mod storm;
 
 use anthill_testkit::test_env::TestEnv;
 
