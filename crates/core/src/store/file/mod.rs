@@ -120,7 +120,8 @@ fn look_as_reader(place: &Place<'_>) -> Result<View> {
     }
 }
 
-fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Option<Document>> {
+/// Returns a document as this view shows it, with the checksum of its bytes.
+fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Option<(Document, Sum)>> {
     let head;
     let known = match view {
         View::Fresh => None,
@@ -128,7 +129,7 @@ fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Option<Doc
         View::Unfinished(plan) => {
             if let Some(known) = plan.pending(&doc.file) {
                 let document = Document { value: known.content.clone(), revision: known.revision };
-                return Ok(known.sum.map(|_| document));
+                return Ok(known.sum.map(|sum| (document, sum)));
             }
             head = plan.head();
             head.docs.get(&doc.file)
@@ -136,12 +137,12 @@ fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Option<Doc
     };
     let Some(bytes) = place.read_doc(&doc.file, doc.kind.limit)? else { return Ok(None) };
     let mut value = state::open(doc, &place.show(doc), &bytes)?;
-    let sum = Some(Sum::of(&bytes));
-    let revision = effective_revision(known, sum, Some(&value));
-    if known.is_some_and(|known| known.sum != sum) {
+    let sum = Sum::of(&bytes);
+    let revision = effective_revision(known, Some(sum), Some(&value));
+    if known.is_some_and(|known| known.sum != Some(sum)) {
         show_revision(doc, &mut value, revision);
     }
-    Ok(Some(Document { value, revision }))
+    Ok(Some((Document { value, revision }, sum)))
 }
 
 /// Shows the revision that an edited document counts as, so that `--expect-revision` can rely on it.
@@ -169,7 +170,7 @@ impl Engine for FileEngine {
     fn read(&self, doc: &Doc) -> Result<Option<Document>> {
         let place = self.open(&doc.room)?;
         let view = look_as_reader(&place)?;
-        read_document(&place, doc, &view)
+        Ok(read_document(&place, doc, &view)?.map(|(document, _)| document))
     }
 
     fn begin(&self, room: &Room) -> Result<Box<dyn Transaction + '_>> {

@@ -28,6 +28,17 @@ pub enum View {
     Unfinished(Plan),
 }
 
+impl View {
+    /// Returns the newest committed revision of a file that this view knows; 0 if it never existed.
+    pub fn revision(&self, file: &str) -> u64 {
+        match self {
+            View::Fresh => 0,
+            View::Clean(head) => head.docs.get(file).map_or(0, |doc| doc.revision),
+            View::Unfinished(plan) => plan.replay.docs.get(file).map_or(0, |known| known.revision),
+        }
+    }
+}
+
 /// What brings the files up to the journal.
 pub struct Plan {
     replay: Replay,

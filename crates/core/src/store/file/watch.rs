@@ -14,7 +14,7 @@ use super::place::{Head, Place, parent};
 use super::recover::{self, View};
 use super::{FileEngine, each_line, look_as_reader, read_document};
 use crate::model::kind::Doc;
-use crate::store::engine::{Event, Watch};
+use crate::store::engine::{Document, Event, Watch};
 use crate::store::error::Result;
 use crate::store::state;
 
@@ -54,16 +54,17 @@ impl FileWatch {
     fn snapshot(&mut self) -> Result<()> {
         let engine = self.engine.clone();
         let place = engine.open(&self.doc.room)?;
-        self.read_all(&place, u64::MAX)?;
         let view = look_as_reader(&place)?;
-        let Some(document) = read_document(&place, &self.doc, &view)? else { return Ok(()) };
-        let bytes = place.read_doc(&self.doc.file, self.doc.kind.limit)?;
-        // A commit may have come between: then its line is still unread and will be reported as such.
-        self.sum = bytes.as_deref().map(Sum::of);
-        self.revision = document.revision;
-        let (by, op) = ("anthill".into(), SNAPSHOT.into());
-        self.queue.push_back(Event { revision: document.revision, at: None, by, op, value: document.value });
-        Ok(())
+        let found = read_document(&place, &self.doc, &view)?;
+        self.sum = found.as_ref().map(|(_, sum)| *sum);
+        self.revision =
+            found.as_ref().map_or(view.revision(&self.doc.file), |(document, _)| document.revision);
+        if let Some((Document { value, revision }, _)) = found {
+            let (by, op) = ("anthill".into(), SNAPSHOT.into());
+            self.queue.push_back(Event { revision, at: None, by, op, value });
+        }
+        // The journal is read after the document, so that a commit in between is reported and not swallowed.
+        self.read_all(&place, self.revision)
     }
 
     /// Reports everything after `revision` that is still kept; a gap shows as a snapshot.
@@ -75,7 +76,12 @@ impl FileWatch {
         let gap = self.queue.front().is_some_and(|event| event.revision > revision + 1);
         if gap {
             self.queue.clear();
-            self.snapshot()?;
+            return self.snapshot();
+        }
+        if self.queue.is_empty() {
+            // What the journal knows is not news; only a file that differs from it is.
+            let known = self.replay.docs.get(&self.doc.file);
+            self.sum = known.and_then(|known| known.sum);
         }
         Ok(())
     }
