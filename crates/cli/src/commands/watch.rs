@@ -51,8 +51,8 @@ pub fn run(context: &Context<'_>, args: &WatchArgs) -> Result<()> {
         left -= 1;
         // The snapshot is no change: what follows it is not held back.
         if let (Some(interval), true) = (args.interval, event.op != "snapshot") {
-            let Some(newest) = newest_within(&mut *watch, interval)? else { continue };
-            if left > 0 {
+            while left > 0 {
+                let Some(newest) = newest_within(&mut *watch, interval)? else { break };
                 show(context, args, &doc, &newest)?;
                 left -= 1;
             }
