@@ -6,6 +6,7 @@ mod exit_codes;
 mod roots;
 mod seeds;
 mod storm;
+mod watch;
 
 use anthill_testkit::test_env::TestEnv;
 
