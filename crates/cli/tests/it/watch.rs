@@ -317,7 +317,7 @@ fn interval_limits_how_often() {
     assert_eq!(events[0].0, 2);
     for pair in events.windows(2) {
         assert!(pair[0].0 < pair[1].0, "{events:?}");
-        assert!(pair[1].1 - pair[0].1 > Duration::from_millis(300), "{events:?}");
+        assert!(pair[1].1 - pair[0].1 > Duration::from_millis(200), "{events:?}");
     }
     quiet(&watch);
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use super::journal::{Known, Replay, Segment, Sum};
 use super::place::{Head, HeadDoc, Place, parent};
 use crate::model::json;
-use crate::store::error::Result;
+use crate::store::error::{Error, Result};
 
 /// How the room was found.
 pub enum View {
@@ -105,8 +105,12 @@ fn plan(place: &Place<'_>, head: Option<&Head>, boot: String) -> Result<Plan> {
 
 /// Decides whether `file` must be published again; see the table at the top.
 fn judge(place: &Place<'_>, file: &str, known: &Known, same_boot: Option<&Head>) -> Result<Option<Publish>> {
-    // A file that cannot be read as one (a link, a directory) is not ours to replace.
-    let Ok(bytes) = place.read_doc(file, u64::MAX - 1) else { return Ok(None) };
+    let bytes = match place.read_doc(file, u64::MAX - 1) {
+        Ok(bytes) => bytes,
+        // A link or a directory is not ours to replace.
+        Err(Error::NotAFile { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
     let sum = bytes.as_deref().map(Sum::of);
     let publish = |unknown| Ok(Some(Publish { exists: sum.is_some(), unknown }));
     if sum == known.sum {
