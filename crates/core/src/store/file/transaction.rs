@@ -190,7 +190,9 @@ impl<'e> FileTransaction<'e> {
                 None => self.unpublish(doc),
             };
             if let Err(error) = published {
-                let restored = staged[..done].iter().rev().all(|staged| self.restore(staged));
+                // A new file may be in place although its directory could not be synced.
+                let touched = if base_sum.is_none() { done + 1 } else { done };
+                let restored = staged[..touched].iter().rev().all(|staged| self.restore(staged));
                 return Err(if restored { self.take_back(error) } else { as_indeterminate(error) });
             }
         }
