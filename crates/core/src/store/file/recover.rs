@@ -93,7 +93,7 @@ fn plan(place: &Place<'_>, head: Option<&Head>, boot: String) -> Result<Plan> {
     };
     let segment = Segment::parse(&bytes);
     let replay = Replay::of(&segment);
-    let same_boot = head.filter(|head| head.boot == boot);
+    let same_boot = head.is_some_and(|head| head.boot == boot);
     let mut publish = BTreeMap::new();
     for (file, known) in &replay.docs {
         if let Some(action) = judge(place, file, known, same_boot)? {
@@ -104,7 +104,7 @@ fn plan(place: &Place<'_>, head: Option<&Head>, boot: String) -> Result<Plan> {
 }
 
 /// Decides whether `file` must be published again; see the table at the top.
-fn judge(place: &Place<'_>, file: &str, known: &Known, same_boot: Option<&Head>) -> Result<Option<Publish>> {
+fn judge(place: &Place<'_>, file: &str, known: &Known, same_boot: bool) -> Result<Option<Publish>> {
     let bytes = match place.read_doc(file, u64::MAX - 1) {
         Ok(bytes) => bytes,
         // A link or a directory is not ours to replace.
@@ -119,9 +119,8 @@ fn judge(place: &Place<'_>, file: &str, known: &Known, same_boot: Option<&Head>)
     if sum.is_none() {
         return if known.last { publish(None) } else { Ok(None) };
     }
-    if let Some(head) = same_boot {
-        let before = head.docs.get(file).and_then(|doc| doc.sum);
-        return if known.last && sum == before { publish(None) } else { Ok(None) };
+    if same_boot {
+        return if known.last && sum == known.base { publish(None) } else { Ok(None) };
     }
     if known.past.contains(&sum) {
         return publish(None);

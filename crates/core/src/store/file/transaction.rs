@@ -137,17 +137,19 @@ impl<'e> FileTransaction<'e> {
             (Some(known), Some(base)) => (diff::diff(&known.content, base), None),
             (None, Some(base)) => (Vec::new(), Some(base.clone())),
         };
-        Ok(Some(entry_of(&loaded.doc, loaded.revision, loaded.base_sum, changes, content)))
+        let known = self.head.docs.get(&loaded.doc.file).and_then(|known| known.sum);
+        let sums = (known, loaded.base_sum);
+        Ok(Some(entry_of(&loaded.doc, loaded.revision, sums, changes, content)))
     }
 
     fn doc_entry(&self, loaded: &Loaded, sealed: Option<&Sealed>) -> DocEntry {
         let Some(sealed) = sealed else {
-            return entry_of(&loaded.doc, loaded.revision + 1, None, Vec::new(), None);
+            return entry_of(&loaded.doc, loaded.revision + 1, (loaded.base_sum, None), Vec::new(), None);
         };
-        let sum = Some(Sum::of(&sealed.bytes));
+        let sums = (loaded.base_sum, Some(Sum::of(&sealed.bytes)));
         let unknown = loaded.base.is_none() || !self.head.docs.contains_key(&loaded.doc.file);
         let content = unknown.then(|| sealed.value.clone());
-        entry_of(&loaded.doc, sealed.revision, sum, sealed.changes.clone(), content)
+        entry_of(&loaded.doc, sealed.revision, sums, sealed.changes.clone(), content)
     }
 
     /// Puts the new contents beside the old ones. Whatever can run out runs out here.
@@ -318,14 +320,15 @@ pub fn effective_revision(known: Option<&HeadDoc>, sum: Option<Sum>, value: Opti
     }
 }
 
+/// Describes one document of a commit, with the checksums before and after it.
 fn entry_of(
     doc: &Doc,
     revision: u64,
-    sum: Option<Sum>,
+    (base, sum): (Option<Sum>, Option<Sum>),
     changes: Vec<diff::Change>,
     content: Option<Value>,
 ) -> DocEntry {
-    DocEntry { file: doc.file.clone(), kind: doc.kind.name.into(), revision, sum, changes, content }
+    DocEntry { file: doc.file.clone(), kind: doc.kind.name.into(), revision, sum, base, changes, content }
 }
 
 fn as_indeterminate(error: Error) -> Error {
