@@ -154,16 +154,26 @@ fn show_revision(doc: &Doc, value: &mut Value, revision: u64) {
 
 /// Calls `visit` with every line of every kept segment, oldest first, each once.
 fn each_line(place: &Place<'_>, visit: &mut dyn FnMut(&journal::Line)) -> Result<()> {
-    let mut paths = rotate::old_segments(place);
+    let segments = loop {
+        let old = rotate::old_segments(place);
+        let segments = read_segments(place, &old)?;
+        // A rotation in between moves the newest lines to a segment that was not in the list.
+        if rotate::old_segments(place) == old {
+            break segments;
+        }
+    };
+    segments.iter().for_each(|bytes| Segment::parse(bytes).lines.iter().for_each(&mut *visit));
+    Ok(())
+}
+
+/// Returns the bytes of the older segments and of the current one.
+fn read_segments(place: &Place<'_>, old: &[String]) -> Result<Vec<Vec<u8>>> {
+    let mut paths = old.to_vec();
     paths.push(place.journal());
     if place.size(&place.journal())?.is_none() {
         paths.push(place.next_journal());
     }
-    for path in paths {
-        let bytes = place.read(&path)?.unwrap_or_default();
-        Segment::parse(&bytes).lines.iter().for_each(&mut *visit);
-    }
-    Ok(())
+    paths.iter().map(|path| Ok(place.read(path)?.unwrap_or_default())).collect()
 }
 
 impl Engine for FileEngine {

@@ -159,17 +159,20 @@ impl FileWatch {
         };
         let fresh = if size > self.offset { read(self.offset)?.unwrap_or_default() } else { Vec::new() };
         let segment = Segment::parse(&fresh);
-        let follows = segment.lines.first().is_some_and(|line| line.seq == self.replay.seq + 1);
-        if follows || (self.offset == 0 && self.replay.seq == 0) {
+        // A snapshot may stand for a commit in the segment before it that was not reported yet.
+        let next = self.replay.seq + 1;
+        let follows = segment.lines.first().is_some_and(|line| line.op != SNAPSHOT && line.seq == next);
+        if follows {
             self.offset += segment.good;
             let after = self.known_revision();
             segment.lines.iter().for_each(|line| self.take_line(line, after));
             return Ok(());
         }
-        // Another segment, or one that was cut: read everything and report what is new.
-        if segment.lines.is_empty() && size > self.offset {
+        // A line that is still being written has no end yet.
+        if segment.lines.is_empty() && size > self.offset && !fresh.contains(&b'\n') {
             return Ok(());
         }
+        // Another segment, or one that was cut: read everything and report what is new.
         let after = self.known_revision();
         self.read_all(place, after)
     }
