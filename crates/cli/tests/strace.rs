@@ -92,20 +92,22 @@ impl Scenario {
         Some(Scenario { template, kind, args, old, new, calls })
     }
 
-    /// Tries every call; collects what went wrong, so that one run shows all of it.
+    /// Tries every call; collects what went wrong, so that one run shows all of it. Returns how many runs
+    /// did not end with exit 0.
     fn sweep(
         &self,
         points: &[(Call, String)],
         judge: impl Fn(&Self, &TestEnv, &Ran) -> Result<(), String> + Sync,
-    ) {
+    ) -> usize {
         assert!(points.len() > 50, "only {} points: {:?}", points.len(), self.calls);
-        let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let (next, ended, failures) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
         let work = || {
             while let Some((call, what)) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let env = copy_of(&self.template);
                 let inject = format!("inject={}:{what}:when={}", call.name, call.nth);
                 let trace = format!("trace={}", call.name);
                 let ran = run(&env, self.args, &["-o", "/dev/null", "-e", &trace, "-e", &inject]);
+                ended.fetch_add(usize::from(ran.code != 0), Ordering::Relaxed);
                 let verdict = judge(self, &env, &ran).and_then(|()| self.goes_on(&env));
                 if let Err(reason) = verdict {
                     failures.lock().unwrap().push(format!("{inject}: {reason}\n{}", ran.shown()));
@@ -121,6 +123,7 @@ impl Scenario {
             points.len(),
             failures.join("\n")
         );
+        ended.into_inner()
     }
 
     fn kills(&self) -> Vec<(Call, String)> {
@@ -162,14 +165,13 @@ impl Scenario {
         if next.code != 0 {
             return Err(format!("the next command: {}", next.shown()));
         }
-        let mut after = state(env, self.kind);
+        let after = state(env, self.kind);
         let revision = before["revision"].as_u64().unwrap_or(0);
         if after["revision"] != revision + 1 || after["x_next"] != 1 {
             return Err(format!("the next command made {after} of {before}"));
         }
-        let kept = |value: &Value| value.get("x").cloned().zip(value.get("x_items").cloned());
-        if before != Value::Null && kept(&before) != kept(&after.take()) {
-            return Err(format!("the next command lost something of {before}"));
+        if before != Value::Null && unstamped(&before) != unstamped(&after) {
+            return Err(format!("the next command made {after} of {before}"));
         }
         let report = env.run(&["doctor", "--json"]);
         if report.code != 0 || report.json()["findings"] != Value::Array(Vec::new()) {
@@ -185,7 +187,16 @@ impl Scenario {
 /// Runs the command under `strace` with these options.
 fn run(env: &TestEnv, args: &[&str], options: &[&str]) -> Ran {
     let mut command = env.clean("strace");
-    command.env("ANTHILL_NOW", MOMENT).args(["-f", "-qq"]).args(options).arg(env.binary()).args(args);
+    // Below the project root, so that a root that is not found shows as state in the wrong place.
+    let dir = env.project().join("src");
+    fs::create_dir_all(&dir).unwrap();
+    command
+        .current_dir(dir)
+        .env("ANTHILL_NOW", MOMENT)
+        .args(["-f", "-qq"])
+        .args(options)
+        .arg(env.binary())
+        .args(args);
     if fs::exists("/usr/bin/strace").unwrap_or(false) || env.sh("command -v strace").code == 0 {
         return env.finish(&mut command, b"");
     }
@@ -200,6 +211,15 @@ fn state(env: &TestEnv, kind: &str) -> Value {
         4 => Value::Null,
         _ => Value::from(ran.shown()),
     }
+}
+
+/// Returns a document without what the next command sets in it.
+fn unstamped(document: &Value) -> Value {
+    let mut document = document.clone();
+    for field in ["x_next", "revision", "updated_at", "last_updated"] {
+        document.as_object_mut().expect("a document is an object").shift_remove(field);
+    }
+    document
 }
 
 /// Returns whether the error, wherever it was told, says that the change may have happened.
@@ -284,7 +304,8 @@ fn after_a_crash() -> Option<Scenario> {
 #[track_caller]
 fn kill_everywhere(scenario: Option<Scenario>) {
     let Some(scenario) = scenario else { return };
-    scenario.sweep(&scenario.kills(), Scenario::judge_kill);
+    let kills = scenario.kills();
+    assert_eq!(scenario.sweep(&kills, Scenario::judge_kill), kills.len(), "every kill hits");
 }
 
 #[track_caller]
@@ -292,7 +313,8 @@ fn fail_everywhere(scenario: Option<Scenario>) {
     let Some(scenario) = scenario else { return };
     let mut points = scenario.errors("EIO", None);
     points.extend(scenario.errors("ENOSPC", Some(MEETS_FULL_DISK)));
-    scenario.sweep(&points, Scenario::judge_error);
+    let failed = scenario.sweep(&points, Scenario::judge_error);
+    assert!(failed > points.len() / 4, "only {failed} of {} errors were noticed", points.len());
 }
 
 #[test]

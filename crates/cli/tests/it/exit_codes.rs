@@ -1,7 +1,5 @@
 //! Every exit code, each reached by a real situation, and nothing changed after any failure.
 
-#![expect(clippy::disallowed_methods, reason = "plays the disk and the other programs")]
-
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 
