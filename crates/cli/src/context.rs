@@ -86,7 +86,7 @@ impl<'o> Context<'o> {
             return Ok(Doc::of_key(kind, &parse_id(timestamp)?));
         }
         let known = self.engine.documents(&Room::State)?;
-        let newest = known.into_iter().filter(|doc| doc.kind == kind).next_back();
+        let newest = known.into_iter().rfind(|doc| doc.kind == kind);
         Ok(newest.unwrap_or_else(|| {
             Doc::of_key(kind, &time::compact(self.actor.now).parse().expect("digits make an id"))
         }))

@@ -6,7 +6,7 @@ use std::io;
 
 use anthill_core::error::Code;
 use anthill_core::{ops, store};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 #[derive(Debug)]
 pub struct CliError {
@@ -15,7 +15,7 @@ pub struct CliError {
     pub hints: Vec<String>,
     pub indeterminate: bool,
     /// Facts for scripts, beside the message.
-    pub details: Map<String, Value>,
+    pub details: Vec<(&'static str, Value)>,
 }
 
 pub type Result<T> = std::result::Result<T, CliError>;
@@ -27,7 +27,7 @@ impl CliError {
             message: message.into(),
             hints: Vec::new(),
             indeterminate: false,
-            details: Map::new(),
+            details: Vec::new(),
         }
     }
 
@@ -40,8 +40,8 @@ impl CliError {
         self
     }
 
-    fn detail(mut self, name: &str, value: impl Into<Value>) -> CliError {
-        self.details.insert(name.into(), value.into());
+    fn detail(mut self, name: &'static str, value: impl Into<Value>) -> CliError {
+        self.details.push((name, value.into()));
         self
     }
 
@@ -61,7 +61,7 @@ impl CliError {
             "retryable": facts.retryable,
             "indeterminate": self.indeterminate,
         });
-        self.details.iter().for_each(|(name, value)| error[name] = value.clone());
+        self.details.iter().for_each(|(name, value)| error[*name] = value.clone());
         json!({ "error": error })
     }
 }

@@ -80,7 +80,7 @@ impl Output {
                 self.talk("", Style::new(), &text);
             }
         } else {
-            self.talk("error: ", AnsiColor::Red.on_default().bold(), &shorten(&error.message));
+            self.talk("error: ", AnsiColor::Red.on_default().bold(), &shorten(&error.message, 2000));
             for hint in &error.hints {
                 self.talk("hint: ", AnsiColor::Cyan.on_default().bold(), hint);
             }
@@ -145,17 +145,16 @@ fn bare(value: &Value) -> String {
 
 fn table(table: &Table) -> String {
     let mut drawn = comfy_table::Table::new();
-    drawn.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
-    drawn.set_header(&table.header);
-    drawn.add_rows(&table.rows);
+    drawn.load_style(comfy_table::presets::NOTHING);
+    drawn.set_header(table.header.iter().map(|name| name.to_uppercase()));
+    drawn.add_rows(table.rows.iter().map(|row| row.iter().map(|cell| shorten(cell, 80))));
     drawn.trim_fmt()
 }
 
-/// Keeps an error readable whatever was typed.
-fn shorten(message: &str) -> String {
-    const LIMIT: usize = 2000;
-    match message.char_indices().nth(LIMIT) {
-        Some((end, _)) => format!("{} … ({} bytes in all)", &message[..end], message.len()),
-        None => message.to_owned(),
+/// Keeps a line readable whatever is in it.
+pub fn shorten(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }

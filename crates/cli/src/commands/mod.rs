@@ -20,6 +20,7 @@ use std::process::ExitCode;
 
 use anthill_core::model::diff::Change;
 use anthill_core::model::json;
+use anthill_core::model::kind::Kind;
 use anthill_core::model::path::Path;
 use anthill_core::ops::edit::Changed;
 use anthill_core::store::Revision;
@@ -29,7 +30,7 @@ use serde_json::Value;
 use crate::args::Cli;
 use crate::context::Context;
 use crate::error::{CliError, Result, io_error};
-use crate::output::{Format, Output};
+use crate::output::{Format, Output, shorten};
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -90,11 +91,7 @@ fn parse_value(text: &str) -> Result<Value> {
         return Err(CliError::invalid(format!("the value is larger than {LIMIT} bytes")));
     }
     json::parse(&bytes).map_err(|error| {
-        let mut shown: String = text.chars().take(60).collect();
-        if shown.len() < text.len() {
-            shown.push('…');
-        }
-        let quoted = Value::from(shown.as_str());
+        let quoted = Value::from(shorten(text, 60));
         CliError::invalid(format!("the value is not JSON: {error}"))
             .hinted(format!("a text needs quotes of its own, inside those of the shell: '{quoted}'"))
     })
@@ -126,7 +123,7 @@ fn show_revisions(output: &Output, revisions: &[Revision]) -> Result<()> {
             "{} revision {}  {}  {} by {}",
             record.kind, record.revision, record.at, record.op, record.by
         );
-        let changes = record.changes.iter().map(change_line);
+        let changes = record.changes.iter().filter(|change| !is_bookkeeping(record, change)).map(change_line);
         let text: Vec<_> = std::iter::once(head).chain(changes).collect();
         output.data(&anthill_core::view::text::escape(&text.join("\n")))?;
     }
@@ -157,14 +154,16 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     fields.into_iter().collect()
 }
 
+/// Whether a change is only the stamp that every commit leaves.
+fn is_bookkeeping(record: &Revision, change: &Change) -> bool {
+    let time_field = Kind::find(&record.kind).and_then(|kind| kind.time_field);
+    change.path == "revision" || change.path == "updated_by" || Some(change.path.as_str()) == time_field
+}
+
 fn change_line(change: &Change) -> String {
     let short = |value: &Option<Value>| match value {
         None => "nothing".to_owned(),
-        Some(value) => {
-            let text = value.to_string();
-            let cut: String = text.chars().take(60).collect();
-            if cut.len() < text.len() { format!("{cut}…") } else { cut }
-        }
+        Some(value) => shorten(&value.to_string(), 60),
     };
     let path = if change.path.is_empty() { "(document)" } else { &change.path };
     format!("    {path}: {} -> {}", short(&change.before), short(&change.after))

@@ -1,3 +1,4 @@
+use anthill_core::ops::edit::Target;
 use anthill_core::ops::history;
 use clap::Args;
 
@@ -17,10 +18,14 @@ use crate::error::Result;
 pub struct UndoArgs {
     #[command(flatten)]
     select: Select,
+    /// Refuse (exit 3) unless the document is at this revision
+    #[arg(long, value_name = "N")]
+    expect_revision: Option<u64>,
 }
 
 pub fn run(context: &Context<'_>, args: &UndoArgs) -> Result<()> {
     let doc = context.select(&args.select)?;
-    let changed = history::undo(&*context.engine, &doc, &context.actor)?;
+    let changed =
+        history::undo(&*context.engine, &Target::whole(&doc, args.expect_revision), &context.actor)?;
     report(context, doc.kind.name, &format!("Undid the last change of {}", doc.kind.name), &changed)
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::edit::Changed;
+use super::edit::{Changed, Target};
 use super::{Actor, Error, Result};
 use crate::model::diff;
 use crate::model::kind::Doc;
@@ -19,7 +19,8 @@ pub fn history(engine: &dyn Engine, doc: &Doc) -> Result<Vec<Revision>> {
 }
 
 /// Makes a document be again what it was at `revision`, as a new revision.
-pub fn restore(engine: &dyn Engine, doc: &Doc, revision: u64, actor: &Actor) -> Result<Changed> {
+pub fn restore(engine: &dyn Engine, target: &Target<'_>, revision: u64, actor: &Actor) -> Result<Changed> {
+    let doc = target.doc;
     let (mut found, mut first, mut last) = (None, u64::MAX, 0);
     engine.replay(doc, &mut |record, value| {
         (first, last) = (first.min(record.revision), last.max(record.revision));
@@ -29,18 +30,19 @@ pub fn restore(engine: &dyn Engine, doc: &Doc, revision: u64, actor: &Actor) -> 
     })?;
     let known = if last == 0 { "none".into() } else { format!("{first} to {last}") };
     let value = found.ok_or(Error::NoRevision { kind: doc.kind.name, revision, known })?;
-    replace(engine, doc, value, &actor.entry("restore"))
+    replace(engine, target, value, &actor.entry("restore"))
 }
 
 /// Takes back the newest change that was not taken back yet, be it ours or an edit by hand.
-pub fn undo(engine: &dyn Engine, doc: &Doc, actor: &Actor) -> Result<Changed> {
+pub fn undo(engine: &dyn Engine, target: &Target<'_>, actor: &Actor) -> Result<Changed> {
+    let doc = target.doc;
     let revisions = history(engine, doc)?;
     let newest = revisions.last().map_or(0, |record| record.revision);
     let current = engine.read(doc)?.map_or(0, |document| document.revision);
-    let target = if newest > 0 && current > newest { Some(current) } else { last_standing(&revisions) };
-    let target = target.ok_or(Error::NothingToUndo { kind: doc.kind.name })?;
-    let value = value_before(engine, doc, target)?;
-    replace(engine, doc, value, &Entry { undoes: Some(target), ..actor.entry("undo") })
+    let undone = if newest > 0 && current > newest { Some(current) } else { last_standing(&revisions) };
+    let undone = undone.ok_or(Error::NothingToUndo { kind: doc.kind.name })?;
+    let value = value_before(engine, doc, undone)?;
+    replace(engine, target, value, &Entry { undoes: Some(undone), ..actor.entry("undo") })
 }
 
 fn last_standing(revisions: &[Revision]) -> Option<u64> {
@@ -49,13 +51,13 @@ fn last_standing(revisions: &[Revision]) -> Option<u64> {
     revisions.iter().rev().find(standing).map(|record| record.revision)
 }
 
-/// Returns the content just before `target`; `None` if it did not exist then.
-fn value_before(engine: &dyn Engine, doc: &Doc, target: u64) -> Result<Option<Value>> {
+/// Returns the content just before `revision`; `None` if it did not exist then.
+fn value_before(engine: &dyn Engine, doc: &Doc, revision: u64) -> Result<Option<Value>> {
     let (mut before, mut known) = (None, false);
     engine.replay(doc, &mut |record, value| {
-        if record.revision < target {
+        if record.revision < revision {
             (before, known) = (value.cloned(), true);
-        } else if record.revision == target && !known {
+        } else if record.revision == revision && !known {
             before = value.and_then(|value| taken_back(record, value));
         }
     })?;
@@ -69,8 +71,10 @@ fn taken_back(record: &Revision, value: &Value) -> Option<Value> {
     (!created && diff::apply(&mut before, &diff::invert(&record.changes)).is_ok()).then_some(before)
 }
 
-fn replace(engine: &dyn Engine, doc: &Doc, value: Option<Value>, entry: &Entry) -> Result<Changed> {
+fn replace(engine: &dyn Engine, target: &Target<'_>, value: Option<Value>, entry: &Entry) -> Result<Changed> {
+    let doc = target.doc;
     let mut transaction = engine.begin(&doc.room)?;
+    target.expect_revision(&mut *transaction)?;
     let revision = transaction.revision(doc)? + 1;
     match value {
         Some(value) => transaction.put(doc, value)?,

@@ -267,7 +267,7 @@ fn whole(before: Option<Value>, after: Option<Value>) -> Change {
 fn apply(content: &mut Value, changes: &[Change]) {
     match changes {
         [Change { path, before: None, after: Some(after), .. }] if path.is_empty() => {
-            *content = after.clone()
+            *content = after.clone();
         }
         [Change { path, after: None, .. }] if path.is_empty() => *content = Value::Null,
         changes => diff::apply(content, changes).expect("the log of this engine is exact"),
