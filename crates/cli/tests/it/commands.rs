@@ -58,17 +58,11 @@ myapp
         &env,
         "anthill get config --field features --format table",
         r#"
-────────────────────────────────
- field                    value
-════════════════════════════════
- enable_orchestration     true
-────────────────────────────────
- enable_state_sharing     true
-────────────────────────────────
- enable_message_passing   true
-────────────────────────────────
- enable_auto_recovery     true
-────────────────────────────────
+ FIELD                   VALUE
+ enable_orchestration    true
+ enable_state_sharing    true
+ enable_message_passing  true
+ enable_auto_recovery    true
 [exit 0]
 "#,
     );
@@ -108,11 +102,8 @@ fn list() {
         &env,
         "anthill list stories --format table",
         r#"
-───────────────────────────────────────
- id          title    status    points
-═══════════════════════════════════════
- story-001   Log in   pending   3
-───────────────────────────────────────
+ ID         TITLE   STATUS   POINTS
+ story-001  Log in  pending  3
 [exit 0]
 "#,
     );
@@ -381,11 +372,11 @@ fn schema() {
         &env,
         "anthill schema | head -5",
         r#"
-─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
- kind                 what                                            file                                               option         list
-═════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
- config               global limits, feature switches and paths       orchestration/config.json
-─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+ KIND                WHAT                                           FILE                                              OPTION        LIST
+ config              global limits, feature switches and paths      orchestration/config.json
+ tools               agents and tools that work may be assigned to  orchestration/tools.json                                        tools
+ epics               a project's epics and their stories            orchestration/projects/{project_id}/epics.json    --project-id  epics
+ sprints             a project's sprints                            orchestration/projects/{project_id}/sprints.json  --project-id  sprints
 [exit 0]
 "#,
     );
@@ -440,10 +431,7 @@ hint: look elsewhere with --home DIR or --root DIR; `anthill schema` shows where
         "anthill history config --limit 1",
         r#"
 config revision 2  2026-01-01T00:00:03.000Z  set by s1
-    updated_at: "2026-01-01T00:00:02.000Z" -> "2026-01-01T00:00:03.000Z"
     global.session_timeout: 3600 -> 60
-    revision: 1 -> 2
-    updated_by: nothing -> "s1"
 [exit 0]
 "#,
     );
