@@ -100,7 +100,9 @@ fn open_store(global: &Global) -> Result<Box<dyn Engine>> {
     }
     let cwd = std::env::current_dir().map_err(|error| io_error("find the working directory", &error))?;
     let home = absolute(&cwd, roots::home(global.home.as_deref()));
-    let project = absolute(&cwd, roots::project(global.root.as_deref(), &home, &cwd));
+    let project = roots::project(global.root.as_deref(), &home, &cwd)
+        .map_err(|error| io_error("find the project root", &error))?;
+    let project = absolute(&cwd, project);
     let options = Options {
         patience: Duration::from_secs_f64(global.lock_timeout),
         allow_network_fs: global.allow_network_fs,

@@ -51,10 +51,8 @@ impl Output {
     /// Prints a line (or several) of data.
     pub fn data(&self, text: &str) -> Result<()> {
         let mut stdout = io::stdout().lock();
-        let written = stdout
-            .write_all(text.as_bytes())
-            .and_then(|()| stdout.write_all(b"\n"))
-            .and_then(|()| stdout.flush());
+        // In one piece: after a failure no rest waits in the buffer to be mixed into the error.
+        let written = stdout.write_all(format!("{text}\n").as_bytes()).and_then(|()| stdout.flush());
         match written {
             // Whoever closed the pipe has seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
@@ -76,7 +74,11 @@ impl Output {
     /// Reports a failure and returns its exit code.
     pub fn failure(&self, error: &CliError) -> ExitCode {
         if self.json {
-            let _ = self.data(&pretty(&error.json()));
+            let text = pretty(&error.json());
+            if self.data(&text).is_err() {
+                // Stdout is what failed: better told in the wrong place than not at all.
+                self.talk("", Style::new(), &text);
+            }
         } else {
             self.talk("error: ", AnsiColor::Red.on_default().bold(), &shorten(&error.message, 2000));
             for hint in &error.hints {

@@ -1,5 +1,6 @@
 //! Finding the two roots: home (`~/.claude`) and project.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::env;
@@ -18,33 +19,55 @@ pub fn home(given: Option<&Path>) -> PathBuf {
 
 /// Returns the project root. What the user names is taken as it is; what is found is resolved to the main
 /// checkout, so that all worktrees of a repository share one state.
-pub fn project(given: Option<&Path>, home: &Path, cwd: &Path) -> PathBuf {
+///
+/// A place that cannot be looked at is an error: guessing would put state where nobody finds it.
+pub fn project(given: Option<&Path>, home: &Path, cwd: &Path) -> io::Result<PathBuf> {
     if let Some(root) = given.map(Path::to_owned).or_else(|| env::path(env::ANTHILL_ROOT)) {
-        return root;
+        return Ok(root);
     }
-    let client = env::path(env::CLAUDE_PROJECT_DIR);
-    main_checkout(&client.unwrap_or_else(|| nearest(cwd, home)))
+    match env::path(env::CLAUDE_PROJECT_DIR) {
+        Some(client) => main_checkout(&client),
+        None => main_checkout(&nearest(cwd, home)?),
+    }
 }
 
-fn nearest(cwd: &Path, home: &Path) -> PathBuf {
-    let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
-    let is_home = |path: &Path| path.canonicalize().is_ok_and(|path| path == home);
-    let marked =
-        |dir: &&Path| MARKS.iter().map(|mark| dir.join(mark)).any(|mark| mark.exists() && !is_home(&mark));
-    cwd.ancestors().find(marked).unwrap_or(cwd).to_owned()
+fn nearest(cwd: &Path, home: &Path) -> io::Result<PathBuf> {
+    let home = found(home.canonicalize())?.unwrap_or_else(|| home.to_owned());
+    for dir in cwd.ancestors() {
+        for mark in MARKS {
+            if found(dir.join(mark).canonicalize())?.is_some_and(|mark| mark != home) {
+                return Ok(dir.to_owned());
+            }
+        }
+    }
+    Ok(cwd.to_owned())
 }
 
 /// Follows a worktree's `.git` file to the checkout that it belongs to.
-fn main_checkout(dir: &Path) -> PathBuf {
-    let followed = || {
-        let pointer = std::fs::read_to_string(dir.join(".git")).ok()?;
-        let gitdir = dir.join(pointer.strip_prefix("gitdir:")?.trim());
-        // Only a worktree has a `commondir`; a submodule stands for itself.
-        let common = std::fs::read_to_string(gitdir.join("commondir")).ok()?;
-        let common = gitdir.join(common.trim()).canonicalize().ok()?;
-        (common.file_name()? == ".git").then(|| common.parent().map(Path::to_owned))?
-    };
-    followed().unwrap_or_else(|| dir.to_owned())
+fn main_checkout(dir: &Path) -> io::Result<PathBuf> {
+    let stays = Ok(dir.to_owned());
+    let Some(pointer) = found(std::fs::read_to_string(dir.join(".git")))? else { return stays };
+    let Some(gitdir) = pointer.strip_prefix("gitdir:") else { return stays };
+    let gitdir = dir.join(gitdir.trim());
+    // Only a worktree has a `commondir`; a submodule stands for itself.
+    let Some(common) = found(std::fs::read_to_string(gitdir.join("commondir")))? else { return stays };
+    let Some(common) = found(gitdir.join(common.trim()).canonicalize())? else { return stays };
+    match (common.file_name(), common.parent()) {
+        (Some(name), Some(main)) if name == ".git" => Ok(main.to_owned()),
+        _ => stays,
+    }
+}
+
+/// Tells "there is no such thing, at least not for us" from a disk that fails.
+fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    use io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound, PermissionDenied};
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) => match error.kind() {
+            InvalidData | IsADirectory | NotADirectory | NotFound | PermissionDenied => Ok(None),
+            _ => Err(error),
+        },
+    }
 }
 
 #[cfg(test)]
@@ -71,15 +94,15 @@ mod tests {
         write(user.join("w/.git"), format!("gitdir: {}\n", user.join("repo/.git/worktrees/w").display()))
             .unwrap();
 
-        assert_eq!(nearest(&user.join("repo/src"), &home), user.join("repo"));
+        assert_eq!(nearest(&user.join("repo/src"), &home).unwrap(), user.join("repo"));
         assert_eq!(
-            nearest(&user.join("plain/deep"), &home),
+            nearest(&user.join("plain/deep"), &home).unwrap(),
             user.join("plain/deep"),
             "~/.claude marks no project"
         );
-        assert_eq!(main_checkout(&nearest(&user.join("w/src"), &home)), user.join("repo"));
+        assert_eq!(main_checkout(&nearest(&user.join("w/src"), &home).unwrap()).unwrap(), user.join("repo"));
         create_dir_all(user.join("plain/.coordination")).unwrap();
-        assert_eq!(nearest(&user.join("plain/deep"), &home), user.join("plain"));
+        assert_eq!(nearest(&user.join("plain/deep"), &home).unwrap(), user.join("plain"));
         std::fs::remove_dir_all(temp).unwrap();
     }
 }

@@ -25,7 +25,7 @@ use anthill_core::model::path::Path;
 use anthill_core::ops::edit::Changed;
 use anthill_core::store::Revision;
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::args::Cli;
 use crate::context::Context;
@@ -104,8 +104,13 @@ fn report(context: &Context<'_>, kind: &str, what: &str, changed: &Changed) -> R
     if !context.output.json {
         return Ok(());
     }
-    let value = json!({"kind": kind, "revision": changed.revision, "value": changed.value});
-    context.output.value(&value, Format::Json)
+    let value = object([
+        ("kind", kind.into()),
+        ("revision", changed.revision.into()),
+        ("value", changed.value.clone()),
+    ]);
+    // The change has happened: an error that hides this would make a script repeat it.
+    context.output.value(&value, Format::Json).map_err(|error| CliError { indeterminate: true, ..error })
 }
 
 /// Prints revisions, as JSON or as a log that people can read.
@@ -129,13 +134,24 @@ fn show_revisions(output: &Output, revisions: &[Revision]) -> Result<()> {
 }
 
 fn revision_json(record: &Revision) -> Value {
-    let change =
-        |change: &Change| json!({"path": change.path, "before": change.before, "after": change.after});
-    let changes: Vec<_> = record.changes.iter().map(change).collect();
-    json!({
-        "kind": record.kind, "revision": record.revision, "at": record.at, "by": record.by, "op": record.op,
-        "changes": changes,
-    })
+    let side = |value: &Option<Value>| value.clone().unwrap_or_default();
+    let change = |change: &Change| {
+        let path = change.path.as_str().into();
+        object([("path", path), ("before", side(&change.before)), ("after", side(&change.after))])
+    };
+    object([
+        ("kind", record.kind.as_str().into()),
+        ("revision", record.revision.into()),
+        ("at", record.at.as_str().into()),
+        ("by", record.by.as_str().into()),
+        ("op", record.op.as_str().into()),
+        ("changes", record.changes.iter().map(change).collect()),
+    ])
+}
+
+/// Makes an object of values from documents; `json!` would respell their numbers.
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    fields.into_iter().collect()
 }
 
 /// Whether a change is only the stamp that every commit leaves.

@@ -6,8 +6,8 @@ use anthill_core::model::kind::Doc;
 use anthill_core::model::time;
 use anthill_core::store::{Event, Watch};
 use clap::Args;
-use serde_json::json;
 
+use super::object;
 use crate::args::{Select, seconds};
 use crate::context::{Context, now};
 use crate::error::{Result, io_error};
@@ -51,8 +51,8 @@ pub fn run(context: &Context<'_>, args: &WatchArgs) -> Result<()> {
         left -= 1;
         // The snapshot is no change: what follows it is not held back.
         if let (Some(interval), true) = (args.interval, event.op != "snapshot") {
-            let Some(newest) = newest_within(&mut *watch, interval)? else { continue };
-            if left > 0 {
+            while left > 0 {
+                let Some(newest) = newest_within(&mut *watch, interval)? else { break };
                 show(context, args, &doc, &newest)?;
                 left -= 1;
             }
@@ -78,9 +78,14 @@ fn show(context: &Context<'_>, args: &WatchArgs, doc: &Doc, event: &Event) -> Re
         Some(at) => at.clone(),
         None => time::stamp(now()?),
     };
-    let line = compact(&json!({
-        "kind": doc.kind.name, "revision": event.revision, "at": at, "by": event.by, "op": event.op, "value": event.value,
-    }));
+    let line = compact(&object([
+        ("kind", doc.kind.name.into()),
+        ("revision", event.revision.into()),
+        ("at", at.into()),
+        ("by", event.by.as_str().into()),
+        ("op", event.op.as_str().into()),
+        ("value", event.value.clone()),
+    ]));
     match &args.exec {
         Some(_) if event.op == "snapshot" => Ok(()),
         Some(command) => execute(context, command, doc, event, &line),

@@ -43,6 +43,9 @@ pub struct DocEntry {
     /// Checksum of the file's bytes after this commit; absent when the commit deleted it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sum: Option<Sum>,
+    /// Checksum of the bytes that this commit replaces, be they ours or not; absent when there was no file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<Sum>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
     /// The whole content, where this segment does not know the previous one.
@@ -100,11 +103,13 @@ impl DocEntry {
             }
             _ => Vec::new(),
         };
+        let sum = |field: &str| entry.get(field).and_then(Value::as_str).and_then(Sum::parse);
         Some(DocEntry {
             file: entry["file"].as_str()?.to_owned(),
             kind: entry["kind"].as_str()?.to_owned(),
             revision: entry["revision"].as_u64()?,
-            sum: entry.get("sum").and_then(Value::as_str).and_then(Sum::parse),
+            sum: sum("sum"),
+            base: sum("base"),
             changes,
             content: entry.get_mut("content").map(Value::take),
         })
@@ -198,8 +203,10 @@ pub struct Known {
     pub revision: u64,
     /// `None` when it was deleted.
     pub sum: Option<Sum>,
+    /// What its last commit replaced.
+    pub base: Option<Sum>,
     pub content: Value,
-    /// The states it had earlier in this segment.
+    /// The states it had earlier in this segment, and those that its commits replaced.
     pub past: Vec<Option<Sum>>,
     /// Whether the segment's last line changed it.
     pub last: bool,
@@ -241,7 +248,7 @@ impl Replay {
             Some(known) => (known.past, known.sum, Some(known.content)),
             None => (Vec::new(), None, None),
         };
-        past.push(sum);
+        past.extend([sum, entry.base]);
         let content = match (&entry.content, content) {
             (Some(content), _) => content.clone(),
             (None, _) if entry.sum.is_none() => Value::Null,
@@ -253,8 +260,8 @@ impl Replay {
             }
             (None, None) => return,
         };
-        let (kind, revision, sum) = (entry.kind.clone(), entry.revision, entry.sum);
-        let known = Known { kind, revision, sum, content, past, last: true };
+        let (kind, revision, sum, base) = (entry.kind.clone(), entry.revision, entry.sum, entry.base);
+        let known = Known { kind, revision, sum, base, content, past, last: true };
         self.docs.insert(entry.file.clone(), known);
     }
 }
@@ -271,6 +278,7 @@ mod tests {
             kind: "config".into(),
             revision: seq,
             sum: Some(Sum::of(b"x")),
+            base: Some(Sum::of(b"w")),
             changes: Vec::new(),
             content: Some(json!({"a": seq})),
         };

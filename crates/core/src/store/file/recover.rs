@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use super::journal::{Known, Replay, Segment, Sum};
 use super::place::{Head, HeadDoc, Place, parent};
 use crate::model::json;
-use crate::store::error::Result;
+use crate::store::error::{Error, Result};
 
 /// How the room was found.
 pub enum View {
@@ -93,7 +93,7 @@ fn plan(place: &Place<'_>, head: Option<&Head>, boot: String) -> Result<Plan> {
     };
     let segment = Segment::parse(&bytes);
     let replay = Replay::of(&segment);
-    let same_boot = head.filter(|head| head.boot == boot);
+    let same_boot = head.is_some_and(|head| head.boot == boot);
     let mut publish = BTreeMap::new();
     for (file, known) in &replay.docs {
         if let Some(action) = judge(place, file, known, same_boot)? {
@@ -104,9 +104,13 @@ fn plan(place: &Place<'_>, head: Option<&Head>, boot: String) -> Result<Plan> {
 }
 
 /// Decides whether `file` must be published again; see the table at the top.
-fn judge(place: &Place<'_>, file: &str, known: &Known, same_boot: Option<&Head>) -> Result<Option<Publish>> {
-    // A file that cannot be read as one (a link, a directory) is not ours to replace.
-    let Ok(bytes) = place.read_doc(file, u64::MAX - 1) else { return Ok(None) };
+fn judge(place: &Place<'_>, file: &str, known: &Known, same_boot: bool) -> Result<Option<Publish>> {
+    let bytes = match place.read_doc(file, u64::MAX - 1) {
+        Ok(bytes) => bytes,
+        // A link or a directory is not ours to replace.
+        Err(Error::NotAFile { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
     let sum = bytes.as_deref().map(Sum::of);
     let publish = |unknown| Ok(Some(Publish { exists: sum.is_some(), unknown }));
     if sum == known.sum {
@@ -115,9 +119,8 @@ fn judge(place: &Place<'_>, file: &str, known: &Known, same_boot: Option<&Head>)
     if sum.is_none() {
         return if known.last { publish(None) } else { Ok(None) };
     }
-    if let Some(head) = same_boot {
-        let before = head.docs.get(file).and_then(|doc| doc.sum);
-        return if known.last && sum == before { publish(None) } else { Ok(None) };
+    if same_boot {
+        return if known.last && sum == known.base { publish(None) } else { Ok(None) };
     }
     if known.past.contains(&sum) {
         return publish(None);

@@ -47,6 +47,7 @@ fn snapshot_of(segment: &Segment, head: &Head) -> Line {
         kind: known.kind,
         revision: known.revision,
         sum: known.sum,
+        base: None,
         changes: Vec::new(),
         content: known.sum.map(|_| known.content),
     });

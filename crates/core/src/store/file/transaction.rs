@@ -137,18 +137,20 @@ impl<'e> FileTransaction<'e> {
             (Some(known), Some(base)) => (diff::diff(&known.content, base), None),
             (None, Some(base)) => (Vec::new(), Some(base.clone())),
         };
-        Ok(Some(entry_of(&loaded.doc, loaded.revision, loaded.base_sum, changes, content)))
+        let known = self.head.docs.get(&loaded.doc.file).and_then(|known| known.sum);
+        let sums = (known, loaded.base_sum);
+        Ok(Some(entry_of(&loaded.doc, loaded.revision, sums, changes, content)))
     }
 
     fn doc_entry(&self, loaded: &Loaded, sealed: Option<&Sealed>) -> DocEntry {
         let known = self.head.docs.contains_key(&loaded.doc.file);
         let Some(sealed) = sealed else {
             let changes = if known { Vec::new() } else { deleted(loaded.base.clone()) };
-            return entry_of(&loaded.doc, loaded.revision + 1, None, changes, None);
+            return entry_of(&loaded.doc, loaded.revision + 1, (loaded.base_sum, None), changes, None);
         };
-        let sum = Some(Sum::of(&sealed.bytes));
+        let sums = (loaded.base_sum, Some(Sum::of(&sealed.bytes)));
         let content = (loaded.base.is_none() || !known).then(|| sealed.value.clone());
-        entry_of(&loaded.doc, sealed.revision, sum, sealed.changes.clone(), content)
+        entry_of(&loaded.doc, sealed.revision, sums, sealed.changes.clone(), content)
     }
 
     /// Puts the new contents beside the old ones. Whatever can run out runs out here.
@@ -191,7 +193,9 @@ impl<'e> FileTransaction<'e> {
                 None => self.unpublish(doc),
             };
             if let Err(error) = published {
-                let restored = staged[..done].iter().rev().all(|staged| self.restore(staged));
+                // A new file may be in place although its directory could not be synced.
+                let touched = if base_sum.is_none() { done + 1 } else { done };
+                let restored = staged[..touched].iter().rev().all(|staged| self.restore(staged));
                 return Err(if restored { self.take_back(error) } else { as_indeterminate(error) });
             }
         }
@@ -322,14 +326,15 @@ fn deleted(before: Option<Value>) -> Vec<diff::Change> {
     vec![diff::Change { path: String::new(), before, after: None, at: None }]
 }
 
+/// Describes one document of a commit, with the checksums before and after it.
 fn entry_of(
     doc: &Doc,
     revision: u64,
-    sum: Option<Sum>,
+    (base, sum): (Option<Sum>, Option<Sum>),
     changes: Vec<diff::Change>,
     content: Option<Value>,
 ) -> DocEntry {
-    DocEntry { file: doc.file.clone(), kind: doc.kind.name.into(), revision, sum, changes, content }
+    DocEntry { file: doc.file.clone(), kind: doc.kind.name.into(), revision, sum, base, changes, content }
 }
 
 fn as_indeterminate(error: Error) -> Error {
