@@ -50,7 +50,7 @@ macro_rules! conformance {
             atomicity_nothing_shows_before_the_commit
             dropped_transaction_changes_nothing
             invalid_documents_are_never_committed
-            newer_format_is_read_but_not_written
+            a_newer_format_than_our_own_is_never_written
             multi_document_commit_is_all_or_nothing
             lazy_commits_are_visible
             empty_commit_changes_nothing
