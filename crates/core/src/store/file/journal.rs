@@ -103,13 +103,12 @@ impl DocEntry {
             }
             _ => Vec::new(),
         };
-        let sum = |field: &str| entry.get(field).and_then(Value::as_str).and_then(Sum::parse);
         Some(DocEntry {
             file: entry["file"].as_str()?.to_owned(),
             kind: entry["kind"].as_str()?.to_owned(),
             revision: entry["revision"].as_u64()?,
-            sum: sum("sum"),
-            base: sum("base"),
+            sum: Sum::read(entry, "sum"),
+            base: Sum::read(entry, "base"),
             changes,
             content: entry.get_mut("content").map(Value::take),
         })
@@ -126,6 +125,10 @@ pub struct Sum(u64);
 impl Sum {
     pub fn of(bytes: &[u8]) -> Sum {
         Sum(xxh3_64(bytes))
+    }
+
+    fn read(entry: &Value, field: &str) -> Option<Sum> {
+        entry.get(field).and_then(Value::as_str).and_then(Sum::parse)
     }
 
     fn parse(text: &str) -> Option<Sum> {
@@ -208,8 +211,8 @@ pub struct Known {
     pub content: Value,
     /// The states it had earlier in this segment, and those that its commits replaced.
     pub past: Vec<Option<Sum>>,
-    /// Whether the segment's last line changed it.
-    pub last: bool,
+    /// The line that changed it last; 0 if only a snapshot speaks of it.
+    pub seq: u64,
 }
 
 /// Folds lines into the newest state of each document.
@@ -235,14 +238,14 @@ impl Replay {
 
     /// Applies one line. A change that does not fit its document drops it from view: better unknown than wrong.
     pub fn apply(&mut self, line: &Line) {
-        self.docs.values_mut().for_each(|known| known.last = false);
         self.seq = line.seq;
+        let seq = if line.op == SNAPSHOT { 0 } else { line.seq };
         for entry in &line.docs {
-            self.apply_entry(entry);
+            self.apply_entry(entry, seq);
         }
     }
 
-    fn apply_entry(&mut self, entry: &DocEntry) {
+    fn apply_entry(&mut self, entry: &DocEntry, seq: u64) {
         let before = self.docs.remove(&entry.file);
         let (mut past, sum, content) = match before {
             Some(known) => (known.past, known.sum, Some(known.content)),
@@ -261,7 +264,7 @@ impl Replay {
             (None, None) => return,
         };
         let (kind, revision, sum, base) = (entry.kind.clone(), entry.revision, entry.sum, entry.base);
-        let known = Known { kind, revision, sum, base, content, past, last: true };
+        let known = Known { kind, revision, sum, base, content, past, seq };
         self.docs.insert(entry.file.clone(), known);
     }
 }

@@ -116,7 +116,7 @@ impl FileEngine {
 fn look_as_reader(place: &Place<'_>) -> Result<View> {
     match recover::look(place)? {
         View::Unfinished(plan) => {
-            let head = place.read_head().unwrap_or_default();
+            let head = place.read_head()?.unwrap_or_default();
             let Some(_lock) = place.lock_shared() else {
                 // A writer is at work. Before its first byte is published the old state is the answer, and
                 // after a reboot only the journal knows what was acknowledged.
@@ -177,7 +177,7 @@ fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Seen> {
     let mut value = bytes.map(|bytes| state::open(doc, &place.show(doc), &bytes)).transpose()?;
     let revision = effective_revision(known, sum, value.as_ref());
     let edited = known.and_then(|known| known.sum) != sum;
-    if let (true, true, Some(value)) = (edited, known.is_some(), &mut value) {
+    if let Some(value) = value.as_mut().filter(|value| revision != state::revision_in(value)) {
         show_revision(doc, value, revision);
     }
     Ok(Seen { value, revision, sum, edited })
@@ -205,7 +205,7 @@ fn each_line(place: &Place<'_>, visit: &mut dyn FnMut(&journal::Line)) -> Result
             }
         }
     };
-    for path in rotate::old_segments(place) {
+    for path in rotate::old_segments(place)? {
         visit_new(&place.read(&path)?.unwrap_or_default());
     }
     visit_new(&current);
@@ -291,7 +291,10 @@ impl Engine for FileEngine {
         let mut documents = Vec::new();
         for kind in KINDS {
             let files = match kind.file.split_once("{key}") {
-                Some(_) => place.fs.entries(&place.doc(place::parent(kind.file))).unwrap_or_default(),
+                Some(_) => {
+                    let dir = place.doc(place::parent(kind.file));
+                    place.fs.entries(&dir).map_err(|error| place.failed("list", &dir, error))?
+                }
                 None => vec![kind.file.into()],
             };
             documents.extend(files.iter().filter_map(|name| document_at(&place, kind, name)));

@@ -71,6 +71,11 @@ impl Place<'_> {
         format!("{}/next-{}", self.room.hidden(), file.replace('/', "~"))
     }
 
+    /// Where the old content of `file` waits while the new one is published without an exchange.
+    pub fn copy(&self, file: &str) -> String {
+        format!("{}~", self.spare(file))
+    }
+
     fn head(&self) -> String {
         format!("{}/head.json", self.room.hidden())
     }
@@ -96,21 +101,46 @@ impl Place<'_> {
         self.fs.lock(&self.room.lock(), LockMode::Shared, Duration::ZERO).ok()
     }
 
-    /// Creates a directory and its ancestors, and makes the new names durable.
+    /// Creates a directory and its ancestors. Their names are durable only after [`Place::sync_up`].
     pub fn make_dirs(&self, dir: &str) -> Result<()> {
         match self.fs.create_dir(dir) {
-            Ok(false) => return Ok(()),
-            Ok(true) => {}
+            Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !dir.is_empty() => {
                 self.make_dirs(parent(dir))?;
-                self.fs.create_dir(dir).map_err(wrap(self, "create", dir))?;
+                self.fs.create_dir(dir).map(drop).map_err(wrap(self, "create", dir))
             }
-            Err(error) => return Err(wrap(self, "create", dir)(error)),
+            Err(error) => Err(wrap(self, "create", dir)(error)),
         }
-        if dir.is_empty() {
-            return Ok(());
+    }
+
+    /// Makes the names in `dir` durable, and those of the directories between it and `top`: a command
+    /// that was interrupted may have made them without syncing, so "it was there already" proves nothing.
+    pub fn sync_up(&self, dir: &str, top: &str) -> io::Result<()> {
+        let mut dir = dir;
+        loop {
+            self.fs.sync_dir(dir)?;
+            if dir.len() <= top.len() {
+                return Ok(());
+            }
+            dir = parent(dir);
         }
-        self.fs.sync_dir(parent(dir)).map_err(wrap(self, "sync", parent(dir)))
+    }
+
+    /// Makes the name of a document durable, or its absence.
+    pub fn sync_names(&self, file: &str) -> Result<()> {
+        let path = self.doc(file);
+        match self.sync_up(parent(&path), &self.room.dir()) {
+            // Somebody removed the whole directory.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other.map_err(wrap(self, "sync", parent(&path))),
+        }
+    }
+
+    /// Makes a swap durable, in both directories.
+    pub fn sync_swapped(&self, file: &str) -> Result<()> {
+        let hidden = self.room.hidden();
+        self.sync_names(file)?;
+        self.fs.sync_dir(&hidden).map_err(wrap(self, "sync", &hidden))
     }
 
     /// Returns the bytes of a document file.
@@ -128,9 +158,14 @@ impl Place<'_> {
         })
     }
 
-    pub fn read_head(&self) -> Option<Head> {
-        let bytes = self.fs.read_from(&self.head(), 0).ok()??;
-        journal::decode(bytes.split(|byte| *byte == b'\n').next()?)
+    /// Returns the cache, if it is there and whole. A disk that fails now is no proof that it is not.
+    pub fn read_head(&self) -> Result<Option<Head>> {
+        let bytes = match self.fs.read_from(&self.head(), 0) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => None,
+            other => other.map_err(wrap(self, "read", &self.head()))?,
+        };
+        let line = bytes.as_deref().and_then(|bytes| bytes.split(|byte| *byte == b'\n').next());
+        Ok(line.and_then(journal::decode))
     }
 
     /// Writes the cache. A failure is no failure: the next command replays the journal instead.
@@ -162,23 +197,35 @@ impl Place<'_> {
         written.map_err(wrap(self, "write", &spare))
     }
 
-    /// Publishes the spare in one step. What was there before, if anything, is the spare afterwards.
+    /// Publishes the spare in one step, or fails and leaves the file as it was (else it is indeterminate).
+    /// What was there before, if anything, is the spare afterwards, or the copy beside it.
     ///
     /// A new name is made durable at once: after a reboot a missing file then always means that somebody
     /// deleted it. Bytes need no sync here, the journal has them.
     pub fn swap(&self, file: &str, exists: bool) -> Result<()> {
+        if !exists {
+            return self.publish_new(file);
+        }
         let (spare, path) = (self.spare(file), self.doc(file));
-        if exists && self.fs.exchange(&spare, &path).is_ok() {
+        if self.fs.exchange(&spare, &path).is_ok() {
             return Ok(());
         }
-        if !exists {
-            self.fs.sync_file(&spare).map_err(wrap(self, "sync", &spare))?;
-        }
+        let copied = self.fs.read(&path, u64::MAX - 1).and_then(|bytes| {
+            self.fs.remove(&self.copy(file))?;
+            self.fs.write_new(&self.copy(file), &bytes.unwrap_or_default())
+        });
+        copied.and_then(|()| self.fs.rename(&spare, &path)).map_err(wrap(self, "replace", &path))
+    }
+
+    fn publish_new(&self, file: &str) -> Result<()> {
+        let (spare, path) = (self.spare(file), self.doc(file));
+        self.fs.sync_file(&spare).map_err(wrap(self, "sync", &spare))?;
         self.fs.rename(&spare, &path).map_err(wrap(self, "replace", &path))?;
-        if !exists {
-            self.fs.sync_dir(parent(&path)).map_err(wrap(self, "sync", parent(&path)))?;
-        }
-        Ok(())
+        self.sync_up(parent(&path), &self.room.dir()).map_err(|error| {
+            let error = wrap(self, "sync", parent(&path))(error);
+            let back = self.fs.rename(&path, &spare).is_ok() && self.sync_swapped(file).is_ok();
+            if back { error } else { error.into_indeterminate() }
+        })
     }
 
     /// Keeps bytes that are about to be replaced and are nobody's known state.
@@ -191,7 +238,7 @@ impl Place<'_> {
             match self.fs.write_new(&path, bytes) {
                 Ok(()) => {
                     self.fs.sync_file(&path).map_err(wrap(self, "sync", &path))?;
-                    self.fs.sync_dir(&dir).map_err(wrap(self, "sync", &dir))?;
+                    self.sync_up(&dir, &self.room.hidden()).map_err(wrap(self, "sync", &dir))?;
                     return Ok(self.fs.display(&path));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

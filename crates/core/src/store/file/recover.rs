@@ -5,11 +5,13 @@
 //! | found | meaning | action |
 //! | --- | --- | --- |
 //! | bytes after the last good line | the append was cut off | cut them |
-//! | the file is as before the last line, same boot | killed before publishing | publish |
-//! | the file is an earlier state of this segment, other boot | power was lost before the bytes were on disk | publish |
-//! | the file is no JSON, other boot | the same | keep the bytes aside, publish |
-//! | the file is missing, the last line made it | the same | publish |
+//! | same boot: the file is as before a line that the head has not seen | killed before publishing | publish |
+//! | other boot: the file is an earlier state of this segment | power was lost before the bytes were on disk | publish |
+//! | other boot: the file is no JSON | the same | keep the bytes aside, publish |
+//! | other boot: the file is missing, the last line made it, no head knows it | the same | publish |
 //! | anything else | somebody edited or deleted it | leave it; the next write absorbs it |
+//!
+//! Without a head (lost, spoiled) there is no telling: it counts as another boot.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +76,7 @@ impl Plan {
 
 /// Looks at the room. Cheap when nothing is left to do.
 pub fn look(place: &Place<'_>) -> Result<View> {
-    let head = place.read_head();
+    let head = place.read_head()?;
     let end = place.size(&place.journal())?;
     if head.is_none() && end.is_none() && place.size(&place.next_journal())?.is_none() {
         return Ok(View::Fresh);
@@ -86,17 +88,19 @@ pub fn look(place: &Place<'_>) -> Result<View> {
     }
 }
 
-fn plan(place: &Place<'_>, head: Option<&Head>, boot: String) -> Result<Plan> {
+/// Compares every file with the journal; `head` is what is known to be published.
+pub fn plan(place: &Place<'_>, head: Option<&Head>, boot: String) -> Result<Plan> {
     let (source, bytes) = match place.read(&place.journal())? {
         Some(bytes) => (place.journal(), bytes),
         None => (place.next_journal(), place.read(&place.next_journal())?.unwrap_or_default()),
     };
     let segment = Segment::parse(&bytes);
     let replay = Replay::of(&segment);
-    let same_boot = head.is_some_and(|head| head.boot == boot);
+    let same_boot = head.filter(|head| head.boot == boot);
     let mut publish = BTreeMap::new();
     for (file, known) in &replay.docs {
-        if let Some(action) = judge(place, file, known, same_boot)? {
+        let last = known.seq == replay.seq;
+        if let Some(action) = judge(place, file, known, last, head, same_boot)? {
             publish.insert(file.clone(), action);
         }
     }
@@ -104,10 +108,17 @@ fn plan(place: &Place<'_>, head: Option<&Head>, boot: String) -> Result<Plan> {
 }
 
 /// Decides whether `file` must be published again; see the table at the top.
-fn judge(place: &Place<'_>, file: &str, known: &Known, same_boot: bool) -> Result<Option<Publish>> {
+fn judge(
+    place: &Place<'_>,
+    file: &str,
+    known: &Known,
+    last: bool,
+    head: Option<&Head>,
+    same_boot: Option<&Head>,
+) -> Result<Option<Publish>> {
     let bytes = match place.read_doc(file, u64::MAX - 1) {
         Ok(bytes) => bytes,
-        // A link or a directory is not ours to replace.
+        // What is no file (a link, a directory) is not ours to replace.
         Err(Error::NotAFile { .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
@@ -116,11 +127,13 @@ fn judge(place: &Place<'_>, file: &str, known: &Known, same_boot: bool) -> Resul
     if sum == known.sum {
         return Ok(None);
     }
-    if sum.is_none() {
-        return if known.last { publish(None) } else { Ok(None) };
+    if let Some(head) = same_boot {
+        return if known.seq > head.seq && sum == known.base { publish(None) } else { Ok(None) };
     }
-    if same_boot {
-        return if known.last && sum == known.base { publish(None) } else { Ok(None) };
+    if sum.is_none() {
+        // A head of any boot was written after the name was durable.
+        let published = head.and_then(|head| head.docs.get(file)).is_some_and(|doc| doc.sum == known.sum);
+        return if last && known.base.is_none() && !published { publish(None) } else { Ok(None) };
     }
     if known.past.contains(&sum) {
         return publish(None);
@@ -143,6 +156,7 @@ pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
             .map_err(|error| place.failed("replace", &place.journal(), error))?;
     }
     cut(place, plan)?;
+    make_durable(place, plan)?;
     for (file, action) in &plan.publish {
         let Some(known) = plan.replay.docs.get(file) else { continue };
         if let Some(bytes) = &action.unknown {
@@ -167,6 +181,21 @@ fn cut(place: &Place<'_>, plan: &Plan) -> Result<()> {
     place.fs.truncate(&place.journal(), good).map_err(|error| place.failed("cut", &place.journal(), error))
 }
 
+/// Syncs what an interrupted command may have left unsynced and later ones rely on: the journal, its name,
+/// and the names that the last line made.
+fn make_durable(place: &Place<'_>, plan: &Plan) -> Result<()> {
+    let (journal, hidden) = (place.journal(), place.room.hidden());
+    if place.size(&journal)?.is_some() {
+        place.fs.sync_file(&journal).map_err(|error| place.failed("sync", &journal, error))?;
+    }
+    place.sync_up(&hidden, "").map_err(|error| place.failed("sync", &hidden, error))?;
+    let last = plan.replay.docs.iter().filter(|(_, known)| known.seq == plan.replay.seq);
+    for (file, _) in last {
+        place.sync_names(file)?;
+    }
+    Ok(())
+}
+
 fn publish(place: &Place<'_>, file: &str, known: &Known, exists: bool) -> Result<()> {
     if known.sum.is_none() {
         let path = place.doc(file);
@@ -180,8 +209,10 @@ fn publish(place: &Place<'_>, file: &str, known: &Known, exists: bool) -> Result
 /// Removes what interrupted commands left. Nothing depends on it.
 pub fn sweep(place: &Place<'_>) {
     let hidden = place.room.hidden();
+    // While there is no journal, the next one is the journal.
+    let rotated = matches!(place.fs.size(&place.journal()), Ok(Some(_)));
     for name in place.fs.entries(&hidden).unwrap_or_default() {
-        if name.starts_with("next-") {
+        if name.starts_with("next-") || (rotated && name == "journal.next") {
             let _ = place.fs.remove(&format!("{hidden}/{name}"));
         }
     }

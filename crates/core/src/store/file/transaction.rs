@@ -9,6 +9,10 @@
 //!
 //! An error before the commit point leaves the old state; one after it is rolled back, and only if that
 //! fails too is the error marked as indeterminate.
+//!
+//! A lazy commit skips the sync of the line, so a power loss may leave new bytes, or half of them, that no
+//! line knows. That is harmless for one document whose old content is safe in the journal; every other
+//! commit is synced whatever was asked for.
 
 use std::collections::BTreeMap;
 
@@ -166,17 +170,25 @@ impl<'e> FileTransaction<'e> {
         Ok(())
     }
 
+    /// Returns whether a power loss that takes the line can do no worse than the old state.
+    fn may_be_lazy(&self, staged: &[Staged]) -> bool {
+        let is_safe =
+            |sum| self.head.docs.get(&staged[0].doc.file).is_some_and(|known| known.sum == Some(sum));
+        staged.len() == 1 && staged[0].base_sum.is_some_and(is_safe)
+    }
+
     /// Appends the lines and, unless lazy, makes them durable: the commit point. Returns the journal's end.
     fn append(&self, lines: &[Line], durability: Durability) -> Result<u64> {
         let bytes: Vec<u8> = lines.iter().flat_map(journal::encode).collect();
         let (journal, end) = (self.place.journal(), self.head.end);
         let fresh = end == 0 && self.place.size(&journal)?.is_none();
+        let hidden = self.place.room.hidden();
         let appended = self.place.fs.write_at(&journal, end, &bytes).and_then(|()| match durability {
             Durability::Synced => self.place.fs.sync_file(&journal),
             Durability::Lazy => Ok(()),
         });
         let appended = match (appended, fresh) {
-            (Ok(()), true) => self.place.fs.sync_dir(&self.place.room.hidden()),
+            (Ok(()), true) => self.place.sync_up(&hidden, ""),
             (other, _) => other,
         };
         match appended {
@@ -193,10 +205,9 @@ impl<'e> FileTransaction<'e> {
                 None => self.unpublish(doc),
             };
             if let Err(error) = published {
-                // A new file may be in place although its directory could not be synced.
-                let touched = if base_sum.is_none() { done + 1 } else { done };
-                let restored = staged[..touched].iter().rev().all(|staged| self.restore(staged));
-                return Err(if restored { self.take_back(error) } else { as_indeterminate(error) });
+                let restored = staged[..done].iter().rev().all(|staged| self.restore(staged));
+                let back = restored && !error.indeterminate();
+                return Err(if back { self.take_back(error) } else { error.into_indeterminate() });
             }
         }
         Ok(())
@@ -210,12 +221,19 @@ impl<'e> FileTransaction<'e> {
 
     fn restore(&self, staged: &Staged) -> bool {
         let (spare, path) = (self.place.spare(&staged.doc.file), self.place.doc(&staged.doc.file));
+        // Durably: otherwise a power loss could bring the content back that no line knows any more.
+        let synced = || self.place.sync_swapped(&staged.doc.file).is_ok();
         let restored = match (&staged.sealed, staged.base_sum) {
-            (Some(_), Some(_)) => self.place.fs.exchange(&spare, &path),
+            (Some(_), Some(_)) => {
+                let copy = self.place.copy(&staged.doc.file);
+                let swapped = self.place.fs.exchange(&spare, &path);
+                let swapped = swapped.or_else(|_| self.place.fs.rename(&copy, &path));
+                swapped.and_then(|()| self.place.fs.sync_file(&path))
+            }
             (Some(_), None) => self.place.fs.remove(&path).map(drop),
             (None, _) => self.place.fs.rename(&spare, &path),
         };
-        restored.is_ok()
+        restored.is_ok() && synced()
     }
 
     /// Takes an appended line back; if even that fails, the change may happen after all.
@@ -228,7 +246,7 @@ impl<'e> FileTransaction<'e> {
             Ok(_) => Ok(()),
             Err(error) => Err(error),
         };
-        if cut.is_err() { as_indeterminate(error) } else { error }
+        if cut.is_err() { error.into_indeterminate() } else { error }
     }
 
     /// Tidies up. From here on nothing can fail any more: the commit has happened.
@@ -249,9 +267,9 @@ impl<'e> FileTransaction<'e> {
 
     /// Removes what was swapped out, unless it is an edit that slipped in while we were committing.
     fn clear_spare(&self, staged: &Staged) -> Option<String> {
-        let spare = self.place.spare(&staged.doc.file);
-        let bytes =
-            staged.base_sum.and_then(|_| self.place.fs.read(&spare, staged.doc.kind.limit).ok().flatten());
+        let (spare, copy) = (self.place.spare(&staged.doc.file), self.place.copy(&staged.doc.file));
+        let read = |path: &String| self.place.fs.read(path, staged.doc.kind.limit).ok().flatten();
+        let bytes = staged.base_sum.and_then(|_| read(&spare).or_else(|| read(&copy)));
         let collided = bytes.filter(|bytes| Some(Sum::of(bytes)) != staged.base_sum);
         let warning = collided.map(|bytes| match self.place.quarantine(&staged.doc.file, &bytes) {
             Ok(kept) => {
@@ -259,7 +277,9 @@ impl<'e> FileTransaction<'e> {
             }
             Err(_) => format!("`{}` was edited during this commit; that edit was replaced", staged.doc.file),
         });
-        let _ = self.place.fs.remove(&spare);
+        if !self.place.fs.remove(&spare).is_ok_and(|removed| removed) {
+            let _ = self.place.fs.remove(&copy);
+        }
         warning
     }
 }
@@ -290,8 +310,9 @@ impl Transaction for FileTransaction<'_> {
         if lines.is_empty() {
             return Ok(Committed::default());
         }
+        let durability = if self.may_be_lazy(&staged) { entry.durability } else { Durability::Synced };
         let committed =
-            self.prepare(&staged).and_then(|()| self.append(&lines, entry.durability)).and_then(|end| {
+            self.prepare(&staged).and_then(|()| self.append(&lines, durability)).and_then(|end| {
                 self.publish(&staged)?;
                 Ok(end)
             });
@@ -334,12 +355,6 @@ fn entry_of(
     changes: Vec<diff::Change>,
     content: Option<Value>,
 ) -> DocEntry {
-    DocEntry { file: doc.file.clone(), kind: doc.kind.name.into(), revision, sum, base, changes, content }
-}
-
-fn as_indeterminate(error: Error) -> Error {
-    match error {
-        Error::Io { action, path, source, .. } => Error::Io { action, path, indeterminate: true, source },
-        other => other,
-    }
+    let (file, kind) = (doc.file.clone(), doc.kind.name.into());
+    DocEntry { file, kind, revision, sum, base, changes, content }
 }

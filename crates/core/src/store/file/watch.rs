@@ -117,7 +117,7 @@ impl FileWatch {
         match recover::look(place)? {
             View::Unfinished(_) => match place.lock_shared() {
                 Some(_lock) => recover::look(place).map(calm),
-                None => Ok((place.read_head().unwrap_or_default(), false)),
+                None => Ok((place.read_head()?.unwrap_or_default(), false)),
             },
             view => Ok(calm(view)),
         }
