@@ -1,4 +1,5 @@
 mod conformance;
 mod histories;
+mod model;
 mod stores;
 mod watch;
