@@ -84,7 +84,7 @@ fn last_good(place: &Place<'_>, head: &Head, doc: &Doc) -> Result<Option<Vec<u8>
 /// Looks for segments with damage in the middle. The current one was already cut when the room was entered.
 fn check_segments(place: &Place<'_>, repair: bool) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    for path in rotate::old_segments(place) {
+    for path in rotate::old_segments(place)? {
         let bytes = place.read(&path)?.unwrap_or_default();
         if Segment::parse(&bytes).good == bytes.len() as u64 {
             continue;

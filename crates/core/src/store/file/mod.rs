@@ -107,7 +107,7 @@ impl FileEngine {
 fn look_as_reader(place: &Place<'_>) -> Result<View> {
     match recover::look(place)? {
         View::Unfinished(plan) => {
-            let head = place.read_head().unwrap_or_default();
+            let head = place.read_head()?.unwrap_or_default();
             let Some(_lock) = place.lock_shared() else {
                 // A writer is at work. Before its first byte is published the old state is the answer, and
                 // after a reboot only the journal knows what was acknowledged.
@@ -153,7 +153,7 @@ fn show_revision(doc: &Doc, value: &mut Value, revision: u64) {
 
 /// Calls `visit` with every line of every kept segment, oldest first, each once.
 fn each_line(place: &Place<'_>, visit: &mut dyn FnMut(&journal::Line)) -> Result<()> {
-    let mut paths = rotate::old_segments(place);
+    let mut paths = rotate::old_segments(place)?;
     paths.push(place.journal());
     if place.size(&place.journal())?.is_none() {
         paths.push(place.next_journal());
@@ -233,7 +233,10 @@ impl Engine for FileEngine {
         let mut documents = Vec::new();
         for kind in KINDS {
             let files = match kind.file.split_once("{key}") {
-                Some(_) => place.fs.entries(&place.doc(place::parent(kind.file))).unwrap_or_default(),
+                Some(_) => {
+                    let dir = place.doc(place::parent(kind.file));
+                    place.fs.entries(&dir).map_err(|error| place.failed("list", &dir, error))?
+                }
                 None => vec![kind.file.into()],
             };
             documents.extend(files.iter().filter_map(|name| document_at(&place, kind, name)));

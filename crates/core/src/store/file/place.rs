@@ -128,9 +128,14 @@ impl Place<'_> {
         })
     }
 
-    pub fn read_head(&self) -> Option<Head> {
-        let bytes = self.fs.read_from(&self.head(), 0).ok()??;
-        journal::decode(bytes.split(|byte| *byte == b'\n').next()?)
+    /// Returns the cache, if it is there and whole. A disk that fails now is no proof that it is not.
+    pub fn read_head(&self) -> Result<Option<Head>> {
+        let bytes = match self.fs.read_from(&self.head(), 0) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => None,
+            other => other.map_err(wrap(self, "read", &self.head()))?,
+        };
+        let line = bytes.as_deref().and_then(|bytes| bytes.split(|byte| *byte == b'\n').next());
+        Ok(line.and_then(journal::decode))
     }
 
     /// Writes the cache. A failure is no failure: the next command replays the journal instead.

@@ -63,7 +63,7 @@ impl Plan {
 
 /// Looks at the room. Cheap when nothing is left to do.
 pub fn look(place: &Place<'_>) -> Result<View> {
-    let head = place.read_head();
+    let head = place.read_head()?;
     let end = place.size(&place.journal())?;
     if head.is_none() && end.is_none() && place.size(&place.next_journal())?.is_none() {
         return Ok(View::Fresh);

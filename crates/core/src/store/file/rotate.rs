@@ -72,15 +72,15 @@ fn sync_documents(place: &Place<'_>, snapshot: &Line) -> Result<()> {
 }
 
 /// Returns the names of the older segments, oldest first.
-pub fn old_segments(place: &Place<'_>) -> Vec<String> {
+pub fn old_segments(place: &Place<'_>) -> Result<Vec<String>> {
     let hidden = place.room.hidden();
-    let names = place.fs.entries(&hidden).unwrap_or_default();
+    let names = place.fs.entries(&hidden).map_err(|error| place.failed("list", &hidden, error))?;
     let old = names.into_iter().filter(|name| name.starts_with("journal-") && name.ends_with(".jsonl"));
-    old.map(|name| format!("{hidden}/{name}")).collect()
+    Ok(old.map(|name| format!("{hidden}/{name}")).collect())
 }
 
 fn drop_old(place: &Place<'_>, keep: usize) {
-    let old = old_segments(place);
+    let old = old_segments(place).unwrap_or_default();
     for path in old.iter().take(old.len().saturating_sub(keep)) {
         let _ = place.fs.remove(path);
     }
