@@ -48,6 +48,9 @@ pub struct DocEntry {
     /// The whole content, where this segment does not know the previous one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Value>,
+    /// Checksum of the bytes that were there before, where no line knows them: a file made by hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<Sum>,
 }
 
 impl Line {
@@ -105,7 +108,8 @@ impl DocEntry {
             file: entry["file"].as_str()?.to_owned(),
             kind: entry["kind"].as_str()?.to_owned(),
             revision: entry["revision"].as_u64()?,
-            sum: entry.get("sum").and_then(Value::as_str).and_then(Sum::parse),
+            sum: Sum::read(entry, "sum"),
+            base: Sum::read(entry, "base"),
             changes,
             content: entry.get_mut("content").map(Value::take),
         })
@@ -122,6 +126,10 @@ pub struct Sum(u64);
 impl Sum {
     pub fn of(bytes: &[u8]) -> Sum {
         Sum(xxh3_64(bytes))
+    }
+
+    fn read(entry: &Value, field: &str) -> Option<Sum> {
+        entry.get(field).and_then(Value::as_str).and_then(Sum::parse)
     }
 
     fn parse(text: &str) -> Option<Sum> {
@@ -200,10 +208,17 @@ pub struct Known {
     /// `None` when it was deleted.
     pub sum: Option<Sum>,
     pub content: Value,
-    /// The states it had earlier in this segment.
+    /// The states it had earlier in this segment, the newest last.
     pub past: Vec<Option<Sum>>,
-    /// Whether the segment's last line changed it.
-    pub last: bool,
+    /// The line that changed it last; 0 if only a snapshot speaks of it.
+    pub seq: u64,
+}
+
+impl Known {
+    /// Returns the state before the line that changed it last.
+    pub fn before(&self) -> Option<Sum> {
+        self.past.last().copied().flatten()
+    }
 }
 
 /// Folds lines into the newest state of each document.
@@ -224,20 +239,20 @@ impl Replay {
 
     /// Applies one line. A change that does not fit its document drops it from view: better unknown than wrong.
     pub fn apply(&mut self, line: &Line) {
-        self.docs.values_mut().for_each(|known| known.last = false);
         self.seq = line.seq;
+        let seq = if line.op == SNAPSHOT { 0 } else { line.seq };
         for entry in &line.docs {
-            self.apply_entry(entry);
+            self.apply_entry(entry, seq);
         }
     }
 
-    fn apply_entry(&mut self, entry: &DocEntry) {
+    fn apply_entry(&mut self, entry: &DocEntry, seq: u64) {
         let before = self.docs.remove(&entry.file);
         let (mut past, sum, content) = match before {
             Some(known) => (known.past, known.sum, Some(known.content)),
             None => (Vec::new(), None, None),
         };
-        past.push(sum);
+        past.push(sum.or(entry.base));
         let content = match (&entry.content, content) {
             (Some(content), _) => content.clone(),
             (None, Some(mut content)) => {
@@ -250,7 +265,7 @@ impl Replay {
             (None, None) => return,
         };
         let (kind, revision, sum) = (entry.kind.clone(), entry.revision, entry.sum);
-        let known = Known { kind, revision, sum, content, past, last: true };
+        let known = Known { kind, revision, sum, content, past, seq };
         self.docs.insert(entry.file.clone(), known);
     }
 }
@@ -269,6 +284,7 @@ mod tests {
             sum: Some(Sum::of(b"x")),
             changes: Vec::new(),
             content: Some(json!({"a": seq})),
+            base: None,
         };
         Line { seq, at: "t".into(), by: "b".into(), op: "set".into(), undoes: None, docs: vec![entry] }
     }

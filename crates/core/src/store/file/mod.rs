@@ -138,7 +138,7 @@ fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Option<Doc
     let mut value = state::open(doc, &place.show(doc), &bytes)?;
     let sum = Some(Sum::of(&bytes));
     let revision = effective_revision(known, sum, Some(&value));
-    if known.is_some_and(|known| known.sum != sum) {
+    if revision != state::revision_in(&value) {
         show_revision(doc, &mut value, revision);
     }
     Ok(Some(Document { value, revision }))

@@ -5,18 +5,20 @@
 //! | found | meaning | action |
 //! | --- | --- | --- |
 //! | bytes after the last good line | the append was cut off | cut them |
-//! | the file is as before the last line, same boot | killed before publishing | publish |
-//! | the file is an earlier state of this segment, other boot | power was lost before the bytes were on disk | publish |
-//! | the file is no JSON, other boot | the same | keep the bytes aside, publish |
-//! | the file is missing, the last line made it | the same | publish |
+//! | same boot: the file is as before a line that the head has not seen | killed before publishing | publish |
+//! | other boot: the file is an earlier state of this segment | power was lost before the bytes were on disk | publish |
+//! | other boot: the file is no JSON | the same | keep the bytes aside, publish |
+//! | other boot: the file is missing, the last line made it, no head knows it | the same | publish |
 //! | anything else | somebody edited or deleted it | leave it; the next write absorbs it |
+//!
+//! Without a head (lost, spoiled) there is no telling: it counts as another boot.
 
 use std::collections::BTreeMap;
 
 use super::journal::{Known, Replay, Segment, Sum};
 use super::place::{Head, HeadDoc, Place, parent};
 use crate::model::json;
-use crate::store::error::Result;
+use crate::store::error::{Error, Result};
 
 /// How the room was found.
 pub enum View {
@@ -85,7 +87,8 @@ fn plan(place: &Place<'_>, head: Option<&Head>, boot: String) -> Result<Plan> {
     let same_boot = head.filter(|head| head.boot == boot);
     let mut publish = BTreeMap::new();
     for (file, known) in &replay.docs {
-        if let Some(action) = judge(place, file, known, same_boot)? {
+        let last = known.seq == replay.seq;
+        if let Some(action) = judge(place, file, known, last, head, same_boot)? {
             publish.insert(file.clone(), action);
         }
     }
@@ -93,20 +96,32 @@ fn plan(place: &Place<'_>, head: Option<&Head>, boot: String) -> Result<Plan> {
 }
 
 /// Decides whether `file` must be published again; see the table at the top.
-fn judge(place: &Place<'_>, file: &str, known: &Known, same_boot: Option<&Head>) -> Result<Option<Publish>> {
-    // A file that cannot be read as one (a link, a directory) is not ours to replace.
-    let Ok(bytes) = place.read_doc(file, u64::MAX - 1) else { return Ok(None) };
+fn judge(
+    place: &Place<'_>,
+    file: &str,
+    known: &Known,
+    last: bool,
+    head: Option<&Head>,
+    same_boot: Option<&Head>,
+) -> Result<Option<Publish>> {
+    let bytes = match place.read_doc(file, u64::MAX - 1) {
+        Ok(bytes) => bytes,
+        // What is no file (a link, a directory) is not ours to replace.
+        Err(Error::NotAFile { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
     let sum = bytes.as_deref().map(Sum::of);
     let publish = |unknown| Ok(Some(Publish { exists: sum.is_some(), unknown }));
     if sum == known.sum {
         return Ok(None);
     }
-    if sum.is_none() {
-        return if known.last { publish(None) } else { Ok(None) };
-    }
     if let Some(head) = same_boot {
-        let before = head.docs.get(file).and_then(|doc| doc.sum);
-        return if known.last && sum == before { publish(None) } else { Ok(None) };
+        return if known.seq > head.seq && sum == known.before() { publish(None) } else { Ok(None) };
+    }
+    if sum.is_none() {
+        // A head of any boot was written after the name was durable.
+        let published = head.and_then(|head| head.docs.get(file)).is_some_and(|doc| doc.sum == known.sum);
+        return if last && known.before().is_none() && !published { publish(None) } else { Ok(None) };
     }
     if known.past.contains(&sum) {
         return publish(None);

@@ -49,7 +49,8 @@ fn snapshot_of(segment: &Segment, head: &Head) -> Line {
         revision: known.revision,
         sum: known.sum,
         changes: Vec::new(),
-        content: Some(known.content),
+        content: known.sum.map(|_| known.content),
+        base: None,
     });
     let at = segment.lines.last().map(|line| line.at.clone()).unwrap_or_default();
     Line { seq: head.seq, at, by: "anthill".into(), op: SNAPSHOT.into(), undoes: None, docs: docs.collect() }

@@ -147,7 +147,8 @@ impl<'e> FileTransaction<'e> {
         let sum = Some(Sum::of(&sealed.bytes));
         let unknown = loaded.base.is_none() || !self.head.docs.contains_key(&loaded.doc.file);
         let content = unknown.then(|| sealed.value.clone());
-        entry_of(&loaded.doc, sealed.revision, sum, sealed.changes.clone(), content)
+        let base = loaded.base_sum.filter(|_| unknown);
+        DocEntry { base, ..entry_of(&loaded.doc, sealed.revision, sum, sealed.changes.clone(), content) }
     }
 
     /// Puts the new contents beside the old ones. Whatever can run out runs out here.
@@ -323,7 +324,8 @@ fn entry_of(
     changes: Vec<diff::Change>,
     content: Option<Value>,
 ) -> DocEntry {
-    DocEntry { file: doc.file.clone(), kind: doc.kind.name.into(), revision, sum, changes, content }
+    let (file, kind) = (doc.file.clone(), doc.kind.name.into());
+    DocEntry { file, kind, revision, sum, changes, content, base: None }
 }
 
 fn as_indeterminate(error: Error) -> Error {
