@@ -96,21 +96,46 @@ impl Place<'_> {
         self.fs.lock(&self.room.lock(), LockMode::Shared, Duration::ZERO).ok()
     }
 
-    /// Creates a directory and its ancestors, and makes the new names durable.
+    /// Creates a directory and its ancestors. Their names are durable only after [`Place::sync_up`].
     pub fn make_dirs(&self, dir: &str) -> Result<()> {
         match self.fs.create_dir(dir) {
-            Ok(false) => return Ok(()),
-            Ok(true) => {}
+            Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !dir.is_empty() => {
                 self.make_dirs(parent(dir))?;
-                self.fs.create_dir(dir).map_err(wrap(self, "create", dir))?;
+                self.fs.create_dir(dir).map(drop).map_err(wrap(self, "create", dir))
             }
-            Err(error) => return Err(wrap(self, "create", dir)(error)),
+            Err(error) => Err(wrap(self, "create", dir)(error)),
         }
-        if dir.is_empty() {
-            return Ok(());
+    }
+
+    /// Makes the names in `dir` durable, and those of the directories between it and `top`: a command
+    /// that was interrupted may have made them without syncing, so "it was there already" proves nothing.
+    pub fn sync_up(&self, dir: &str, top: &str) -> io::Result<()> {
+        let mut dir = dir;
+        loop {
+            self.fs.sync_dir(dir)?;
+            if dir.len() <= top.len() {
+                return Ok(());
+            }
+            dir = parent(dir);
         }
-        self.fs.sync_dir(parent(dir)).map_err(wrap(self, "sync", parent(dir)))
+    }
+
+    /// Makes the name of a document durable, or its absence.
+    pub fn sync_names(&self, file: &str) -> Result<()> {
+        let path = self.doc(file);
+        match self.sync_up(parent(&path), &self.room.dir()) {
+            // Somebody removed the whole directory.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other.map_err(wrap(self, "sync", parent(&path))),
+        }
+    }
+
+    /// Makes a swap durable, in both directories.
+    pub fn sync_swapped(&self, file: &str) -> Result<()> {
+        let hidden = self.room.hidden();
+        self.sync_names(file)?;
+        self.fs.sync_dir(&hidden).map_err(wrap(self, "sync", &hidden))
     }
 
     /// Returns the bytes of a document file.
@@ -196,7 +221,7 @@ impl Place<'_> {
             match self.fs.write_new(&path, bytes) {
                 Ok(()) => {
                     self.fs.sync_file(&path).map_err(wrap(self, "sync", &path))?;
-                    self.fs.sync_dir(&dir).map_err(wrap(self, "sync", &dir))?;
+                    self.sync_up(&dir, &self.room.hidden()).map_err(wrap(self, "sync", &dir))?;
                     return Ok(self.fs.display(&path));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

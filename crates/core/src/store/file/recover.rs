@@ -144,6 +144,7 @@ pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
             .map_err(|error| place.failed("replace", &place.journal(), error))?;
     }
     cut(place, plan)?;
+    make_durable(place, plan)?;
     for (file, action) in &plan.publish {
         let Some(known) = plan.replay.docs.get(file) else { continue };
         if let Some(bytes) = &action.unknown {
@@ -166,6 +167,21 @@ fn cut(place: &Place<'_>, plan: &Plan) -> Result<()> {
         place.quarantine("journal.jsonl", &plan.bytes[good as usize..])?;
     }
     place.fs.truncate(&place.journal(), good).map_err(|error| place.failed("cut", &place.journal(), error))
+}
+
+/// Syncs what an interrupted command may have left unsynced and later ones rely on: the journal, its name,
+/// and the names that the last line made.
+fn make_durable(place: &Place<'_>, plan: &Plan) -> Result<()> {
+    let (journal, hidden) = (place.journal(), place.room.hidden());
+    if place.size(&journal)?.is_some() {
+        place.fs.sync_file(&journal).map_err(|error| place.failed("sync", &journal, error))?;
+    }
+    place.sync_up(&hidden, "").map_err(|error| place.failed("sync", &hidden, error))?;
+    let last = plan.replay.docs.iter().filter(|(_, known)| known.seq == plan.replay.seq);
+    for (file, _) in last {
+        place.sync_names(file)?;
+    }
+    Ok(())
 }
 
 fn publish(place: &Place<'_>, file: &str, known: &Known, exists: bool) -> Result<()> {

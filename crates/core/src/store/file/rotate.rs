@@ -1,5 +1,7 @@
 //! Starting a new segment, so that neither recovery nor the disk grows with history.
 
+use std::collections::BTreeMap;
+
 use super::Options;
 use super::journal::{self, DocEntry, Line, Replay, SNAPSHOT, Segment};
 use super::place::{Head, Place, parent};
@@ -35,6 +37,8 @@ fn try_rotate(place: &Place<'_>, options: &Options, head: &Head) -> Result<Optio
     place.fs.sync_file(&next_journal).map_err(failed(&next_journal))?;
     place.fs.sync_dir(&hidden).map_err(failed(&hidden))?;
     place.fs.rename(&journal, &place.old_journal(head.seq)).map_err(failed(&journal))?;
+    // Else a power loss could keep the second renaming without the first, and the old segment be gone.
+    place.fs.sync_dir(&hidden).map_err(failed(&hidden))?;
     place.fs.rename(&next_journal, &journal).map_err(failed(&next_journal))?;
     place.fs.sync_dir(&hidden).map_err(failed(&hidden))?;
     drop_old(place, options.kept_segments);
@@ -56,20 +60,17 @@ fn snapshot_of(segment: &Segment, head: &Head) -> Line {
     Line { seq: head.seq, at, by: "anthill".into(), op: SNAPSHOT.into(), undoes: None, docs: docs.collect() }
 }
 
-/// Makes the published bytes durable: the new segment no longer knows how they came about.
+/// Makes the published bytes and names durable: the new segment no longer knows how they came about.
 fn sync_documents(place: &Place<'_>, snapshot: &Line) -> Result<()> {
-    let mut dirs = Vec::new();
+    let mut dirs = BTreeMap::new();
     for entry in &snapshot.docs {
         let path = place.doc(&entry.file);
-        if place.size(&path)?.is_some() {
+        if entry.sum.is_some() && place.size(&path)?.is_some() {
             place.fs.sync_file(&path).map_err(|error| place.failed("sync", &path, error))?;
-            dirs.push(parent(&path).to_owned());
         }
+        dirs.insert(parent(&path).to_owned(), &entry.file);
     }
-    dirs.push(place.room.dir());
-    dirs.sort_unstable();
-    dirs.dedup();
-    dirs.iter().try_for_each(|dir| place.fs.sync_dir(dir).map_err(|error| place.failed("sync", dir, error)))
+    dirs.into_values().try_for_each(|file| place.sync_names(file))
 }
 
 /// Returns the names of the older segments, oldest first.

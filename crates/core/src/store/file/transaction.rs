@@ -169,12 +169,13 @@ impl<'e> FileTransaction<'e> {
         let bytes: Vec<u8> = lines.iter().flat_map(journal::encode).collect();
         let (journal, end) = (self.place.journal(), self.head.end);
         let fresh = end == 0 && self.place.size(&journal)?.is_none();
+        let hidden = self.place.room.hidden();
         let appended = self.place.fs.write_at(&journal, end, &bytes).and_then(|()| match durability {
             Durability::Synced => self.place.fs.sync_file(&journal),
             Durability::Lazy => Ok(()),
         });
         let appended = match (appended, fresh) {
-            (Ok(()), true) => self.place.fs.sync_dir(&self.place.room.hidden()),
+            (Ok(()), true) => self.place.sync_up(&hidden, ""),
             (other, _) => other,
         };
         match appended {
