@@ -49,6 +49,14 @@ impl Error {
         }
     }
 
+    /// Says of an I/O error that the change may have happened all the same.
+    pub(super) fn into_indeterminate(self) -> Error {
+        match self {
+            Error::Io { action, path, source, .. } => Error::Io { action, path, indeterminate: true, source },
+            other => other,
+        }
+    }
+
     /// Whether the change may have happened although this error came back.
     pub fn indeterminate(&self) -> bool {
         matches!(self, Error::Io { indeterminate: true, .. })

@@ -71,6 +71,11 @@ impl Place<'_> {
         format!("{}/next-{}", self.room.hidden(), file.replace('/', "~"))
     }
 
+    /// Where the old content of `file` waits while the new one is published without an exchange.
+    pub fn copy(&self, file: &str) -> String {
+        format!("{}~", self.spare(file))
+    }
+
     fn head(&self) -> String {
         format!("{}/head.json", self.room.hidden())
     }
@@ -192,23 +197,35 @@ impl Place<'_> {
         written.map_err(wrap(self, "write", &spare))
     }
 
-    /// Publishes the spare in one step. What was there before, if anything, is the spare afterwards.
+    /// Publishes the spare in one step, or fails and leaves the file as it was (else it is indeterminate).
+    /// What was there before, if anything, is the spare afterwards, or the copy beside it.
     ///
     /// A new name is made durable at once: after a reboot a missing file then always means that somebody
     /// deleted it. Bytes need no sync here, the journal has them.
     pub fn swap(&self, file: &str, exists: bool) -> Result<()> {
+        if !exists {
+            return self.publish_new(file);
+        }
         let (spare, path) = (self.spare(file), self.doc(file));
-        if exists && self.fs.exchange(&spare, &path).is_ok() {
+        if self.fs.exchange(&spare, &path).is_ok() {
             return Ok(());
         }
-        if !exists {
-            self.fs.sync_file(&spare).map_err(wrap(self, "sync", &spare))?;
-        }
+        let copied = self.fs.read(&path, u64::MAX - 1).and_then(|bytes| {
+            self.fs.remove(&self.copy(file))?;
+            self.fs.write_new(&self.copy(file), &bytes.unwrap_or_default())
+        });
+        copied.and_then(|()| self.fs.rename(&spare, &path)).map_err(wrap(self, "replace", &path))
+    }
+
+    fn publish_new(&self, file: &str) -> Result<()> {
+        let (spare, path) = (self.spare(file), self.doc(file));
+        self.fs.sync_file(&spare).map_err(wrap(self, "sync", &spare))?;
         self.fs.rename(&spare, &path).map_err(wrap(self, "replace", &path))?;
-        if !exists {
-            self.fs.sync_dir(parent(&path)).map_err(wrap(self, "sync", parent(&path)))?;
-        }
-        Ok(())
+        self.sync_up(parent(&path), &self.room.dir()).map_err(|error| {
+            let error = wrap(self, "sync", parent(&path))(error);
+            let back = self.fs.rename(&path, &spare).is_ok() && self.sync_swapped(file).is_ok();
+            if back { error } else { error.into_indeterminate() }
+        })
     }
 
     /// Keeps bytes that are about to be replaced and are nobody's known state.

@@ -193,7 +193,8 @@ impl<'e> FileTransaction<'e> {
             };
             if let Err(error) = published {
                 let restored = staged[..done].iter().rev().all(|staged| self.restore(staged));
-                return Err(if restored { self.take_back(error) } else { as_indeterminate(error) });
+                let back = restored && !error.indeterminate();
+                return Err(if back { self.take_back(error) } else { error.into_indeterminate() });
             }
         }
         Ok(())
@@ -207,12 +208,19 @@ impl<'e> FileTransaction<'e> {
 
     fn restore(&self, staged: &Staged) -> bool {
         let (spare, path) = (self.place.spare(&staged.doc.file), self.place.doc(&staged.doc.file));
+        // Durably: otherwise a power loss could bring the content back that no line knows any more.
+        let synced = || self.place.sync_swapped(&staged.doc.file).is_ok();
         let restored = match (&staged.sealed, staged.base_sum) {
-            (Some(_), Some(_)) => self.place.fs.exchange(&spare, &path),
+            (Some(_), Some(_)) => {
+                let copy = self.place.copy(&staged.doc.file);
+                let swapped = self.place.fs.exchange(&spare, &path);
+                let swapped = swapped.or_else(|_| self.place.fs.rename(&copy, &path));
+                swapped.and_then(|()| self.place.fs.sync_file(&path))
+            }
             (Some(_), None) => self.place.fs.remove(&path).map(drop),
             (None, _) => self.place.fs.rename(&spare, &path),
         };
-        restored.is_ok()
+        restored.is_ok() && synced()
     }
 
     /// Takes an appended line back; if even that fails, the change may happen after all.
@@ -225,7 +233,7 @@ impl<'e> FileTransaction<'e> {
             Ok(_) => Ok(()),
             Err(error) => Err(error),
         };
-        if cut.is_err() { as_indeterminate(error) } else { error }
+        if cut.is_err() { error.into_indeterminate() } else { error }
     }
 
     /// Tidies up. From here on nothing can fail any more: the commit has happened.
@@ -246,9 +254,9 @@ impl<'e> FileTransaction<'e> {
 
     /// Removes what was swapped out, unless it is an edit that slipped in while we were committing.
     fn clear_spare(&self, staged: &Staged) -> Option<String> {
-        let spare = self.place.spare(&staged.doc.file);
-        let bytes =
-            staged.base_sum.and_then(|_| self.place.fs.read(&spare, staged.doc.kind.limit).ok().flatten());
+        let (spare, copy) = (self.place.spare(&staged.doc.file), self.place.copy(&staged.doc.file));
+        let read = |path: &String| self.place.fs.read(path, staged.doc.kind.limit).ok().flatten();
+        let bytes = staged.base_sum.and_then(|_| read(&spare).or_else(|| read(&copy)));
         let collided = bytes.filter(|bytes| Some(Sum::of(bytes)) != staged.base_sum);
         let warning = collided.map(|bytes| match self.place.quarantine(&staged.doc.file, &bytes) {
             Ok(kept) => {
@@ -256,7 +264,9 @@ impl<'e> FileTransaction<'e> {
             }
             Err(_) => format!("`{}` was edited during this commit; that edit was replaced", staged.doc.file),
         });
-        let _ = self.place.fs.remove(&spare);
+        if !self.place.fs.remove(&spare).is_ok_and(|removed| removed) {
+            let _ = self.place.fs.remove(&copy);
+        }
         warning
     }
 }
@@ -327,11 +337,4 @@ fn entry_of(
 ) -> DocEntry {
     let (file, kind) = (doc.file.clone(), doc.kind.name.into());
     DocEntry { file, kind, revision, sum, changes, content, base: None }
-}
-
-fn as_indeterminate(error: Error) -> Error {
-    match error {
-        Error::Io { action, path, source, .. } => Error::Io { action, path, indeterminate: true, source },
-        other => other,
-    }
 }
