@@ -12,7 +12,6 @@ use crate::store::error::Result;
 pub fn rotate(place: &Place<'_>, options: &Options, head: &mut Head) {
     if let Ok(Some(end)) = try_rotate(place, options, head) {
         head.end = end;
-        head.docs.retain(|_, doc| doc.sum.is_some());
         place.write_head(head);
     }
 }
@@ -45,9 +44,9 @@ fn try_rotate(place: &Place<'_>, options: &Options, head: &Head) -> Result<Optio
     Ok(Some(next.len() as u64))
 }
 
+/// Repeats the state of every document. Deleted ones stay, because their revisions must go on.
 fn snapshot_of(segment: &Segment, head: &Head) -> Line {
-    let known = Replay::of(segment).docs.into_iter().filter(|(_, known)| known.sum.is_some());
-    let docs = known.map(|(file, known)| DocEntry {
+    let docs = Replay::of(segment).docs.into_iter().map(|(file, known)| DocEntry {
         file,
         kind: known.kind,
         revision: known.revision,
