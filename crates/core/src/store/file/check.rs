@@ -3,7 +3,7 @@
 use super::journal::{Replay, Segment};
 use super::place::{Head, Place};
 use super::recover::sweep;
-use super::{FileEngine, rotate};
+use super::{FileEngine, recover, rotate};
 use crate::error::Code;
 use crate::model::json;
 use crate::model::kind::Doc;
@@ -24,7 +24,7 @@ pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Findi
             )]);
         }
     };
-    let (_lock, head) = match engine.enter(&place) {
+    let (_lock, mut head) = match engine.enter(&place) {
         Ok(entered) => entered,
         Err(error) => {
             return Ok(vec![finding(&error, room, "free the cause and run `anthill doctor` again")]);
@@ -32,6 +32,7 @@ pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Findi
     };
     sweep(&place);
     let mut findings = check_segments(&place, repair)?;
+    findings.extend(check_journal(engine, &place, &mut head, repair)?);
     for doc in engine.documents(room)? {
         findings.extend(check_document(&place, &head, &doc, repair)?);
     }
@@ -63,7 +64,14 @@ fn check_document(place: &Place<'_>, head: &Head, doc: &Doc, repair: bool) -> Re
     }
     let kept = place.quarantine(&doc.file, &bytes)?;
     place.write_spare(&doc.file, &good)?;
+    // No line will tell of this, so the file itself must be durable.
+    let synced = |path: &str| place.fs.sync_file(path).map_err(|error| place.failed("sync", path, error));
+    synced(&place.spare(&doc.file))?;
     place.swap(&doc.file, true)?;
+    place.sync_swapped(&doc.file).map_err(|error| {
+        let back = place.swap(&doc.file, true).is_ok();
+        if back { error } else { error.into_indeterminate() }
+    })?;
     sweep(place);
     let fix = format!("restored the last good content; the bad file is `{kept}`");
     Ok(Some(Finding { repaired: true, ..finding(&error, &place.show(doc), fix) }))
@@ -81,7 +89,40 @@ fn last_good(place: &Place<'_>, head: &Head, doc: &Doc) -> Result<Option<Vec<u8>
     Ok(known.map(|known| json::render(&known.content)))
 }
 
-/// Looks for segments with damage in the middle. The current one was already cut when the room was entered.
+/// Looks for damage that the head hides: its length is right, its bytes are not.
+fn check_journal(
+    engine: &FileEngine,
+    place: &Place<'_>,
+    head: &mut Head,
+    repair: bool,
+) -> Result<Option<Finding>> {
+    let bytes = place.read(&place.journal())?.unwrap_or_default();
+    let segment = Segment::parse(&bytes);
+    if segment.good == bytes.len() as u64 {
+        return Ok(None);
+    }
+    let mut found = Finding {
+        code: Code::Damaged,
+        subject: place.fs.display(&place.journal()),
+        message: format!("history is damaged after line {}; the state itself is not", segment.lines.len()),
+        fix: "run `anthill doctor --repair`: it cuts the journal there".into(),
+        repaired: false,
+    };
+    if repair {
+        // The lines that go were the promise that the files survive a power loss.
+        for doc in engine.documents(&place.room)? {
+            let path = doc.path();
+            place.fs.sync_file(&path).map_err(|error| place.failed("sync", &path, error))?;
+            place.sync_swapped(&doc.file)?;
+        }
+        *head = recover::finish(place, &recover::plan(place, Some(head), place.boot()?)?)?;
+        found.fix = "cut the journal there; what came after is told as an edit by hand".into();
+        found.repaired = true;
+    }
+    Ok(Some(found))
+}
+
+/// Looks for older segments with damage.
 fn check_segments(place: &Place<'_>, repair: bool) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for path in rotate::old_segments(place)? {

@@ -77,7 +77,8 @@ pub fn look(place: &Place<'_>) -> Result<View> {
     }
 }
 
-fn plan(place: &Place<'_>, head: Option<&Head>, boot: String) -> Result<Plan> {
+/// Compares every file with the journal; `head` is what is known to be published.
+pub fn plan(place: &Place<'_>, head: Option<&Head>, boot: String) -> Result<Plan> {
     let (source, bytes) = match place.read(&place.journal())? {
         Some(bytes) => (place.journal(), bytes),
         None => (place.next_journal(), place.read(&place.next_journal())?.unwrap_or_default()),
