@@ -198,8 +198,10 @@ fn publish(place: &Place<'_>, file: &str, known: &Known, exists: bool) -> Result
 /// Removes what interrupted commands left. Nothing depends on it.
 pub fn sweep(place: &Place<'_>) {
     let hidden = place.room.hidden();
+    // While there is no journal, the next one is the journal.
+    let rotated = matches!(place.fs.size(&place.journal()), Ok(Some(_)));
     for name in place.fs.entries(&hidden).unwrap_or_default() {
-        if name.starts_with("next-") {
+        if name.starts_with("next-") || (rotated && name == "journal.next") {
             let _ = place.fs.remove(&format!("{hidden}/{name}"));
         }
     }
