@@ -116,6 +116,11 @@ impl SimFs {
         });
     }
 
+    /// Lets time pass: everything written so far reaches the disk.
+    pub fn flush(&self) {
+        self.machine().world.flush();
+    }
+
     /// Plants something that is neither a file nor a directory, as a symbolic link or a FIFO.
     pub fn plant_special(&self, path: &str) {
         self.set_up(path, |world| world.create_special(path));

@@ -155,6 +155,12 @@ impl World {
         Ok(())
     }
 
+    /// Writes everything out, as a kernel does by itself after a while.
+    pub(super) fn flush(&mut self) {
+        self.pending.iter_mut().for_each(|pending| pending.settled = true);
+        self.settle();
+    }
+
     /// Makes one name durable, without its neighbours.
     pub(super) fn sync_name(&mut self, path: &str) -> io::Result<()> {
         let slot = self.volatile.slot(path)?;
