@@ -1,0 +1,67 @@
+//! Every call fails, once or from then on.
+
+use anthill_core::error::Code;
+use anthill_testkit::sim_fs::{Plan, errno};
+
+use crate::probe::{Case, sweep};
+
+const ERRNOS: [(&str, i32); 6] = [
+    ("ENOSPC", errno::ENOSPC),
+    ("EIO", errno::EIO),
+    ("EACCES", errno::EACCES),
+    ("EROFS", errno::EROFS),
+    ("EINTR", errno::EINTR),
+    ("EMFILE", errno::EMFILE),
+];
+
+fn failing(call: usize, errno: i32, persistent: bool) -> [Plan; 2] {
+    [Plan::FailAt { call, errno, persistent }, Plan::FailMid { call, errno, persistent }]
+}
+
+fn check_failing(persistent: bool) -> impl Fn(Case) -> usize {
+    move |ref case| {
+        let mut points = 0;
+        for call in 1..=case.trace.len() {
+            for (name, errno) in ERRNOS {
+                for plan in failing(call, errno, persistent) {
+                    check_plan(case, call, plan, &format!("{name}, {plan:?}"));
+                    points += 1;
+                }
+            }
+        }
+        points
+    }
+}
+
+fn check_plan(case: &Case, call: usize, plan: Plan, what: &str) {
+    let (fs, result) = case.scenario.run(&case.disk, plan);
+    let point = case.at(call, &format!("{what} -> {result:?}"));
+    let persistent =
+        matches!(plan, Plan::FailAt { persistent, .. } | Plan::FailMid { persistent, .. } if persistent);
+    let allowed = match &result {
+        Ok(()) => vec![&case.new],
+        Err(failure) => {
+            assert_eq!(failure.code, Code::Io, "{point}");
+            assert!(
+                persistent || !failure.indeterminate,
+                "{point}: one fault is always survived or taken back"
+            );
+            if failure.indeterminate { vec![&case.old, &case.new] } else { vec![&case.old] }
+        }
+    };
+    // The next command comes when the cause is gone.
+    let fs = fs.after_kill();
+    if case.is_news(&fs, &allowed) {
+        case.check(&fs, &allowed, &point);
+    }
+}
+
+#[test]
+fn one_failing_call_is_survived_or_leaves_the_old_state() {
+    sweep("single errors", check_failing(false));
+}
+
+#[test]
+fn calls_that_keep_failing_leave_the_old_state_or_say_that_they_may_not() {
+    sweep("persistent errors", check_failing(true));
+}

@@ -1,0 +1,12 @@
+//! Crashes the file engine at every call, in every way, and looks whether it kept its promises.
+//!
+//! One table of [`scenarios`]; each module sweeps it with one kind of misfortune: death of the process
+//! ([`kill`]), failing calls ([`errors`]), loss of power ([`power`]). [`damage`] spoils files by hand.
+//! [`probe`] holds what must be true afterwards, whatever happened.
+
+mod damage;
+mod errors;
+mod kill;
+mod power;
+mod probe;
+mod scenarios;

@@ -1,0 +1,179 @@
+//! The power fails at every call, and the disk keeps any part of what was not synced.
+
+use anthill_core::store::Durability;
+use anthill_testkit::sim_fs::{Plan, SimFs, errno};
+use serde_json::json;
+
+use crate::kill::recover;
+use crate::probe::{Case, Seen, report, sweep};
+use crate::scenarios::{Failure, Store, doc};
+
+/// Images per point, of which none, all, prefixes, each one lost, each one kept and torn writes come first.
+const IMAGES: usize = 24;
+/// Images per point where the points are many.
+const FEW: usize = 4;
+
+fn check_images(case: &Case, fs: &SimFs, allowed: &[&Seen], budget: usize, point: &str) -> usize {
+    let images = fs.crash_images(budget);
+    for (number, image) in images.iter().enumerate() {
+        if case.is_news(image, allowed) {
+            case.check(image, allowed, &format!("{point}: image {number}"));
+        }
+    }
+    images.len()
+}
+
+#[test]
+fn power_lost_at_any_call_gives_old_or_new() {
+    sweep("images of power lost in an operation", |ref case| {
+        let mut images = 0;
+        for call in case.telling_calls() {
+            let (fs, result) = case.scenario.run(&case.disk, Plan::KillAt(call));
+            let allowed = if result.is_ok() { vec![&case.new] } else { vec![&case.old, &case.new] };
+            images += check_images(case, &fs, &allowed, IMAGES, &case.at(call, &format!("{result:?}")));
+        }
+        images
+    });
+}
+
+#[test]
+fn what_was_acknowledged_survives() {
+    sweep("images of power lost after an operation", |ref case| {
+        let (fs, _) = case.scenario.run(&case.disk, Plan::None);
+        check_images(case, &fs, &[&case.new], 200, &case.at(0, "acknowledged"))
+    });
+}
+
+/// Leftovers of one that was killed or refused must not weaken the promise to the next.
+#[test]
+fn what_was_acknowledged_after_a_kill_or_an_error_survives() {
+    sweep("images of power lost after a second attempt", |ref case| {
+        let mut images = 0;
+        for call in case.telling_calls() {
+            for plan in [
+                Plan::KillAt(call),
+                Plan::FailAt { call, errno: errno::EIO, persistent: false },
+                Plan::FailMid { call, errno: errno::ENOSPC, persistent: true },
+            ] {
+                let (fs, first) = case.scenario.run(&case.disk, plan);
+                let point = case.at(call, &format!("{plan:?} -> {first:?}"));
+                if first.is_ok() {
+                    images += check_images(case, &fs, &[&case.new], FEW, &point);
+                }
+                let fs = fs.after_kill();
+                // Doctor's own repair is no commit: killed in it, the bad file may come back with the power.
+                if case.old.iter().any(Result::is_err) {
+                    continue;
+                }
+                let store = case.scenario.store(&fs);
+                store.mark(case.scenario.kinds, "second", Durability::Synced).unwrap();
+                let after = case.see(&fs);
+                images += check_images(case, &fs, &[&after], FEW, &format!("{point}: written again"));
+            }
+        }
+        images
+    });
+}
+
+/// The power fails again while the first command after it recovers.
+#[test]
+fn power_lost_while_recovering_changes_nothing() {
+    sweep("images of power lost while recovering", |ref case| {
+        let mut images = 0;
+        for call in case.telling_calls().step_by(3) {
+            let (fs, _) = case.scenario.run(&case.disk, Plan::KillAt(call));
+            for (number, image) in fs.crash_images(FEW).iter().enumerate() {
+                let before = case.see(image);
+                let calls = recover(case, image, Plan::None).calls();
+                for second in (1..=calls + 1).step_by(3) {
+                    let again = recover(case, image, Plan::KillAt(second));
+                    let point = case.at(call, &format!("image {number}, again at call {second}"));
+                    images += check_images(case, &again, &[&before], 3, &point);
+                }
+            }
+        }
+        images
+    });
+}
+
+const SEGMENT: u64 = 2_500;
+
+fn seen(fs: &SimFs, kinds: &[&str]) -> Vec<Option<(u64, String)>> {
+    use anthill_core::store::Engine;
+    let store = Store::new(fs, SEGMENT);
+    let read = |kind: &&str| store.engine.read(&doc(kind)).unwrap_or_else(|error| panic!("{error:?}"));
+    let told = |document: anthill_core::store::Document| (document.revision, document.value.to_string());
+    kinds.iter().map(|kind| read(kind).map(told)).collect()
+}
+
+/// Many acknowledged commits on two documents, with new segments in between, then the power fails.
+#[test]
+fn sequences_of_acknowledged_commits_survive() {
+    let kinds = ["active_agents", "work_queue"];
+    let (fs, mut images) = (SimFs::new(), 0);
+    for number in 0..40 {
+        let store = Store::new(&fs, SEGMENT);
+        let commit = |store: &Store| -> Result<(), Failure> {
+            match number % 5 {
+                0..=2 => store.set(kinds[number % 2], "marker", json!(format!("{number:040}"))),
+                3 => store.mark(&kinds, &number.to_string(), Durability::Synced),
+                _ => store.delete(kinds[0]),
+            }
+        };
+        commit(&store).unwrap();
+        let acknowledged = seen(&fs, &kinds);
+        for (image_number, image) in fs.crash_images(60).iter().enumerate() {
+            assert_eq!(seen(image, &kinds), acknowledged, "commit {number}, image {image_number}");
+            Store::new(image, SEGMENT).mark(&kinds, "next", Durability::Synced).unwrap();
+            let after = seen(image, &kinds);
+            assert!(after.iter().flatten().all(|(_, value)| value.contains("\"next\"")));
+            images += 1;
+        }
+    }
+    let rotated = fs.files().iter().filter(|path| path.contains("/journal-")).count();
+    assert!(rotated > 1, "{:?}", fs.files());
+    report(images, "images of power lost after sequences");
+}
+
+/// A lazy commit may be lost with the power, but it is never torn and takes nothing with it.
+#[test]
+fn lazy_commits_are_old_or_new() {
+    sweep("images of power lost after lazy commits", |case| {
+        let case = &Case { lazy: true, ..case };
+        let mut images = 0;
+        if case.old.iter().any(Result::is_err) {
+            return 0;
+        }
+        let fs = case.disk.after_kill();
+        let store = case.scenario.store(&fs);
+        let mut states = vec![case.old.clone()];
+        for mark in ["lazy 1", "lazy 2", "lazy 3"] {
+            store.mark(case.scenario.kinds, mark, Durability::Lazy).unwrap();
+            states.push(case.see(&fs));
+            let allowed: Vec<_> = states.iter().collect();
+            images += check_images(case, &fs, &allowed, IMAGES, &case.at(0, mark));
+        }
+        store.mark(case.scenario.kinds, "synced", Durability::Synced).unwrap();
+        let synced = case.see(&fs);
+        images + check_images(case, &fs, &[&synced], IMAGES, &case.at(0, "synced after lazy"))
+    });
+}
+
+/// The one thing that cannot be told apart: a creation that was not published yet, and a file deleted
+/// by hand so soon after its creation that nothing else reached the disk. It is kept.
+#[test]
+fn file_deleted_by_hand_right_after_it_was_made_may_come_back() {
+    use anthill_core::store::file::fs::Fs;
+    let fs = SimFs::new();
+    Store::new(&fs, SEGMENT).set("config", "marker", json!("made")).unwrap();
+    let made = seen(&fs, &["config"]);
+    fs.remove(&doc("config").path()).unwrap();
+    fs.sync_dir("orchestration").unwrap();
+    assert_eq!(seen(&fs, &["config"]), [None], "no doubt without a reboot");
+    for image in fs.crash_images(50) {
+        let seen = seen(&image, &["config"]);
+        assert!(seen == made || seen == [None], "{seen:?}");
+    }
+    fs.flush();
+    assert_eq!(seen(&fs.crash_images(1)[0], &["config"]), [None], "no doubt after a while");
+}

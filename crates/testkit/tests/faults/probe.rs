@@ -1,0 +1,228 @@
+//! What must be true after any misfortune.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use anthill_core::error::Code;
+use anthill_core::model::kind::Doc;
+use anthill_core::store::file::fs::Fs;
+use anthill_core::store::{Durability, Engine};
+use anthill_testkit::sim_fs::{Plan, SimFs};
+use serde_json::Value;
+
+use crate::scenarios::{SCENARIOS, Scenario, Store};
+
+/// What a read of each document gives: revision and content, nothing, or the code of an error.
+pub type Seen = Vec<Result<Option<(u64, Value)>, Code>>;
+
+/// A scenario with its disk, its two outcomes, and how many calls it takes.
+pub struct Case {
+    pub scenario: &'static Scenario,
+    pub disk: SimFs,
+    pub old: Seen,
+    pub new: Seen,
+    /// The call that each number is.
+    pub trace: Vec<String>,
+    /// Whether lazy commits may be missing from the history.
+    pub lazy: bool,
+    /// Disks that were checked already, with what was allowed on them.
+    pub checked: RefCell<HashSet<u64>>,
+    /// What each revision was, as far as anyone could know before.
+    pub facts: Facts,
+}
+
+/// Runs `sweep` on every scenario and fails with the first violation of each; it returns its points.
+pub fn sweep(what: &str, sweep: impl Fn(Case) -> usize) {
+    let (mut points, mut failed) = (0, vec![]);
+    for scenario in SCENARIOS {
+        let swept = catch_unwind(AssertUnwindSafe(|| sweep(Case::of(scenario))));
+        match swept {
+            Ok(count) => points += count,
+            Err(_) => failed.push(scenario.name),
+        }
+    }
+    report(points, what);
+    assert!(failed.is_empty(), "{what}: violated in {failed:#?}");
+}
+
+#[expect(clippy::print_stderr, reason = "figures of a sweep, seen with --nocapture")]
+pub fn report(count: usize, what: &str) {
+    eprintln!("{count} {what}");
+}
+
+pub type Facts = BTreeMap<(String, u64), Option<Value>>;
+
+impl Case {
+    pub fn of(scenario: &'static Scenario) -> Case {
+        let disk = scenario.disk();
+        let (done, result) = scenario.run(&disk, Plan::None);
+        result.unwrap_or_else(|failure| panic!("{}: {failure:?}", scenario.name));
+        let trace = done.trace();
+        let mut case = Case {
+            scenario,
+            disk,
+            old: vec![],
+            new: vec![],
+            trace,
+            lazy: false,
+            checked: RefCell::default(),
+            facts: Facts::new(),
+        };
+        case.old = case.see(&case.disk);
+        case.new = case.see(&done);
+        assert_ne!(case.old, case.new, "{}: nothing happens", scenario.name);
+        let mut facts = Facts::new();
+        case.learn(&case.disk, &mut facts, &case.old, "at the start");
+        case.facts = facts;
+        case
+    }
+
+    /// Returns the calls before which the disk is not as it was before an earlier one.
+    pub fn telling_calls(&self) -> impl Iterator<Item = usize> {
+        let looks = |call: &str| ["read", "size", "entries"].iter().any(|method| call.starts_with(method));
+        (1..=self.trace.len()).filter(move |call| *call == 1 || !looks(&self.trace[call - 2]))
+    }
+
+    /// Names a point of a sweep, for messages.
+    pub fn at(&self, call: usize, what: &str) -> String {
+        let line = self.trace.get(call.wrapping_sub(1)).map_or("the end", |line| line.as_str());
+        format!("{}: call {call} of {} ({line}): {what}", self.scenario.name, self.trace.len())
+    }
+
+    pub fn see(&self, fs: &SimFs) -> Seen {
+        let store = self.scenario.store(fs);
+        let read = |doc: &Doc| match store.engine.read(doc) {
+            Ok(document) => Ok(document.map(|document| (document.revision, document.value))),
+            Err(error) => Err(error.code()),
+        };
+        self.scenario.docs().iter().map(read).collect()
+    }
+
+    /// Returns whether such a disk was not checked yet: thousands of points lead to a few hundred disks, and
+    /// what the next command does depends on nothing else.
+    pub fn is_news(&self, fs: &SimFs, allowed: &[&Seen]) -> bool {
+        let mut hasher = DefaultHasher::new();
+        (contents(fs), fs.boot_id().unwrap(), format!("{allowed:?}")).hash(&mut hasher);
+        self.checked.borrow_mut().insert(hasher.finish())
+    }
+
+    /// Checks everything on a disk whose process is dead.
+    pub fn check(&self, fs: &SimFs, allowed: &[&Seen], point: &str) {
+        let seen = self.check_seen(fs, allowed, point);
+        self.check_doctor_first(&fs.after_kill(), &seen, point);
+        self.check_write_first(&fs.after_kill(), &seen, point);
+    }
+
+    fn check_seen(&self, fs: &SimFs, allowed: &[&Seen], point: &str) -> Seen {
+        let before = contents(fs);
+        let seen = self.see(fs);
+        assert_eq!(contents(fs), before, "{point}: reading changes something");
+        if !allowed.contains(&&seen) {
+            let shown = |seen: &Seen| format!("{seen:?}");
+            let allowed: Vec<_> = allowed.iter().map(|seen| shown(seen)).collect();
+            panic!(
+                "{point}\nsaw     {}\nallowed {}\nfiles {:?}",
+                shown(&seen),
+                allowed.join("\n     or "),
+                fs.files()
+            );
+        }
+        seen
+    }
+
+    /// A look by `doctor` changes nothing that can be read, sweeps, and is needed once at most.
+    fn check_doctor_first(&self, fs: &SimFs, seen: &Seen, point: &str) {
+        self.check_clean(fs, seen, point);
+        assert_eq!(&self.see(fs), seen, "{point}: after doctor");
+        self.learn(fs, &mut self.facts.clone(), seen, point);
+    }
+
+    /// The next write works at once, on top of what was read.
+    fn check_write_first(&self, fs: &SimFs, seen: &Seen, point: &str) {
+        let store = self.scenario.store(fs);
+        let damaged = seen.iter().any(Result::is_err);
+        let written = store.mark(self.scenario.kinds, "next", Durability::Synced);
+        if damaged {
+            assert_eq!(written.unwrap_err().code, Code::Damaged, "{point}: write over a damaged file");
+            return;
+        }
+        written.unwrap_or_else(|failure| panic!("{point}: the next write fails: {failure:?}"));
+        let after = self.see(fs);
+        for (before, after) in seen.iter().zip(&after) {
+            let before = before.as_ref().unwrap().as_ref();
+            let (revision, value) = after.as_ref().unwrap().as_ref().unwrap();
+            assert!(*revision > before.map_or(0, |(revision, _)| *revision), "{point}: revision of {value}");
+            let marked = |value: &Value| value.to_string().contains("\"marker\":\"next\"");
+            assert!(marked(value), "{point}: the next write is not seen: {value}");
+        }
+        let mut facts = self.facts.clone();
+        for (doc, seen) in self.scenario.docs().iter().zip(seen) {
+            if let Ok(Some((revision, value))) = seen {
+                note(&mut facts, doc, *revision, Some(value), point);
+            }
+        }
+        let told = self.learn(fs, &mut facts, &after, point);
+        let newest = after.iter().map(|after| after.as_ref().unwrap().as_ref().unwrap().0);
+        assert_eq!(told, newest.collect::<Vec<_>>(), "{point}: the newest revisions in the history");
+        self.check_clean(fs, &after, point);
+    }
+
+    /// `doctor` finds nothing (but damage that was there before), leaves nothing over and is idempotent.
+    fn check_clean(&self, fs: &SimFs, seen: &Seen, point: &str) {
+        let (store, room) = (self.scenario.store(fs), self.scenario.docs()[0].room.clone());
+        let check = || {
+            let findings = store.engine.check(&room, false);
+            let findings = findings.unwrap_or_else(|error| panic!("{point}: doctor fails: {error:?}"));
+            let expected = seen.iter().filter(|seen| seen.is_err()).count();
+            assert_eq!(findings.len(), expected, "{point}: doctor finds {findings:?}");
+            contents(fs)
+        };
+        let first = check();
+        let left = first.keys().find(|path| path.contains("/next-") || path.ends_with(".next"));
+        assert_eq!(left, None, "{point}: left over");
+        assert_eq!(first, check(), "{point}: the second doctor changes something");
+    }
+
+    /// Adds what is now known of each revision, which must not contradict what was known. Returns the newest
+    /// revision that the history tells of each document.
+    fn learn(&self, fs: &SimFs, facts: &mut Facts, seen: &Seen, point: &str) -> Vec<u64> {
+        let Store { engine, .. } = self.scenario.store(fs);
+        let mut newest = vec![];
+        for (doc, seen) in self.scenario.docs().iter().zip(seen) {
+            let (mut last, mut told) = (0, None);
+            let told_by_history = engine.replay(doc, &mut |revision, value| {
+                let number = revision.revision;
+                let follows = if self.lazy { number > last } else { number == last + 1 };
+                assert!(last == 0 || follows, "{point}: `{}` jumps from {last} to {number}", doc.file);
+                (last, told) = (number, value.cloned());
+                note(facts, doc, number, value, point);
+            });
+            told_by_history.unwrap_or_else(|error| panic!("{point}: no history: {error:?}"));
+            if let Ok(Some((revision, value))) = seen {
+                note(facts, doc, *revision, Some(value), point);
+                let known = last == 0 || last != *revision || told.is_some();
+                assert!(known, "{point}: history says that `{}` was deleted", doc.file);
+            }
+            newest.push(last);
+        }
+        newest
+    }
+}
+
+fn note(facts: &mut Facts, doc: &Doc, revision: u64, value: Option<&Value>, point: &str) {
+    // An edit by hand is read with the revision it counts as, and recorded as it stands in the file.
+    let plain = |value: &Value| {
+        let mut value = value.clone();
+        value.as_object_mut().map(|object| object.remove("revision"));
+        value
+    };
+    let value = value.map(plain);
+    let known = facts.entry((doc.file.clone(), revision)).or_insert_with(|| value.clone());
+    assert_eq!(*known, value, "{point}: revision {revision} of `{}` is two things", doc.file);
+}
+
+pub fn contents(fs: &SimFs) -> BTreeMap<String, Vec<u8>> {
+    fs.files().into_iter().map(|path| (path.clone(), fs.get(&path).unwrap())).collect()
+}

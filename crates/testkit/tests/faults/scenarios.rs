@@ -1,0 +1,481 @@
+//! What is done when it goes wrong: one table for all sweeps.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anthill_core::error::Code;
+use anthill_core::model::kind::{Doc, Kind};
+use anthill_core::ops::{self, Actor, edit, history};
+use anthill_core::store::file::{FileEngine, Options};
+use anthill_core::store::{Durability, Engine, Entry};
+use anthill_testkit::sim_fs::{Plan, SimFs};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// One operation on a prepared disk.
+#[derive(Clone, Copy)]
+pub struct Scenario {
+    pub name: &'static str,
+    /// The kinds that it changes, all in one room.
+    pub kinds: &'static [&'static str],
+    pub segment_bytes: u64,
+    pub exchange: bool,
+    pub prepare: fn(&Store),
+    pub act: fn(&Store) -> Result<(), Failure>,
+}
+
+/// How an operation failed, as far as the promises speak of it.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    pub code: Code,
+    pub indeterminate: bool,
+    #[expect(dead_code, reason = "shown by Debug in failure messages")]
+    pub text: String,
+}
+
+impl From<ops::Error> for Failure {
+    fn from(error: ops::Error) -> Failure {
+        Failure { code: error.code(), indeterminate: error.indeterminate(), text: format!("{error:?}") }
+    }
+}
+
+impl From<anthill_core::store::Error> for Failure {
+    fn from(error: anthill_core::store::Error) -> Failure {
+        ops::Error::from(error).into()
+    }
+}
+
+/// A fresh engine on a disk, as one command has it.
+pub struct Store {
+    pub fs: SimFs,
+    pub engine: FileEngine,
+}
+
+impl Store {
+    pub fn new(fs: &SimFs, segment_bytes: u64) -> Store {
+        let options =
+            Options { patience: Duration::ZERO, segment_bytes, kept_segments: 2, ..Options::default() };
+        let disk = Arc::new(fs.clone());
+        Store { fs: fs.clone(), engine: FileEngine::new(disk.clone(), disk, options) }
+    }
+
+    pub fn set(&self, kind: &str, path: &str, value: Value) -> Result<(), Failure> {
+        let (doc, path) = (doc(kind), path.parse().unwrap());
+        let target = edit::Target { doc: &doc, path: &path, expect: None };
+        Ok(edit::set(&self.engine, &target, value, &actor()).map(drop)?)
+    }
+
+    pub fn append(&self, kind: &str, path: &str, item: Value) -> Result<(), Failure> {
+        let (doc, path) = (doc(kind), path.parse().unwrap());
+        let target = edit::Target { doc: &doc, path: &path, expect: None };
+        Ok(edit::append(&self.engine, &target, item, &actor()).map(drop)?)
+    }
+
+    pub fn delete(&self, kind: &str) -> Result<(), Failure> {
+        let (doc, path) = (doc(kind), anthill_core::model::path::Path::root());
+        let target = edit::Target { doc: &doc, path: &path, expect: None };
+        Ok(edit::delete(&self.engine, &target, &actor()).map(drop)?)
+    }
+
+    /// Writes `mark` into every document of `kinds` in one commit.
+    pub fn mark(&self, kinds: &[&str], mark: &str, durability: Durability) -> Result<(), Failure> {
+        let docs: Vec<Doc> = kinds.iter().map(|kind| doc(kind)).collect();
+        let mut transaction = self.engine.begin(&docs[0].room)?;
+        for doc in &docs {
+            let mut value = transaction.get(doc)?.cloned().unwrap_or_else(|| doc.default(now()));
+            let place = match doc.kind.name {
+                "group_status" => &mut value["G1"],
+                _ => &mut value,
+            };
+            place["marker"] = mark.into();
+            transaction.put(doc, value)?;
+        }
+        Ok(transaction.commit(&entry(durability)).map(drop)?)
+    }
+
+    /// Changes a file as a person with an editor does.
+    pub fn edit_by_hand(&self, kind: &str, change: impl FnOnce(&mut Value)) {
+        let path = doc(kind).path();
+        let mut value: Value = serde_json::from_slice(&self.fs.get(&path).unwrap()).unwrap();
+        change(&mut value);
+        self.fs.put(&path, value.to_string().as_bytes());
+    }
+
+    /// Deletes a file as a person does, some time after the last commit.
+    pub fn delete_by_hand(&self, kind: &str) {
+        use anthill_core::store::file::fs::Fs;
+        let path = doc(kind).path();
+        self.fs.flush();
+        self.fs.remove(&path).unwrap();
+        self.fs.sync_dir(path.rsplit_once('/').unwrap().0).unwrap();
+    }
+
+    /// Repairs the room; what could not be repaired for want of a working disk is a failure.
+    fn repair(&self, kind: &str) -> Result<(), Failure> {
+        let findings = self.engine.check(&doc(kind).room, true)?;
+        match findings.iter().find(|finding| !finding.repaired) {
+            Some(finding) => {
+                Err(Failure { code: finding.code, indeterminate: false, text: format!("{finding:?}") })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+pub fn doc(kind: &str) -> Doc {
+    let kind = Kind::find(kind).unwrap();
+    Doc::shared(kind, kind.room().unwrap())
+}
+
+pub fn now() -> Timestamp {
+    Timestamp::from_second(1_760_000_000).unwrap()
+}
+
+pub fn actor() -> Actor {
+    Actor { now: now(), session: Some("s1".into()), user: "tester".into() }
+}
+
+pub fn entry(durability: Durability) -> Entry {
+    let (by, op) = ("tester".into(), "mark".into());
+    Entry { at: now(), by, author: None, op, undoes: None, durability }
+}
+
+const LARGE: u64 = 1 << 20;
+const SMALL: u64 = 2_500;
+
+const PLAIN: Scenario = Scenario {
+    name: "",
+    kinds: &["config"],
+    segment_bytes: LARGE,
+    exchange: true,
+    prepare: |_| {},
+    act: |_| Ok(()),
+};
+
+fn with_config(store: &Store) {
+    store.set("config", "marker", json!("old")).unwrap();
+}
+
+fn with_pair(store: &Store) {
+    store.mark(&["config", "tools"], "old", Durability::Synced).unwrap();
+}
+
+fn set_config(store: &Store) -> Result<(), Failure> {
+    store.set("config", "marker", json!("new"))
+}
+
+fn mark_pair(store: &Store) -> Result<(), Failure> {
+    store.mark(&["config", "tools"], "new", Durability::Synced)
+}
+
+/// Kills the process right after the commit point of a change.
+fn interrupted(store: &Store, change: fn(&Store) -> Result<(), Failure>) {
+    let fs = store.fs.after_kill();
+    let rehearsal = Store::new(&fs, LARGE);
+    fs.set_plan(Plan::None);
+    change(&rehearsal).unwrap();
+    let publishes = |call: &String| {
+        call.starts_with("exchange") || call.starts_with("sync_file orchestration/.anthill/next-")
+    };
+    let publishing = fs.trace().iter().position(publishes).unwrap();
+    store.fs.set_plan(Plan::KillAt(publishing + 1));
+    change(store).unwrap_err();
+    assert!(store.fs.killed());
+}
+
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario { name: "first commit in an empty store", act: set_config, ..PLAIN },
+    Scenario { name: "set", prepare: with_config, act: set_config, ..PLAIN },
+    Scenario {
+        name: "set without exchange",
+        exchange: false,
+        prepare: with_config,
+        act: set_config,
+        ..PLAIN
+    },
+    Scenario {
+        name: "append",
+        kinds: &["queue"],
+        prepare: |store| store.append("queue", "tasks", task("t1")).unwrap(),
+        act: |store| store.append("queue", "tasks", task("t2")),
+        ..PLAIN
+    },
+    Scenario {
+        name: "delete a document",
+        prepare: |store| {
+            with_config(store);
+            set_config(store).unwrap();
+        },
+        act: |store| store.delete("config"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "delete a document in a sub-directory",
+        kinds: &["active_agents"],
+        prepare: |store| store.set("active_agents", "marker", json!("old")).unwrap(),
+        act: |store| store.delete("active_agents"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "create again after a delete",
+        prepare: |store| {
+            with_config(store);
+            store.delete("config").unwrap();
+        },
+        act: set_config,
+        ..PLAIN
+    },
+    Scenario {
+        name: "two documents",
+        kinds: &["config", "tools"],
+        prepare: with_pair,
+        act: mark_pair,
+        ..PLAIN
+    },
+    Scenario {
+        name: "two documents without exchange",
+        kinds: &["config", "tools"],
+        exchange: false,
+        prepare: with_pair,
+        act: mark_pair,
+        ..PLAIN
+    },
+    Scenario { name: "two new documents", kinds: &["config", "tools"], act: mark_pair, ..PLAIN },
+    Scenario {
+        name: "two documents of the pipeline, one new",
+        kinds: &["pm_state", "group_status"],
+        prepare: |store| store.set("pm_state", "marker", json!("old")).unwrap(),
+        act: |store| store.mark(&["pm_state", "group_status"], "new", Durability::Synced),
+        ..PLAIN
+    },
+    Scenario {
+        name: "change one, delete another",
+        kinds: &["config", "tools"],
+        prepare: with_pair,
+        act: |store| {
+            let (config, tools) = (doc("config"), doc("tools"));
+            let mut transaction = store.engine.begin(&config.room)?;
+            let mut value = transaction.get(&config)?.cloned().unwrap();
+            value["marker"] = "new".into();
+            transaction.put(&config, value)?;
+            transaction.delete(&tools)?;
+            Ok(transaction.commit(&entry(Durability::Synced)).map(drop)?)
+        },
+        ..PLAIN
+    },
+    Scenario {
+        name: "set after a hand edit",
+        prepare: |store| {
+            with_config(store);
+            store.edit_by_hand("config", |value| value["by_hand"] = true.into());
+        },
+        act: set_config,
+        ..PLAIN
+    },
+    Scenario {
+        name: "two documents, one edited by hand",
+        kinds: &["config", "tools"],
+        prepare: |store| {
+            with_pair(store);
+            store.edit_by_hand("tools", |value| value["by_hand"] = true.into());
+        },
+        act: mark_pair,
+        ..PLAIN
+    },
+    Scenario {
+        name: "set on a file made by hand",
+        prepare: |store| {
+            let value = doc("config").default(now());
+            store.fs.put(&doc("config").path(), value.to_string().as_bytes());
+        },
+        act: set_config,
+        ..PLAIN
+    },
+    Scenario {
+        name: "set after a hand deletion",
+        prepare: |store| {
+            with_config(store);
+            store.delete_by_hand("config");
+        },
+        act: set_config,
+        ..PLAIN
+    },
+    Scenario {
+        name: "set beside a document deleted by hand",
+        kinds: &["tools", "config"],
+        prepare: |store| {
+            with_pair(store);
+            store.delete_by_hand("config");
+        },
+        act: |store| store.set("tools", "marker", json!("new")),
+        ..PLAIN
+    },
+    Scenario {
+        name: "create in a sub-directory",
+        kinds: &["active_agents"],
+        act: |store| store.set("active_agents", "marker", json!("new")),
+        ..PLAIN
+    },
+    Scenario {
+        name: "restore",
+        prepare: |store| {
+            with_config(store);
+            set_config(store).unwrap();
+        },
+        act: |store| Ok(history::restore(&store.engine, &doc("config"), 1, &actor()).map(drop)?),
+        ..PLAIN
+    },
+    Scenario {
+        name: "undo",
+        prepare: |store| {
+            with_config(store);
+            set_config(store).unwrap();
+        },
+        act: |store| Ok(history::undo(&store.engine, &doc("config"), &actor()).map(drop)?),
+        ..PLAIN
+    },
+    Scenario {
+        name: "restore from an older segment",
+        segment_bytes: SMALL,
+        kinds: &["active_agents", "work_queue"],
+        prepare: |store| many_segments(store, "active_agents", 24),
+        act: |store| {
+            let doc = doc("active_agents");
+            let oldest = history::history(&store.engine, &doc)?[0].revision;
+            Ok(history::restore(&store.engine, &doc, oldest, &actor()).map(drop)?)
+        },
+        ..PLAIN
+    },
+    Scenario {
+        name: "a commit that starts a new segment",
+        kinds: &["active_agents", "work_queue"],
+        segment_bytes: SMALL,
+        prepare: |store| until_rotation(store, |_| {}),
+        act: set_agents,
+        ..PLAIN
+    },
+    Scenario {
+        name: "a new segment after a delete and a hand deletion",
+        kinds: &["active_agents", "work_queue", "metrics"],
+        segment_bytes: SMALL,
+        prepare: |store| {
+            until_rotation(store, |store| {
+                store.delete("work_queue").unwrap();
+                store.delete_by_hand("metrics");
+            });
+        },
+        act: set_agents,
+        ..PLAIN
+    },
+    Scenario {
+        name: "set after a kill at the commit point",
+        prepare: |store| {
+            with_config(store);
+            interrupted(store, |store| store.set("config", "marker", json!("between")));
+        },
+        act: set_config,
+        ..PLAIN
+    },
+    Scenario {
+        name: "two documents after a kill at the commit point",
+        kinds: &["config", "tools"],
+        prepare: |store| {
+            with_pair(store);
+            interrupted(store, |store| store.mark(&["config", "tools"], "between", Durability::Synced));
+        },
+        act: mark_pair,
+        ..PLAIN
+    },
+    Scenario {
+        name: "set after a kill in the first commit",
+        prepare: |store| interrupted(store, |store| store.set("config", "marker", json!("between"))),
+        act: set_config,
+        ..PLAIN
+    },
+    Scenario {
+        name: "repair of a cut file",
+        prepare: |store| {
+            with_config(store);
+            let path = doc("config").path();
+            let bytes = store.fs.get(&path).unwrap();
+            store.fs.put(&path, &bytes[..bytes.len() / 2]);
+        },
+        act: |store| store.repair("config"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "repair of a wrong shape",
+        prepare: |store| {
+            with_config(store);
+            store.edit_by_hand("config", |value| value["global"] = 5.into());
+        },
+        act: |store| store.repair("config"),
+        ..PLAIN
+    },
+];
+
+pub fn task(id: &str) -> Value {
+    json!({"id": id, "description": "d", "status": "available", "priority": 1})
+}
+
+fn set_agents(store: &Store) -> Result<(), Failure> {
+    store.set("active_agents", "marker", json!("new"))
+}
+
+/// Commits until there are older segments.
+fn many_segments(store: &Store, kind: &str, commits: usize) {
+    store.set("work_queue", "marker", json!("other")).unwrap();
+    for number in 0..commits {
+        store.set(kind, "marker", json!(format!("{number:040}"))).unwrap();
+    }
+    assert!(segments(&store.fs) > 1, "no rotation: {:?}", store.fs.files());
+}
+
+/// Commits until the next one starts a new segment; `last` comes shortly before.
+fn until_rotation(store: &Store, last: fn(&Store)) {
+    store.set("metrics", "marker", json!("old")).unwrap();
+    store.set("work_queue", "marker", json!("old")).unwrap();
+    for number in 0..99 {
+        store.set("active_agents", "marker", json!(format!("{number:040}"))).unwrap();
+        let fs = store.fs.after_kill();
+        let rehearsal = Store::new(&fs, SMALL);
+        last(&rehearsal);
+        let before = segments(&fs);
+        set_agents(&rehearsal).unwrap();
+        if segments(&fs) > before {
+            return last(store);
+        }
+    }
+    panic!("no rotation: {:?}", store.fs.files());
+}
+
+fn segments(fs: &SimFs) -> usize {
+    fs.files().iter().filter(|path| path.contains("/journal-")).count()
+}
+
+impl Scenario {
+    /// Returns the disk before the operation.
+    pub fn disk(&self) -> SimFs {
+        let fs = SimFs::new();
+        fs.set_exchange_supported(self.exchange);
+        (self.prepare)(&self.store(&fs));
+        fs.after_kill()
+    }
+
+    pub fn store(&self, fs: &SimFs) -> Store {
+        Store::new(fs, self.segment_bytes)
+    }
+
+    pub fn docs(&self) -> Vec<Doc> {
+        self.kinds.iter().map(|kind| doc(kind)).collect()
+    }
+
+    /// Runs the operation under a plan on a copy of `disk`.
+    pub fn run(&self, disk: &SimFs, plan: Plan) -> (SimFs, Result<(), Failure>) {
+        let fs = disk.after_kill();
+        let store = self.store(&fs);
+        fs.set_plan(plan);
+        let result = (self.act)(&store);
+        (fs, result)
+    }
+}
