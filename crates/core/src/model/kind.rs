@@ -51,6 +51,9 @@ pub enum Items {
     Document,
 }
 
+/// Ranks an item by class and age, lower first; `None` is not for picking.
+pub type RankItem = fn(&Value) -> Option<(i64, i64)>;
+
 /// A document kind: one row of the registry.
 pub struct Kind {
     pub name: &'static str,
@@ -73,8 +76,8 @@ pub struct Kind {
     pub schema: &'static str,
     /// What a missing document starts from.
     pub default: fn(&Doc, Timestamp) -> Value,
-    /// How items are picked: lower ranks first, `None` is not for picking.
-    pub rank: Option<fn(&Value) -> Option<(i64, i64)>>,
+    /// How items are picked; kinds without it are not picked from.
+    pub rank: Option<RankItem>,
 }
 
 impl Kind {

@@ -6,7 +6,7 @@ use super::read::missing;
 use super::{Actor, Error, Result};
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
-use crate::model::path::{Path, Segment};
+use crate::model::path::{self, Path, Segment};
 use crate::store::state::revision_in;
 use crate::store::{Engine, Transaction};
 
@@ -92,9 +92,14 @@ fn delete_document(engine: &dyn Engine, target: &Target<'_>, actor: &Actor) -> R
     Ok(Changed { revision, value, warnings: committed.warnings })
 }
 
-impl Target<'_> {
+impl<'a> Target<'a> {
+    /// The document as a whole.
+    pub fn whole(doc: &'a Doc, expect: Option<u64>) -> Target<'a> {
+        Target { doc, path: &path::ROOT, expect }
+    }
+
     /// Refuses when the document, or the entry that the path leads into, has moved on.
-    fn expect_revision(&self, transaction: &mut dyn Transaction) -> Result<()> {
+    pub(super) fn expect_revision(&self, transaction: &mut dyn Transaction) -> Result<()> {
         let Some(expected) = self.expect else { return Ok(()) };
         let found = match self.entry() {
             Some(key) => {

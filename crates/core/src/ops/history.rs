@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::edit::Changed;
+use super::edit::{Changed, Target};
 use super::{Actor, Error, Result};
 use crate::model::diff;
 use crate::model::kind::Doc;
 use crate::model::time;
-use crate::store::{Engine, Entry, Revision};
+use crate::store::{Engine, Entry, Revision, Transaction};
 
 /// Returns every kept revision of a document, oldest first.
 pub fn history(engine: &dyn Engine, doc: &Doc) -> Result<Vec<Revision>> {
@@ -19,7 +19,9 @@ pub fn history(engine: &dyn Engine, doc: &Doc) -> Result<Vec<Revision>> {
 }
 
 /// Makes a document be again what it was at `revision`, as a new revision.
-pub fn restore(engine: &dyn Engine, doc: &Doc, revision: u64, actor: &Actor) -> Result<Changed> {
+pub fn restore(engine: &dyn Engine, target: &Target<'_>, revision: u64, actor: &Actor) -> Result<Changed> {
+    let (doc, mut transaction) = (target.doc, engine.begin(&target.doc.room)?);
+    target.expect_revision(&mut *transaction)?;
     let (mut found, mut first, mut last) = (None, u64::MAX, 0);
     engine.replay(doc, &mut |record, value| {
         (first, last) = (first.min(record.revision), last.max(record.revision));
@@ -29,18 +31,21 @@ pub fn restore(engine: &dyn Engine, doc: &Doc, revision: u64, actor: &Actor) -> 
     })?;
     let known = if last == 0 { "none".into() } else { format!("{first} to {last}") };
     let value = found.ok_or(Error::NoRevision { kind: doc.kind.name, revision, known })?;
-    replace(engine, doc, value, &actor.entry("restore"))
+    replace(transaction, doc, value, &actor.entry("restore"))
 }
 
 /// Takes back the newest change that was not taken back yet, be it ours or an edit by hand.
-pub fn undo(engine: &dyn Engine, doc: &Doc, actor: &Actor) -> Result<Changed> {
+pub fn undo(engine: &dyn Engine, target: &Target<'_>, actor: &Actor) -> Result<Changed> {
+    // The lock comes first: what others commit between looking back and going back must not be run over.
+    let (doc, mut transaction) = (target.doc, engine.begin(&target.doc.room)?);
+    target.expect_revision(&mut *transaction)?;
     let revisions = history(engine, doc)?;
     let newest = revisions.last().map_or(0, |record| record.revision);
-    let current = engine.read(doc)?.map_or(0, |document| document.revision);
-    let target = if newest > 0 && current > newest { Some(current) } else { last_standing(&revisions) };
-    let target = target.ok_or(Error::NothingToUndo { kind: doc.kind.name })?;
-    let value = value_before(engine, doc, target)?;
-    replace(engine, doc, value, &Entry { undoes: Some(target), ..actor.entry("undo") })
+    let current = transaction.revision(doc)?;
+    let undone = if newest > 0 && current > newest { Some(current) } else { last_standing(&revisions) };
+    let undone = undone.ok_or(Error::NothingToUndo { kind: doc.kind.name })?;
+    let value = value_before(engine, doc, undone)?;
+    replace(transaction, doc, value, &Entry { undoes: Some(undone), ..actor.entry("undo") })
 }
 
 fn last_standing(revisions: &[Revision]) -> Option<u64> {
@@ -49,31 +54,43 @@ fn last_standing(revisions: &[Revision]) -> Option<u64> {
     revisions.iter().rev().find(standing).map(|record| record.revision)
 }
 
-/// Returns the content just before `target`; `None` if it did not exist then.
-fn value_before(engine: &dyn Engine, doc: &Doc, target: u64) -> Result<Option<Value>> {
+/// Returns the content just before `revision`; `None` if it did not exist then.
+fn value_before(engine: &dyn Engine, doc: &Doc, revision: u64) -> Result<Option<Value>> {
     let (mut before, mut known) = (None, false);
     engine.replay(doc, &mut |record, value| {
-        if record.revision < target {
+        if record.revision < revision {
             (before, known) = (value.cloned(), true);
-        } else if record.revision == target && !known {
-            before = value.and_then(|value| taken_back(record, value));
+        } else if record.revision == revision && !known {
+            before = taken_back(record, value);
         }
     })?;
     Ok(before)
 }
 
 /// Returns what a document was before the first revision that we know of it.
-fn taken_back(record: &Revision, value: &Value) -> Option<Value> {
-    let created = record.changes.iter().any(|change| change.path.is_empty() && change.before.is_none());
-    let mut before = value.clone();
-    (!created && diff::apply(&mut before, &diff::invert(&record.changes)).is_ok()).then_some(before)
+fn taken_back(record: &Revision, value: Option<&Value>) -> Option<Value> {
+    if let [whole] = &record.changes[..]
+        && whole.path.is_empty()
+    {
+        return whole.before.clone();
+    }
+    let mut before = value?.clone();
+    diff::apply(&mut before, &diff::invert(&record.changes)).ok()?;
+    Some(before)
 }
 
-fn replace(engine: &dyn Engine, doc: &Doc, value: Option<Value>, entry: &Entry) -> Result<Changed> {
-    let mut transaction = engine.begin(&doc.room)?;
+fn replace(
+    mut transaction: Box<dyn Transaction + '_>,
+    doc: &Doc,
+    value: Option<Value>,
+    entry: &Entry,
+) -> Result<Changed> {
     let revision = transaction.revision(doc)? + 1;
     match value {
         Some(value) => transaction.put(doc, value)?,
+        None if transaction.get(doc)?.is_none() => {
+            return Ok(Changed { revision: revision - 1, value: Value::Null, warnings: Vec::new() });
+        }
         None => transaction.delete(doc)?,
     }
     let mut committed = transaction.commit(entry)?;

@@ -21,7 +21,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::error::Result;
+use super::error::{Error, Result};
 use crate::error::Code;
 use crate::model::diff::Change;
 use crate::model::kind::{Doc, Items, Kind};
@@ -82,23 +82,29 @@ pub trait Transaction {
     /// Makes everything happen, or nothing.
     fn commit(self: Box<Self>, entry: &Entry) -> Result<Committed>;
 
-    /// Returns one item of a document's list by its `id`.
+    /// Returns one item of a document's list by its `id`; where the list is a map, by its key.
     fn item(&mut self, doc: &Doc, id: &str) -> Result<Option<Value>> {
         let Some(value) = self.get(doc)? else { return Ok(None) };
-        Ok(items(doc.kind, value).into_iter().find(|item| has_id(item, id)).cloned())
-    }
-
-    /// Replaces the item with this `id`, or appends it. The document must exist.
-    fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
-        let mut value = self.get(doc)?.cloned().unwrap_or_default();
-        let list = match doc.kind.items {
-            Items::Field(field) => value.get_mut(field).and_then(Value::as_array_mut),
+        let item = match container(doc.kind, value) {
+            Some(Value::Array(list)) => list.iter().find(|item| has_id(item, id)),
+            Some(Value::Object(map)) => map.get(id),
             _ => None,
         };
-        if let Some(list) = list {
-            match list.iter_mut().find(|old| has_id(old, id)) {
+        Ok(item.cloned())
+    }
+
+    /// Replaces the item with this `id` or key, or appends it. The document must exist.
+    fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
+        let mut value = self.get(doc)?.cloned().unwrap_or_default();
+        match container_mut(doc.kind, &mut value) {
+            Some(Value::Array(list)) => match list.iter_mut().find(|old| has_id(old, id)) {
                 Some(old) => *old = item,
                 None => list.push(item),
+            },
+            Some(Value::Object(map)) => drop(map.insert(id.into(), item)),
+            _ => {
+                let message = format!("it has no list that could hold `{id}`");
+                return Err(Error::Invalid { subject: doc.file.clone(), message });
             }
         }
         self.put(doc, value)
@@ -201,19 +207,31 @@ pub struct Finding {
 
 /// Returns the items of a document's list, whatever container holds them.
 pub fn items<'v>(kind: &Kind, value: &'v Value) -> Vec<&'v Value> {
-    let container = match kind.items {
-        Items::None => None,
-        Items::Field(field) => value.get(field),
-        Items::Nested(outer, field) => value.get(outer).and_then(|outer| outer.get(field)),
-        Items::Document => Some(value),
-    };
-    match container {
+    match container(kind, value) {
         Some(Value::Array(list)) => list.iter().collect(),
         Some(Value::Object(map)) if kind.items == Items::Document => {
             map.values().filter(|item| item.is_object()).collect()
         }
         Some(Value::Object(map)) => map.values().collect(),
         _ => Vec::new(),
+    }
+}
+
+fn container<'v>(kind: &Kind, value: &'v Value) -> Option<&'v Value> {
+    match kind.items {
+        Items::None => None,
+        Items::Field(field) => value.get(field),
+        Items::Nested(outer, field) => value.get(outer)?.get(field),
+        Items::Document => Some(value),
+    }
+}
+
+fn container_mut<'v>(kind: &Kind, value: &'v mut Value) -> Option<&'v mut Value> {
+    match kind.items {
+        Items::None => None,
+        Items::Field(field) => value.get_mut(field),
+        Items::Nested(outer, field) => value.get_mut(outer)?.get_mut(field),
+        Items::Document => Some(value),
     }
 }
 

@@ -98,12 +98,14 @@ impl Engine for MemoryEngine {
 
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {
         let mut queue = VecDeque::new();
-        let mut revision = from.unwrap_or(0);
-        if let (None, Some(document)) = (from, self.read(doc)?) {
-            revision = document.revision;
+        let rooms = self.shared.lock();
+        let stored = rooms.get(&doc.room).and_then(|room| room.docs.get(&doc.file));
+        let revision = from.unwrap_or_else(|| stored.map_or(0, |stored| stored.revision));
+        if let (None, Some(value)) = (from, stored.and_then(|stored| stored.value.clone())) {
             let (by, op) = ("anthill".into(), "snapshot".into());
-            queue.push_back(Event { revision, at: None, by, op, value: document.value });
+            queue.push_back(Event { revision, at: None, by, op, value });
         }
+        drop(rooms);
         Ok(Box::new(MemoryWatch { engine: self.clone(), doc: doc.clone(), revision, queue }))
     }
 
@@ -267,7 +269,7 @@ fn whole(before: Option<Value>, after: Option<Value>) -> Change {
 fn apply(content: &mut Value, changes: &[Change]) {
     match changes {
         [Change { path, before: None, after: Some(after), .. }] if path.is_empty() => {
-            *content = after.clone()
+            *content = after.clone();
         }
         [Change { path, after: None, .. }] if path.is_empty() => *content = Value::Null,
         changes => diff::apply(content, changes).expect("the log of this engine is exact"),

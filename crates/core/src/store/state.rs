@@ -36,6 +36,8 @@ pub fn seal(
         (_, None) => {}
     }
     doc.kind.shape.check(&value).map_err(|misfit| invalid(doc, misfit.to_string()))?;
+    // A document that claims to be newer than we are would be the last thing we ever wrote there.
+    check_writable(doc, &doc.file, &value)?;
     if json::depth(&value) > json::MAX_DEPTH {
         return Err(invalid(doc, format!("it would be nested deeper than {}", json::MAX_DEPTH)));
     }

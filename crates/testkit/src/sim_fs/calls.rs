@@ -1,7 +1,7 @@
 //! The calls of the engine, each of which may be the one that goes wrong.
 
 use std::io::{self, ErrorKind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anthill_core::store::file::fs::{Events, Fs, Lock, LockMode};
 
@@ -76,9 +76,17 @@ impl Fs for SimFs {
         self.call("remove", path, |machine| machine.world.remove(path))
     }
 
-    fn lock(&self, path: &str, mode: LockMode, _patience: Duration) -> io::Result<Box<dyn Lock>> {
-        let ino = self.call("lock", path, |machine| machine.lock(path, mode))?;
-        Ok(Box::new(SimLock { fs: self.clone(), ino, mode }))
+    fn lock(&self, path: &str, mode: LockMode, patience: Duration) -> io::Result<Box<dyn Lock>> {
+        let deadline = Instant::now().checked_add(patience);
+        let mut attempt = self.call("lock", path, |machine| machine.lock(path, mode));
+        while attempt.as_ref().is_err_and(|error| error.kind() == ErrorKind::TimedOut) {
+            let mut machine = self.machine();
+            attempt = machine.lock(path, mode);
+            if attempt.is_err() && !self.wait_until(machine, deadline) {
+                break;
+            }
+        }
+        Ok(Box::new(SimLock { fs: self.clone(), ino: attempt?, mode }))
     }
 
     fn boot_id(&self) -> io::Result<String> {
@@ -116,6 +124,7 @@ impl Drop for SimLock {
         if let Some(held) = holders.iter().position(|mode| *mode == self.mode) {
             holders.swap_remove(held);
         }
+        self.fs.moved.notify_all();
     }
 }
 
@@ -125,10 +134,18 @@ struct SimEvents {
 }
 
 impl Events for SimEvents {
-    fn wait(&mut self, _timeout: Option<Duration>) -> io::Result<bool> {
-        let machine = self.fs.machine();
-        machine.faults.alive()?;
-        let seen = std::mem::replace(&mut self.seen, machine.world.changes());
-        Ok(seen != self.seen)
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            let machine = self.fs.machine();
+            machine.faults.alive()?;
+            let seen = std::mem::replace(&mut self.seen, machine.world.changes());
+            if seen != self.seen {
+                return Ok(true);
+            }
+            if !self.fs.wait_until(machine, deadline) {
+                return Ok(false);
+            }
+        }
     }
 }

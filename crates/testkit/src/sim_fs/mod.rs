@@ -7,7 +7,8 @@
 //! It is meant to be unkind: unsynced effects survive in any combination, a synced file may lose its name,
 //! and bytes written before a failed `sync_file` are not made durable by repeating it.
 //!
-//! Not modelled: modes, hard links, removal of directories, waiting for a lock.
+//! Not modelled: modes, hard links, removal of directories. Nothing waits, so that a test of one thread never
+//! hangs, until [`SimFs::set_waiting`] says that there are others to wait for.
 
 mod calls;
 mod crash;
@@ -20,7 +21,8 @@ mod world;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, ErrorKind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use anthill_core::store::file::fs::LockMode;
 
@@ -33,6 +35,8 @@ use world::World;
 #[derive(Clone)]
 pub struct SimFs {
     machine: Arc<Mutex<Machine>>,
+    /// Told after every call and when a lock is let go.
+    moved: Arc<Condvar>,
 }
 
 #[derive(Debug)]
@@ -43,6 +47,7 @@ struct Machine {
     boot: usize,
     network_fs: Option<&'static str>,
     exchange_supported: bool,
+    waiting: bool,
 }
 
 impl SimFs {
@@ -56,6 +61,7 @@ impl SimFs {
             boot: 0,
             network_fs: None,
             exchange_supported: true,
+            waiting: false,
         })
     }
 
@@ -71,6 +77,11 @@ impl SimFs {
 
     pub fn set_exchange_supported(&self, supported: bool) {
         self.machine().exchange_supported = supported;
+    }
+
+    /// Makes locks and events wait for other threads as long as they are told to.
+    pub fn set_waiting(&self, waiting: bool) {
+        self.machine().waiting = waiting;
     }
 
     /// Returns how many calls were made since the plan was set.
@@ -141,12 +152,25 @@ impl SimFs {
     }
 
     fn from_machine(machine: Machine) -> SimFs {
-        SimFs { machine: Arc::new(Mutex::new(machine)) }
+        SimFs { machine: Arc::new(Mutex::new(machine)), moved: Arc::default() }
     }
 
     /// A guard dropped while a test panics must not panic again, hence no poisoning.
     fn machine(&self) -> MutexGuard<'_, Machine> {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the next thing to happen on this machine; returns false at once when it is too late.
+    fn wait_until(&self, machine: MutexGuard<'_, Machine>, deadline: Option<Instant>) -> bool {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if !machine.waiting || left == Some(Duration::ZERO) {
+            return false;
+        }
+        drop(match left {
+            Some(left) => self.moved.wait_timeout(machine, left).map(|(machine, _)| machine).ok(),
+            None => self.moved.wait(machine).ok(),
+        });
+        true
     }
 
     fn set_up(&self, path: &str, act: impl FnOnce(&mut World) -> io::Result<()>) {
@@ -160,6 +184,7 @@ impl SimFs {
             world.sync_name(path)
         };
         durably(world).unwrap_or_else(|error| panic!("cannot set up `{path}`: {error}"));
+        self.moved.notify_all();
     }
 
     fn call<T>(
@@ -179,6 +204,7 @@ impl SimFs {
         act: impl FnOnce(&mut Machine, &[u8]) -> io::Result<T>,
     ) -> io::Result<T> {
         let mut machine = self.machine();
+        self.moved.notify_all();
         let (bytes, error) = match machine.faults.enter(method, path) {
             Fate::Run => return act(&mut machine, bytes),
             Fate::Refuse(error) => return Err(error),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anthill_core::error::Code;
 use anthill_core::model::kind::{Doc, Kind};
+use anthill_core::model::path::Path;
 use anthill_core::ops::{self, Actor, edit, history};
 use anthill_core::store::file::{FileEngine, Options};
 use anthill_core::store::{Durability, Engine, Entry};
@@ -72,9 +73,15 @@ impl Store {
     }
 
     pub fn delete(&self, kind: &str) -> Result<(), Failure> {
-        let (doc, path) = (doc(kind), anthill_core::model::path::Path::root());
+        let (doc, path) = (doc(kind), Path::root());
         let target = edit::Target { doc: &doc, path: &path, expect: None };
         Ok(edit::delete(&self.engine, &target, &actor()).map(drop)?)
+    }
+
+    pub fn restore(&self, kind: &str, revision: u64) -> Result<(), Failure> {
+        let (doc, path) = (doc(kind), Path::root());
+        let target = edit::Target { doc: &doc, path: &path, expect: None };
+        Ok(history::restore(&self.engine, &target, revision, &actor()).map(drop)?)
     }
 
     /// Writes `mark` into every document of `kinds` in one commit.
@@ -322,7 +329,7 @@ pub const SCENARIOS: &[Scenario] = &[
             with_config(store);
             set_config(store).unwrap();
         },
-        act: |store| Ok(history::restore(&store.engine, &doc("config"), 1, &actor()).map(drop)?),
+        act: |store| store.restore("config", 1),
         ..PLAIN
     },
     Scenario {
@@ -331,7 +338,11 @@ pub const SCENARIOS: &[Scenario] = &[
             with_config(store);
             set_config(store).unwrap();
         },
-        act: |store| Ok(history::undo(&store.engine, &doc("config"), &actor()).map(drop)?),
+        act: |store| {
+            let (doc, path) = (doc("config"), Path::root());
+            let target = edit::Target { doc: &doc, path: &path, expect: None };
+            Ok(history::undo(&store.engine, &target, &actor()).map(drop)?)
+        },
         ..PLAIN
     },
     Scenario {
@@ -340,9 +351,8 @@ pub const SCENARIOS: &[Scenario] = &[
         kinds: &["active_agents", "work_queue"],
         prepare: |store| many_segments(store, "active_agents", 24),
         act: |store| {
-            let doc = doc("active_agents");
-            let oldest = history::history(&store.engine, &doc)?[0].revision;
-            Ok(history::restore(&store.engine, &doc, oldest, &actor()).map(drop)?)
+            let oldest = history::history(&store.engine, &doc("active_agents"))?[0].revision;
+            store.restore("active_agents", oldest)
         },
         ..PLAIN
     },

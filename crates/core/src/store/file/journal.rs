@@ -43,14 +43,14 @@ pub struct DocEntry {
     /// Checksum of the file's bytes after this commit; absent when the commit deleted it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sum: Option<Sum>,
+    /// Checksum of the bytes that this commit replaces, be they ours or not; absent when there was no file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<Sum>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
     /// The whole content, where this segment does not know the previous one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Value>,
-    /// Checksum of the bytes that were there before, where no line knows them: a file made by hand.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub base: Option<Sum>,
 }
 
 impl Line {
@@ -71,16 +71,15 @@ impl Line {
         })
     }
 
-    /// Returns the entry for one file as the neutral revision record.
-    pub fn revision(&self, entry: &DocEntry) -> Revision {
-        let created = |content: &Value| Change {
-            path: String::new(),
-            before: None,
-            after: Some(content.clone()),
-            at: None,
-        };
+    /// Returns the entry for one file as the neutral revision record; `replay` stands just before this line.
+    pub fn revision(&self, entry: &DocEntry, replay: &Replay) -> Revision {
+        let whole = |before, after| vec![Change { path: String::new(), before, after, at: None }];
         let changes = match &entry.content {
-            Some(content) if entry.changes.is_empty() => vec![created(content)],
+            Some(content) if entry.changes.is_empty() => whole(None, Some(content.clone())),
+            None if entry.sum.is_none() && entry.changes.is_empty() => match replay.content(&entry.file) {
+                Some(before) => whole(Some(before.clone()), None),
+                None => Vec::new(),
+            },
             _ => entry.changes.clone(),
         };
         Revision {
@@ -104,12 +103,13 @@ impl DocEntry {
             }
             _ => Vec::new(),
         };
+        let sum = |field: &str| entry.get(field).and_then(Value::as_str).and_then(Sum::parse);
         Some(DocEntry {
             file: entry["file"].as_str()?.to_owned(),
             kind: entry["kind"].as_str()?.to_owned(),
             revision: entry["revision"].as_u64()?,
-            sum: Sum::read(entry, "sum"),
-            base: Sum::read(entry, "base"),
+            sum: sum("sum"),
+            base: sum("base"),
             changes,
             content: entry.get_mut("content").map(Value::take),
         })
@@ -126,10 +126,6 @@ pub struct Sum(u64);
 impl Sum {
     pub fn of(bytes: &[u8]) -> Sum {
         Sum(xxh3_64(bytes))
-    }
-
-    fn read(entry: &Value, field: &str) -> Option<Sum> {
-        entry.get(field).and_then(Value::as_str).and_then(Sum::parse)
     }
 
     fn parse(text: &str) -> Option<Sum> {
@@ -207,18 +203,13 @@ pub struct Known {
     pub revision: u64,
     /// `None` when it was deleted.
     pub sum: Option<Sum>,
+    /// What its last commit replaced.
+    pub base: Option<Sum>,
     pub content: Value,
-    /// The states it had earlier in this segment, the newest last.
+    /// The states it had earlier in this segment, and those that its commits replaced.
     pub past: Vec<Option<Sum>>,
     /// The line that changed it last; 0 if only a snapshot speaks of it.
     pub seq: u64,
-}
-
-impl Known {
-    /// Returns the state before the line that changed it last.
-    pub fn before(&self) -> Option<Sum> {
-        self.past.last().copied().flatten()
-    }
 }
 
 /// Folds lines into the newest state of each document.
@@ -237,6 +228,11 @@ impl Replay {
         replay
     }
 
+    /// Returns the content of a document that exists.
+    pub fn content(&self, file: &str) -> Option<&Value> {
+        self.docs.get(file).filter(|known| known.sum.is_some()).map(|known| &known.content)
+    }
+
     /// Applies one line. A change that does not fit its document drops it from view: better unknown than wrong.
     pub fn apply(&mut self, line: &Line) {
         self.seq = line.seq;
@@ -252,20 +248,20 @@ impl Replay {
             Some(known) => (known.past, known.sum, Some(known.content)),
             None => (Vec::new(), None, None),
         };
-        past.push(sum.or(entry.base));
+        past.extend([sum, entry.base]);
         let content = match (&entry.content, content) {
             (Some(content), _) => content.clone(),
+            (None, _) if entry.sum.is_none() => Value::Null,
             (None, Some(mut content)) => {
                 if diff::apply(&mut content, &entry.changes).is_err() {
                     return;
                 }
                 content
             }
-            (None, None) if entry.sum.is_none() => Value::Null,
             (None, None) => return,
         };
-        let (kind, revision, sum) = (entry.kind.clone(), entry.revision, entry.sum);
-        let known = Known { kind, revision, sum, content, past, seq };
+        let (kind, revision, sum, base) = (entry.kind.clone(), entry.revision, entry.sum, entry.base);
+        let known = Known { kind, revision, sum, base, content, past, seq };
         self.docs.insert(entry.file.clone(), known);
     }
 }
@@ -282,9 +278,9 @@ mod tests {
             kind: "config".into(),
             revision: seq,
             sum: Some(Sum::of(b"x")),
+            base: Some(Sum::of(b"w")),
             changes: Vec::new(),
             content: Some(json!({"a": seq})),
-            base: None,
         };
         Line { seq, at: "t".into(), by: "b".into(), op: "set".into(), undoes: None, docs: vec![entry] }
     }

@@ -91,6 +91,15 @@ impl FileEngine {
         Ok(place)
     }
 
+    /// Returns whether a room has documents or a history; a lock that somebody once took is neither.
+    fn holds_something(&self, room: &Room) -> bool {
+        let place = Place { fs: self.fs(room.root()), room: room.clone() };
+        let there = |path: &str| !matches!(place.fs.size(path), Ok(None));
+        there(&place.journal())
+            || there(&place.next_journal())
+            || self.documents(room).map_or(true, |documents| !documents.is_empty())
+    }
+
     /// Takes the lock and finishes what a crash left.
     fn enter(&self, place: &Place<'_>) -> Result<(Box<dyn fs::Lock>, Head)> {
         let lock = place.lock(self.options.patience)?;
@@ -120,28 +129,58 @@ fn look_as_reader(place: &Place<'_>) -> Result<View> {
     }
 }
 
-fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Option<Document>> {
+/// A document as a reader found it.
+struct Seen {
+    /// `None` if there is no such document.
+    value: Option<Value>,
+    /// Counts an edit by hand, also one that deleted the file.
+    revision: u64,
+    sum: Option<Sum>,
+    /// Whether the file is not what the last commit left.
+    edited: bool,
+}
+
+/// Reads a document as of one moment. A file that the head does not know was edited by hand, unless a
+/// commit came between the two looks: then it is time to look again.
+fn see(place: &Place<'_>, doc: &Doc) -> Result<Seen> {
+    let mut view = look_as_reader(place)?;
+    loop {
+        let seen = read_document(place, doc, &view)?;
+        if !seen.edited {
+            return Ok(seen);
+        }
+        let again = look_as_reader(place)?;
+        if again.seq() == view.seq() {
+            return Ok(seen);
+        }
+        view = again;
+    }
+}
+
+fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Seen> {
     let head;
     let known = match view {
         View::Fresh => None,
         View::Clean(head) => head.docs.get(&doc.file),
         View::Unfinished(plan) => {
             if let Some(known) = plan.pending(&doc.file) {
-                let document = Document { value: known.content.clone(), revision: known.revision };
-                return Ok(known.sum.map(|_| document));
+                let (revision, sum) = (known.revision, known.sum);
+                let value = sum.map(|_| known.content.clone());
+                return Ok(Seen { value, revision, sum, edited: false });
             }
             head = plan.head();
             head.docs.get(&doc.file)
         }
     };
-    let Some(bytes) = place.read_doc(&doc.file, doc.kind.limit)? else { return Ok(None) };
-    let mut value = state::open(doc, &place.show(doc), &bytes)?;
-    let sum = Some(Sum::of(&bytes));
-    let revision = effective_revision(known, sum, Some(&value));
-    if revision != state::revision_in(&value) {
-        show_revision(doc, &mut value, revision);
+    let bytes = place.read_doc(&doc.file, doc.kind.limit)?;
+    let sum = bytes.as_deref().map(Sum::of);
+    let mut value = bytes.map(|bytes| state::open(doc, &place.show(doc), &bytes)).transpose()?;
+    let revision = effective_revision(known, sum, value.as_ref());
+    let edited = known.and_then(|known| known.sum) != sum;
+    if let Some(value) = value.as_mut().filter(|value| revision != state::revision_in(value)) {
+        show_revision(doc, value, revision);
     }
-    Ok(Some(Document { value, revision }))
+    Ok(Seen { value, revision, sum, edited })
 }
 
 /// Shows the revision that an edited document counts as, so that `--expect-revision` can rely on it.
@@ -152,24 +191,42 @@ fn show_revision(doc: &Doc, value: &mut Value, revision: u64) {
 }
 
 /// Calls `visit` with every line of every kept segment, oldest first, each once.
+///
+/// No lock is held. The current segment is read first, so that one that is put aside meanwhile shows up
+/// twice instead of not at all; the numbers of the lines then tell what was there already.
 fn each_line(place: &Place<'_>, visit: &mut dyn FnMut(&journal::Line)) -> Result<()> {
-    let mut paths = rotate::old_segments(place)?;
-    paths.push(place.journal());
-    if place.size(&place.journal())?.is_none() {
-        paths.push(place.next_journal());
+    let current = current_segment(place)?;
+    let mut seen = 0;
+    let mut visit_new = |bytes: &[u8]| {
+        for line in Segment::parse(bytes).lines {
+            if line.seq > seen || (line.seq == seen && line.op == SNAPSHOT) {
+                seen = line.seq;
+                visit(&line);
+            }
+        }
+    };
+    for path in rotate::old_segments(place)? {
+        visit_new(&place.read(&path)?.unwrap_or_default());
     }
-    for path in paths {
-        let bytes = place.read(&path)?.unwrap_or_default();
-        Segment::parse(&bytes).lines.iter().for_each(&mut *visit);
-    }
+    visit_new(&current);
     Ok(())
+}
+
+/// Returns the bytes of the current segment, which has no name for a moment while it is put aside.
+fn current_segment(place: &Place<'_>) -> Result<Vec<u8>> {
+    for path in [place.journal(), place.next_journal(), place.journal()] {
+        if let Some(bytes) = place.read(&path)? {
+            return Ok(bytes);
+        }
+    }
+    Ok(Vec::new())
 }
 
 impl Engine for FileEngine {
     fn read(&self, doc: &Doc) -> Result<Option<Document>> {
         let place = self.open(&doc.room)?;
-        let view = look_as_reader(&place)?;
-        read_document(&place, doc, &view)
+        let Seen { value, revision, .. } = see(&place, doc)?;
+        Ok(value.map(|value| Document { value, revision }))
     }
 
     fn begin(&self, room: &Room) -> Result<Box<dyn Transaction + '_>> {
@@ -182,22 +239,23 @@ impl Engine for FileEngine {
         let place = self.open(&doc.room)?;
         let mut replay = journal::Replay::default();
         each_line(&place, &mut |line| {
+            let entry = line.docs.iter().find(|entry| entry.file == doc.file && line.op != SNAPSHOT);
+            let revision = entry.map(|entry| line.revision(entry, &replay));
             replay.apply(line);
-            for entry in line.docs.iter().filter(|entry| entry.file == doc.file && line.op != SNAPSHOT) {
-                let known = replay.docs.get(&doc.file);
-                let content = known.filter(|known| known.sum.is_some()).map(|known| &known.content);
-                visit(&line.revision(entry), content);
+            if let Some(revision) = revision {
+                visit(&revision, replay.content(&doc.file));
             }
         })
     }
 
     fn log(&self, room: &Room) -> Result<Vec<Revision>> {
         let place = self.open(room)?;
-        let mut revisions = Vec::new();
+        let (mut revisions, mut replay) = (Vec::new(), journal::Replay::default());
         each_line(&place, &mut |line| {
             if line.op != SNAPSHOT {
-                revisions.extend(line.docs.iter().map(|entry| line.revision(entry)));
+                revisions.extend(line.docs.iter().map(|entry| line.revision(entry, &replay)));
             }
+            replay.apply(line);
         })?;
         Ok(revisions)
     }
@@ -224,7 +282,7 @@ impl Engine for FileEngine {
             ids("orchestration/messages")?.iter().filter_map(|id| id.parse().ok().map(Room::Mailbox)),
         );
         rooms.extend(Room::OF_PROJECT);
-        rooms.retain(|room| self.fs(room.root()).entries(&room.dir()).is_ok_and(|names| !names.is_empty()));
+        rooms.retain(|room| self.holds_something(room));
         Ok(rooms)
     }
 
@@ -241,6 +299,7 @@ impl Engine for FileEngine {
             };
             documents.extend(files.iter().filter_map(|name| document_at(&place, kind, name)));
         }
+        documents.sort_by(|one, other| one.file.cmp(&other.file));
         Ok(documents)
     }
 

@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use rustix::fs::{self as sys, Mode, OFlags, ResolveFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use super::fs::{Events, Fs, Lock, LockMode};
 
@@ -42,7 +42,7 @@ impl RealFs {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let mode = if flags.contains(OFlags::CREATE) { FILE_MODE } else { Mode::empty() };
-        let opened = match sys::openat2(&root, path, flags, mode, resolve) {
+        let opened = match retry_on_intr(|| sys::openat2(&root, path, flags, mode, resolve)) {
             // Old kernels and strict sandboxes lack openat2: walk down by hand.
             Err(Errno::NOSYS | Errno::PERM) => walk(root, path, flags, mode),
             other => other,
@@ -276,10 +276,14 @@ fn take_lock(file: File, mode: LockMode, patience: Duration) -> io::Result<HeldL
     }
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        let result = match mode {
+        let wait = || match mode {
             LockMode::Shared => file.lock_shared(),
             LockMode::Exclusive => file.lock(),
         };
+        let mut result = wait();
+        while result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+            result = wait();
+        }
         // Nobody listens any more after the patience ran out: then dropping the file unlocks it.
         let _ = sender.send(result.map(|()| HeldLock(file)));
     });

@@ -30,6 +30,17 @@ pub enum View {
     Unfinished(Plan),
 }
 
+impl View {
+    /// Returns the number of the last commit.
+    pub fn seq(&self) -> u64 {
+        match self {
+            View::Fresh => 0,
+            View::Clean(head) => head.seq,
+            View::Unfinished(plan) => plan.replay.seq,
+        }
+    }
+}
+
 /// What brings the files up to the journal.
 pub struct Plan {
     replay: Replay,
@@ -117,12 +128,12 @@ fn judge(
         return Ok(None);
     }
     if let Some(head) = same_boot {
-        return if known.seq > head.seq && sum == known.before() { publish(None) } else { Ok(None) };
+        return if known.seq > head.seq && sum == known.base { publish(None) } else { Ok(None) };
     }
     if sum.is_none() {
         // A head of any boot was written after the name was durable.
         let published = head.and_then(|head| head.docs.get(file)).is_some_and(|doc| doc.sum == known.sum);
-        return if last && known.before().is_none() && !published { publish(None) } else { Ok(None) };
+        return if last && known.base.is_none() && !published { publish(None) } else { Ok(None) };
     }
     if known.past.contains(&sum) {
         return publish(None);

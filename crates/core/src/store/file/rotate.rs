@@ -44,16 +44,16 @@ fn try_rotate(place: &Place<'_>, options: &Options, head: &Head) -> Result<Optio
     Ok(Some(next.len() as u64))
 }
 
-/// Repeats the state of every document. Deleted ones stay, because their revisions must go on.
+/// Repeats the state of every document. Deleted ones too: their revisions must never come again.
 fn snapshot_of(segment: &Segment, head: &Head) -> Line {
     let docs = Replay::of(segment).docs.into_iter().map(|(file, known)| DocEntry {
         file,
         kind: known.kind,
         revision: known.revision,
         sum: known.sum,
+        base: None,
         changes: Vec::new(),
         content: known.sum.map(|_| known.content),
-        base: None,
     });
     let at = segment.lines.last().map(|line| line.at.clone()).unwrap_or_default();
     Line { seq: head.seq, at, by: "anthill".into(), op: SNAPSHOT.into(), undoes: None, docs: docs.collect() }

@@ -141,18 +141,20 @@ impl<'e> FileTransaction<'e> {
             (Some(known), Some(base)) => (diff::diff(&known.content, base), None),
             (None, Some(base)) => (Vec::new(), Some(base.clone())),
         };
-        Ok(Some(entry_of(&loaded.doc, loaded.revision, loaded.base_sum, changes, content)))
+        let known = self.head.docs.get(&loaded.doc.file).and_then(|known| known.sum);
+        let sums = (known, loaded.base_sum);
+        Ok(Some(entry_of(&loaded.doc, loaded.revision, sums, changes, content)))
     }
 
     fn doc_entry(&self, loaded: &Loaded, sealed: Option<&Sealed>) -> DocEntry {
+        let known = self.head.docs.contains_key(&loaded.doc.file);
         let Some(sealed) = sealed else {
-            return entry_of(&loaded.doc, loaded.revision + 1, None, Vec::new(), None);
+            let changes = if known { Vec::new() } else { deleted(loaded.base.clone()) };
+            return entry_of(&loaded.doc, loaded.revision + 1, (loaded.base_sum, None), changes, None);
         };
-        let sum = Some(Sum::of(&sealed.bytes));
-        let unknown = loaded.base.is_none() || !self.head.docs.contains_key(&loaded.doc.file);
-        let content = unknown.then(|| sealed.value.clone());
-        let base = loaded.base_sum.filter(|_| unknown);
-        DocEntry { base, ..entry_of(&loaded.doc, sealed.revision, sum, sealed.changes.clone(), content) }
+        let sums = (loaded.base_sum, Some(Sum::of(&sealed.bytes)));
+        let content = (loaded.base.is_none() || !known).then(|| sealed.value.clone());
+        entry_of(&loaded.doc, sealed.revision, sums, sealed.changes.clone(), content)
     }
 
     /// Puts the new contents beside the old ones. Whatever can run out runs out here.
@@ -340,13 +342,18 @@ pub fn effective_revision(known: Option<&HeadDoc>, sum: Option<Sum>, value: Opti
     }
 }
 
+/// Keeps the content of a file that the journal has never heard of, so that deleting it can be undone.
+fn deleted(before: Option<Value>) -> Vec<diff::Change> {
+    vec![diff::Change { path: String::new(), before, after: None, at: None }]
+}
+
+/// Describes one document of a commit, with the checksums before and after it.
 fn entry_of(
     doc: &Doc,
     revision: u64,
-    sum: Option<Sum>,
+    (base, sum): (Option<Sum>, Option<Sum>),
     changes: Vec<diff::Change>,
     content: Option<Value>,
 ) -> DocEntry {
-    let (file, kind) = (doc.file.clone(), doc.kind.name.into());
-    DocEntry { file, kind, revision, sum, changes, content, base: None }
+    DocEntry { file: doc.file.clone(), kind: doc.kind.name.into(), revision, sum, base, changes, content }
 }

@@ -12,7 +12,7 @@ use super::fs::Events;
 use super::journal::{EDIT, HAND, Line, Replay, SNAPSHOT, Segment, Sum};
 use super::place::{Head, Place, parent};
 use super::recover::{self, View};
-use super::{FileEngine, each_line, look_as_reader, read_document};
+use super::{FileEngine, Seen, each_line, see};
 use crate::model::kind::Doc;
 use crate::store::engine::{Event, Watch};
 use crate::store::error::Result;
@@ -21,6 +21,9 @@ use crate::store::state;
 /// Looks again after this long even without an event, for places whose events get lost.
 const SAFETY: Duration = Duration::from_secs(5);
 
+/// Some editors save by deleting and creating: a file must be gone for this long to count as deleted.
+const GRACE: Duration = Duration::from_millis(100);
+
 pub struct FileWatch {
     engine: FileEngine,
     doc: Doc,
@@ -28,10 +31,16 @@ pub struct FileWatch {
     replay: Replay,
     /// How far the current segment is read.
     offset: u64,
+    /// The first that the kept lines say about the document: revision and operation.
+    oldest: Option<(u64, String)>,
+    /// The revision of the snapshot, or the one to resume after.
+    began: u64,
     /// The newest revision that was reported or is known from before.
     revision: u64,
     /// The content that was reported last; `None` while the document does not exist.
     sum: Option<Sum>,
+    /// Since when the file is missing without a commit that says so.
+    missing: Option<Instant>,
     queue: VecDeque<Event>,
 }
 
@@ -41,8 +50,19 @@ impl FileWatch {
         let dirs = [parent(&doc.path()).to_owned(), doc.room.hidden()];
         let events = place.fs.events(&dirs).map_err(|error| place.failed("watch", &dirs[0], error))?;
         drop(place);
-        let (replay, queue) = (Replay::default(), VecDeque::new());
-        let mut watch = FileWatch { engine, doc, events, replay, offset: 0, revision: 0, sum: None, queue };
+        let mut watch = FileWatch {
+            engine,
+            doc,
+            events,
+            replay: Replay::default(),
+            offset: 0,
+            oldest: None,
+            began: 0,
+            revision: 0,
+            sum: None,
+            missing: None,
+            queue: VecDeque::new(),
+        };
         match from {
             Some(revision) => watch.resume(revision)?,
             None => watch.snapshot()?,
@@ -54,67 +74,83 @@ impl FileWatch {
     fn snapshot(&mut self) -> Result<()> {
         let engine = self.engine.clone();
         let place = engine.open(&self.doc.room)?;
-        self.read_all(&place, u64::MAX)?;
-        let view = look_as_reader(&place)?;
-        let Some(document) = read_document(&place, &self.doc, &view)? else { return Ok(()) };
-        let bytes = place.read_doc(&self.doc.file, self.doc.kind.limit)?;
-        // A commit may have come between: then its line is still unread and will be reported as such.
-        self.sum = bytes.as_deref().map(Sum::of);
-        self.revision = document.revision;
-        let (by, op) = ("anthill".into(), SNAPSHOT.into());
-        self.queue.push_back(Event { revision: document.revision, at: None, by, op, value: document.value });
-        Ok(())
+        let Seen { value, revision, sum, .. } = see(&place, &self.doc)?;
+        (self.began, self.revision, self.sum) = (revision, revision, sum);
+        if let Some(value) = value {
+            let (by, op) = ("anthill".into(), SNAPSHOT.into());
+            self.queue.push_back(Event { revision, at: None, by, op, value });
+        }
+        let (head, _) = self.look(&place)?;
+        self.read_all(&place, &head, revision)
     }
 
-    /// Reports everything after `revision` that is still kept; a gap shows as a snapshot.
-    fn resume(&mut self, revision: u64) -> Result<()> {
-        self.revision = revision;
+    /// Reports everything after `from` that is still kept; a gap shows as a snapshot.
+    fn resume(&mut self, from: u64) -> Result<()> {
         let engine = self.engine.clone();
         let place = engine.open(&self.doc.room)?;
-        self.read_all(&place, revision)?;
-        let gap = self.queue.front().is_some_and(|event| event.revision > revision + 1);
-        if gap {
+        let (head, _) = self.look(&place)?;
+        (self.began, self.revision) = (from, from);
+        self.read_all(&place, &head, from)?;
+        let kept =
+            |(revision, op): &(u64, String)| *revision <= from || (*revision == from + 1 && op != SNAPSHOT);
+        if !self.oldest.as_ref().is_none_or(kept) {
             self.queue.clear();
-            self.snapshot()?;
+            return self.snapshot();
+        }
+        self.sum = self.replay.docs.get(&self.doc.file).and_then(|known| known.sum);
+        // An edit that no commit has absorbed yet may be what `from` means.
+        if let Some(seen) = see(&place, &self.doc).ok().filter(|seen| seen.revision <= from) {
+            self.sum = seen.sum;
         }
         Ok(())
     }
 
-    /// Reads every kept segment and queues the commits after `revision`.
-    fn read_all(&mut self, place: &Place<'_>, revision: u64) -> Result<()> {
-        self.replay = Replay::default();
-        self.offset = 0;
+    /// Returns the newest head, and whether nobody is at work on the document.
+    ///
+    /// Lines beyond it are not reported yet: their commit may still fail, and its files cannot be read.
+    fn look(&self, place: &Place<'_>) -> Result<(Head, bool)> {
+        let calm = |view| match view {
+            View::Fresh => (Head::default(), true),
+            View::Clean(head) => (head, true),
+            View::Unfinished(plan) => (plan.head(), plan.pending(&self.doc.file).is_none()),
+        };
+        match recover::look(place)? {
+            View::Unfinished(_) => match place.lock_shared() {
+                Some(_lock) => recover::look(place).map(calm),
+                None => Ok((place.read_head()?.unwrap_or_default(), false)),
+            },
+            view => Ok(calm(view)),
+        }
+    }
+
+    /// Reads every kept segment up to `head` and queues the commits after `revision`.
+    fn read_all(&mut self, place: &Place<'_>, head: &Head, revision: u64) -> Result<()> {
+        (self.replay, self.oldest) = (Replay::default(), None);
         let mut lines = Vec::new();
         each_line(place, &mut |line| lines.push(line.clone()))?;
-        for line in &lines {
+        for line in lines.iter().filter(|line| line.seq <= head.seq) {
             self.take_line(line, revision);
         }
-        let current = place.read(&place.journal())?.unwrap_or_default();
-        let segment = Segment::parse(&current);
-        let seen = self.replay.seq;
-        let unseen = segment.lines.iter().position(|line| line.seq > seen);
-        self.offset = match unseen {
-            Some(_) => 0,
-            None => segment.good,
-        };
+        self.offset = head.end;
         Ok(())
     }
 
     fn take_line(&mut self, line: &Line, after: u64) {
         self.replay.apply(line);
         let Some(entry) = line.docs.iter().find(|entry| entry.file == self.doc.file) else { return };
+        self.oldest.get_or_insert_with(|| (entry.revision, line.op.clone()));
         if line.op == SNAPSHOT || entry.revision <= after {
             return;
         }
-        // An edit that was reported when it was seen is not news when a commit absorbs it.
-        let reported = line.op == EDIT && entry.sum == self.sum && entry.revision <= self.revision;
+        // What was seen in the file and reported is not news when its line comes: an edit that a commit
+        // absorbs, or a commit that was published just before the head was written.
+        let reported = entry.sum == self.sum && entry.revision <= self.revision;
         self.revision = self.revision.max(entry.revision);
         self.sum = entry.sum;
         if reported {
             return;
         }
-        let known = self.replay.docs.get(&self.doc.file).filter(|known| known.sum.is_some());
-        let value = known.map(|known| known.content.clone()).unwrap_or_default();
+        let value = self.replay.content(&self.doc.file).cloned().unwrap_or_default();
         let (at, by, op) = (Some(line.at.clone()), line.by.clone(), line.op.clone());
         self.queue.push_back(Event { revision: entry.revision, at, by, op, value });
     }
@@ -123,63 +159,63 @@ impl FileWatch {
     fn refresh(&mut self) -> Result<()> {
         let engine = self.engine.clone();
         let place = engine.open(&self.doc.room)?;
-        let before = recover::look(&place)?;
-        self.read_new(&place)?;
-        let bytes = place.read_doc(&self.doc.file, self.doc.kind.limit).unwrap_or_default();
-        let after = recover::look(&place)?;
+        let (head, calm) = self.look(&place)?;
+        self.read_new(&place, &head, calm)?;
+        if !calm || self.replay.seq != head.seq {
+            return Ok(());
+        }
+        let Ok(bytes) = place.read_doc(&self.doc.file, self.doc.kind.limit) else { return Ok(()) };
+        let gone = bytes.is_none() && self.sum.is_some();
+        self.missing = gone.then(|| self.missing.unwrap_or_else(Instant::now));
+        if self.missing.is_some_and(|since| since.elapsed() < GRACE) {
+            return Ok(());
+        }
         // Only between two looks without a commit does a differing file mean an edit by somebody else.
-        match (before, after) {
-            (View::Fresh, View::Fresh) => self.judge(&Head::default(), bytes.as_deref(), &place),
-            (View::Clean(before), View::Clean(after))
-                if before.end == after.end && self.offset == after.end =>
-            {
-                self.judge(&after, bytes.as_deref(), &place);
-            }
-            _ => {}
+        if bytes.as_deref().map(Sum::of) != self.sum && self.look(&place)? == (head.clone(), true) {
+            self.judge(&head, bytes.as_deref(), &place);
         }
         Ok(())
     }
 
-    fn read_new(&mut self, place: &Place<'_>) -> Result<()> {
-        let size = place.size(&place.journal())?.unwrap_or(0);
-        if size == self.offset {
+    fn read_new(&mut self, place: &Place<'_>, head: &Head, calm: bool) -> Result<()> {
+        if head.seq == self.replay.seq && head.end == self.offset {
             return Ok(());
         }
-        let read = |offset| {
-            place
-                .fs
-                .read_from(&place.journal(), offset)
-                .map_err(|error| place.failed("read", &place.journal(), error))
-        };
-        let fresh = if size > self.offset { read(self.offset)?.unwrap_or_default() } else { Vec::new() };
-        let segment = Segment::parse(&fresh);
-        let follows = segment.lines.first().is_some_and(|line| line.seq == self.replay.seq + 1);
-        if follows || (self.offset == 0 && self.replay.seq == 0) {
-            self.offset += segment.good;
-            let after = self.known_revision();
-            segment.lines.iter().for_each(|line| self.take_line(line, after));
-            return Ok(());
-        }
-        // Another segment, or one that was cut: read everything and report what is new.
-        if segment.lines.is_empty() && size > self.offset {
-            return Ok(());
+        if head.seq < self.replay.seq {
+            // Somebody removed the journal, or we caught the head while it is being written.
+            return if calm { self.read_all(place, head, self.revision) } else { Ok(()) };
         }
         let after = self.known_revision();
-        self.read_all(place, after)
+        if let Some(lines) = self.lines_since(place, head)? {
+            lines.iter().for_each(|line| self.take_line(line, after));
+            self.offset = head.end;
+            return Ok(());
+        }
+        self.read_all(place, head, after)
     }
 
-    /// Returns the newest revision that came from the journal.
+    /// Returns the lines from where we stand to `head`; `None` if a new segment has begun.
+    fn lines_since(&self, place: &Place<'_>, head: &Head) -> Result<Option<Vec<Line>>> {
+        let Some(length) = head.end.checked_sub(self.offset) else { return Ok(None) };
+        let journal = place.journal();
+        let bytes = place.fs.read_from(&journal, self.offset);
+        let mut bytes = bytes.map_err(|error| place.failed("read", &journal, error))?.unwrap_or_default();
+        bytes.truncate(length as usize);
+        let lines = Segment::parse(&bytes).lines;
+        let follows = lines.first().is_some_and(|line| line.seq == self.replay.seq + 1)
+            && lines.last().is_some_and(|line| line.seq == head.seq);
+        Ok(follows.then_some(lines))
+    }
+
+    /// Returns the newest revision that came from the journal, or else what the watch began with.
     fn known_revision(&self) -> u64 {
-        self.replay.docs.get(&self.doc.file).map_or(0, |known| known.revision)
+        self.replay.docs.get(&self.doc.file).map_or(self.began, |known| known.revision)
     }
 
-    /// Queues an edit if the file is neither what we committed nor what was reported.
+    /// Queues an edit, if the file is one that can be read.
     fn judge(&mut self, head: &Head, bytes: Option<&[u8]>, place: &Place<'_>) {
         let sum = bytes.map(Sum::of);
-        if sum == self.sum {
-            return;
-        }
-        let value = match bytes.map(|bytes| state::open(&self.doc, &place.show(&self.doc), bytes)) {
+        let mut value = match bytes.map(|bytes| state::open(&self.doc, &place.show(&self.doc), bytes)) {
             None => Value::Null,
             Some(Ok(value)) => value,
             // An editor in mid-save, or damage: either way there is nothing new to report yet.
@@ -187,8 +223,9 @@ impl FileWatch {
         };
         let known = head.docs.get(&self.doc.file);
         let revision = super::effective_revision(known, sum, Some(&value)).max(self.revision);
-        let mut value = value;
-        super::show_revision(&self.doc, &mut value, revision);
+        if known.is_some() {
+            super::show_revision(&self.doc, &mut value, revision);
+        }
         (self.sum, self.revision) = (sum, revision);
         self.queue.push_back(Event { revision, at: None, by: HAND.into(), op: EDIT.into(), value });
     }
@@ -209,7 +246,8 @@ impl Watch for FileWatch {
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(None);
             }
-            let pause = left.unwrap_or(SAFETY).min(SAFETY);
+            let patience = if self.missing.is_some() { GRACE } else { SAFETY };
+            let pause = left.map_or(patience, |left| left.min(patience));
             let place = self.engine.fs(self.doc.room.root()).display(&self.doc.path());
             let waited = self.events.wait(Some(pause));
             waited.map_err(|source| super::Error::Io {

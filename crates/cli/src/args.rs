@@ -1,0 +1,101 @@
+//! The arguments as typed. The doc comment of a command is its help.
+
+use std::path::PathBuf;
+
+use anthill_core::model::kind::KINDS;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ColorChoice, Parser};
+
+use crate::commands::Command;
+
+/// Let many coding-agent sessions work as a team through human-readable JSON files
+#[derive(Debug, Parser)]
+#[command(name = "anthill", version, arg_required_else_help = true, subcommand_required = true, after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  anthill set config global.default_project '\"myapp\"'    create the configuration and name a default project
+  anthill get config --field features.enable_orchestration
+  anthill append epics epics '{\"id\": \"epic-001\", \"title\": \"Sign-in\", \"status\": \"pending\", \"stories\": []}'
+  anthill watch epics                                    print every change as it happens
+  anthill schema                                         list the document kinds
+
+Exit codes: 0 done, 1 refused by a rule, 2 invalid input, 3 conflict, 4 nothing there, 5 busy,
+6 input or output failed, 7 damaged file, 8 unsupported place or newer format, 70 our bug";
+
+/// Options that every command takes.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// Project root [default: ANTHILL_ROOT, CLAUDE_PROJECT_DIR, or the nearest directory with a mark]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Home root [default: ANTHILL_HOME, CLAUDE_CONFIG_DIR, or ~/.claude]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub home: Option<PathBuf>,
+    /// Where state is kept
+    #[arg(long, global = true, value_name = "STORE", default_value = "file")]
+    pub store: String,
+    /// Print one JSON value on stdout, also for errors
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// The session to act as, and to look at
+    #[arg(long, global = true, value_name = "ID")]
+    pub session_id: Option<String>,
+    /// How long to wait for a lock
+    #[arg(long, global = true, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub lock_timeout: f64,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
+    /// Work on a network file system although its locks cannot be trusted
+    #[arg(long, global = true)]
+    pub allow_network_fs: bool,
+}
+
+/// Which document.
+#[derive(Debug, Clone, Args)]
+pub struct Select {
+    /// Document kind (`anthill schema` lists them)
+    #[arg(value_parser = kind_parser(&[]))]
+    pub kind: String,
+    #[command(flatten)]
+    pub scope: ScopeArgs,
+}
+
+/// What picks the one document of a kind.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ScopeArgs {
+    /// Project of epics, sprints and team [default: the configuration's default_project]
+    #[arg(long, value_name = "ID")]
+    pub project_id: Option<String>,
+    /// Agent of agent_result
+    #[arg(long, value_name = "ID")]
+    pub agent_id: Option<String>,
+    /// Moment of backup [default: the newest]
+    #[arg(long, value_name = "TIMESTAMP")]
+    pub timestamp: Option<String>,
+}
+
+/// Accepts the kinds of the registry, and some derived ones.
+pub fn kind_parser(
+    derived: &'static [(&'static str, &'static str)],
+) -> impl TypedValueParser<Value = String> {
+    let known = KINDS.iter().map(|kind| PossibleValue::new(kind.name).help(kind.about));
+    let derived = derived.iter().map(|(name, about)| PossibleValue::new(*name).help(*about));
+    PossibleValuesParser::new(known.chain(derived))
+}
+
+/// Reads a duration in seconds, fractions allowed.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=86_400_000.0).contains(&seconds) => Ok(seconds),
+        _ => Err("expected a number of seconds, such as 5 or 0.5".into()),
+    }
+}

@@ -1,0 +1,34 @@
+use anthill_core::ops::edit::{self, Target};
+use clap::Args;
+
+use super::{parse_path, parse_value, report};
+use crate::args::Select;
+use crate::context::Context;
+use crate::error::Result;
+
+/// Append an item to a list in a document
+///
+/// Example:
+///   anthill append epics 'epics[0].stories' '{"id": "story-003", "title": "Reset", "status": "pending"}'
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct AppendArgs {
+    #[command(flatten)]
+    select: Select,
+    /// The list: `epics`, `epics[0].stories`
+    path: String,
+    /// The JSON item, or `-` to read it from stdin
+    #[arg(allow_hyphen_values = true)]
+    item: String,
+    /// Refuse (exit 3) unless the document is at this revision
+    #[arg(long, value_name = "N")]
+    expect_revision: Option<u64>,
+}
+
+pub fn run(context: &Context<'_>, args: &AppendArgs) -> Result<()> {
+    let (path, item) = (parse_path(&args.path)?, parse_value(&args.item)?);
+    let doc = context.select(&args.select)?;
+    let target = Target { doc: &doc, path: &path, expect: args.expect_revision };
+    let changed = edit::append(&*context.engine, &target, item, &context.actor)?;
+    report(context, doc.kind.name, &format!("Appended to {path} in {}", doc.kind.name), &changed)
+}

@@ -1,0 +1,22 @@
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::args::Cli;
+use crate::error::Result;
+use crate::output::Output;
+
+/// Print a completion script for a shell
+///
+/// Example:
+///   anthill completions bash > ~/.local/share/bash-completion/completions/anthill
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct CompletionsArgs {
+    shell: Shell,
+}
+
+pub fn run(output: &Output, args: &CompletionsArgs) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "anthill", &mut script);
+    output.data(String::from_utf8_lossy(&script).trim_end())
+}

@@ -1,0 +1,34 @@
+use anthill_core::model::path::Path;
+use anthill_core::ops::read;
+use clap::Args;
+
+use super::parse_path;
+use crate::args::Select;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::Format;
+
+/// Print a document, or one field of it
+///
+/// Examples:
+///   anthill get config
+///   anthill get config --field features.enable_orchestration --format value
+///   anthill get epics --project-id myapp --field 'epics[id=epic-001].stories[-1].title'
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct GetArgs {
+    #[command(flatten)]
+    select: Select,
+    /// Path of the field, such as `epics[0].status` or `epics[id=epic-001].status`
+    #[arg(long, value_name = "PATH")]
+    field: Option<String>,
+    #[arg(long, value_enum, default_value_t = Format::Json)]
+    format: Format,
+}
+
+pub fn run(context: &Context<'_>, args: &GetArgs) -> Result<()> {
+    let path = args.field.as_deref().map(parse_path).transpose()?.unwrap_or_else(Path::root);
+    let doc = context.select(&args.select)?;
+    let value = read::get(&*context.engine, &doc, &path)?;
+    context.output.value(&value, args.format)
+}

@@ -1,0 +1,170 @@
+//! One file per command: its arguments, whose doc comments are the help, and `run`.
+
+mod append;
+mod completions;
+mod delete;
+mod doctor;
+mod get;
+mod history;
+mod list;
+mod log;
+mod restore;
+mod schema;
+mod set;
+mod undo;
+mod validate;
+mod watch;
+
+use std::io::Read;
+use std::process::ExitCode;
+
+use anthill_core::model::diff::Change;
+use anthill_core::model::json;
+use anthill_core::model::kind::Kind;
+use anthill_core::model::path::Path;
+use anthill_core::ops::edit::Changed;
+use anthill_core::store::Revision;
+use clap::Subcommand;
+use serde_json::Value;
+
+use crate::args::Cli;
+use crate::context::Context;
+use crate::error::{CliError, Result, io_error};
+use crate::output::{Format, Output, shorten};
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Get(get::GetArgs),
+    List(list::ListArgs),
+    Watch(watch::WatchArgs),
+    Set(set::SetArgs),
+    Append(append::AppendArgs),
+    Delete(delete::DeleteArgs),
+    Validate(validate::ValidateArgs),
+    Schema(schema::SchemaArgs),
+    History(history::HistoryArgs),
+    Restore(restore::RestoreArgs),
+    Undo(undo::UndoArgs),
+    Log(log::LogArgs),
+    Doctor(doctor::DoctorArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
+    let context = || Context::new(&cli.global, output);
+    let done = |result: Result<()>| result.map(|()| ExitCode::SUCCESS);
+    match cli.command {
+        Command::Get(args) => done(get::run(&context()?, &args)),
+        Command::List(args) => done(list::run(&context()?, &args)),
+        Command::Watch(args) => done(watch::run(&context()?, &args)),
+        Command::Set(args) => done(set::run(&context()?, &args)),
+        Command::Append(args) => done(append::run(&context()?, &args)),
+        Command::Delete(args) => done(delete::run(&context()?, &args)),
+        Command::Validate(args) => validate::run(&context()?, &args),
+        Command::Schema(args) => done(schema::run(output, &args)),
+        Command::History(args) => done(history::run(&context()?, &args)),
+        Command::Restore(args) => done(restore::run(&context()?, &args)),
+        Command::Undo(args) => done(undo::run(&context()?, &args)),
+        Command::Log(args) => done(log::run(&context()?, &args)),
+        Command::Doctor(args) => doctor::run(&context()?, &args),
+        Command::Completions(args) => done(completions::run(output, &args)),
+    }
+}
+
+/// Reads a path expression.
+fn parse_path(text: &str) -> Result<Path> {
+    let example = "write it like `epics[0].stories[id=story-001].status`";
+    text.parse().map_err(|error| CliError::invalid(format!("{error}")).hinted(example))
+}
+
+/// Reads a JSON value from an argument, or from stdin for `-`.
+fn parse_value(text: &str) -> Result<Value> {
+    const LIMIT: u64 = 16 << 20;
+    let mut bytes = Vec::new();
+    if text == "-" {
+        let read = std::io::stdin().take(LIMIT + 1).read_to_end(&mut bytes);
+        read.map_err(|error| io_error("read from stdin", &error))?;
+    } else {
+        bytes.extend_from_slice(text.as_bytes());
+    }
+    if bytes.len() as u64 > LIMIT {
+        return Err(CliError::invalid(format!("the value is larger than {LIMIT} bytes")));
+    }
+    json::parse(&bytes).map_err(|error| {
+        let quoted = Value::from(shorten(text, 60));
+        CliError::invalid(format!("the value is not JSON: {error}"))
+            .hinted(format!("a text needs quotes of its own, inside those of the shell: '{quoted}'"))
+    })
+}
+
+/// Reports a change to one document.
+fn report(context: &Context<'_>, kind: &str, what: &str, changed: &Changed) -> Result<()> {
+    changed.warnings.iter().for_each(|warning| context.output.warning(warning));
+    context.output.status(&format!("{what}, now at revision {}", changed.revision));
+    if !context.output.json {
+        return Ok(());
+    }
+    let value = object([
+        ("kind", kind.into()),
+        ("revision", changed.revision.into()),
+        ("value", changed.value.clone()),
+    ]);
+    // The change has happened: an error that hides this would make a script repeat it.
+    context.output.value(&value, Format::Json).map_err(|error| CliError { indeterminate: true, ..error })
+}
+
+/// Prints revisions, as JSON or as a log that people can read.
+fn show_revisions(output: &Output, revisions: &[Revision]) -> Result<()> {
+    if output.json {
+        return output.value(&revisions.iter().map(revision_json).collect(), Format::Json);
+    }
+    for record in revisions {
+        let head = format!(
+            "{} revision {}  {}  {} by {}",
+            record.kind, record.revision, record.at, record.op, record.by
+        );
+        let changes = record.changes.iter().filter(|change| !is_bookkeeping(record, change)).map(change_line);
+        let text: Vec<_> = std::iter::once(head).chain(changes).collect();
+        output.data(&anthill_core::view::text::escape(&text.join("\n")))?;
+    }
+    if revisions.is_empty() {
+        output.status("nothing recorded yet");
+    }
+    Ok(())
+}
+
+fn revision_json(record: &Revision) -> Value {
+    let side = |value: &Option<Value>| value.clone().unwrap_or_default();
+    let change = |change: &Change| {
+        let path = change.path.as_str().into();
+        object([("path", path), ("before", side(&change.before)), ("after", side(&change.after))])
+    };
+    object([
+        ("kind", record.kind.as_str().into()),
+        ("revision", record.revision.into()),
+        ("at", record.at.as_str().into()),
+        ("by", record.by.as_str().into()),
+        ("op", record.op.as_str().into()),
+        ("changes", record.changes.iter().map(change).collect()),
+    ])
+}
+
+/// Makes an object of values from documents; `json!` would respell their numbers.
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    fields.into_iter().collect()
+}
+
+/// Whether a change is only the stamp that every commit leaves.
+fn is_bookkeeping(record: &Revision, change: &Change) -> bool {
+    let time_field = Kind::find(&record.kind).and_then(|kind| kind.time_field);
+    change.path == "revision" || change.path == "updated_by" || Some(change.path.as_str()) == time_field
+}
+
+fn change_line(change: &Change) -> String {
+    let short = |value: &Option<Value>| match value {
+        None => "nothing".to_owned(),
+        Some(value) => shorten(&value.to_string(), 60),
+    };
+    let path = if change.path.is_empty() { "(document)" } else { &change.path };
+    format!("    {path}: {} -> {}", short(&change.before), short(&change.after))
+}

@@ -1,0 +1,38 @@
+use anthill_core::ops::edit::{self, Target};
+use clap::Args;
+
+use super::{parse_path, parse_value, report};
+use crate::args::Select;
+use crate::context::Context;
+use crate::error::Result;
+
+/// Set a field of a document
+///
+/// A document that does not exist yet starts from its kind's default. Missing objects on the way are made.
+///
+/// Examples:
+///   anthill set epics 'epics[0].status' '"completed"' --project-id myapp
+///   anthill set epics 'epics[id=epic-001].status' '"completed"' --expect-revision 4
+///   anthill set config . - < config.json       replace the whole document
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct SetArgs {
+    #[command(flatten)]
+    select: Select,
+    /// Where: `epics[0].status`, `epics[id=epic-001].status`, `.` for the whole document
+    path: String,
+    /// The JSON value, or `-` to read it from stdin
+    #[arg(allow_hyphen_values = true)]
+    value: String,
+    /// Refuse (exit 3) unless the document is at this revision
+    #[arg(long, value_name = "N")]
+    expect_revision: Option<u64>,
+}
+
+pub fn run(context: &Context<'_>, args: &SetArgs) -> Result<()> {
+    let (path, value) = (parse_path(&args.path)?, parse_value(&args.value)?);
+    let doc = context.select(&args.select)?;
+    let target = Target { doc: &doc, path: &path, expect: args.expect_revision };
+    let changed = edit::set(&*context.engine, &target, value, &context.actor)?;
+    report(context, doc.kind.name, &format!("Set {path} in {}", doc.kind.name), &changed)
+}

@@ -1,0 +1,107 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anthill_core::error::Code;
+use anthill_core::model::json;
+use anthill_core::model::kind::Kind;
+use anthill_core::model::path::Path;
+use anthill_core::ops::doctor;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::args::{ScopeArgs, kind_parser};
+use crate::context::Context;
+use crate::error::{CliError, Result, io_error};
+use crate::output::Format;
+
+/// Check documents against their schemas
+///
+/// Without arguments all stored documents are checked.
+///
+/// Examples:
+///   anthill validate
+///   anthill validate epics --project-id myapp
+///   anthill validate --file plan.json --as pm_state
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct ValidateArgs {
+    /// Only this kind
+    #[arg(value_parser = kind_parser(&[]), conflicts_with = "file")]
+    kind: Option<String>,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    /// A file anywhere, instead of stored documents
+    #[arg(long, value_name = "FILE", requires = "as_kind")]
+    file: Option<PathBuf>,
+    /// The kind that the file should be
+    #[arg(long = "as", value_name = "KIND", requires = "file", value_parser = kind_parser(&[]))]
+    as_kind: Option<String>,
+}
+
+pub fn run(context: &Context<'_>, args: &ValidateArgs) -> Result<ExitCode> {
+    match (&args.file, &args.as_kind) {
+        (Some(file), Some(kind)) => validate_file(context, file, kind),
+        _ => validate_stored(context, args),
+    }
+}
+
+fn validate_file(context: &Context<'_>, file: &PathBuf, kind: &str) -> Result<ExitCode> {
+    let kind = Kind::find(kind).expect("the parser accepts known kinds only");
+    let shown = file.display();
+    let bytes = std::fs::read(file).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => CliError::new(Code::NotFound, format!("`{shown}` does not exist")),
+        _ => io_error(&format!("read `{shown}`"), &error),
+    })?;
+    let invalid = |line: usize, column: usize, message: &str| {
+        let message = format!("`{shown}` is no valid {}: line {line}, column {column}: {message}", kind.name);
+        CliError::invalid(message).hinted(format!("see what is expected: anthill schema {}", kind.name))
+    };
+    let value = json::parse(&bytes).map_err(|error| invalid(error.line, error.column, &error.message))?;
+    kind.shape.check(&value).map_err(|misfit| {
+        let path = Path::from_record(&misfit.path).unwrap_or_default();
+        let (line, column) = json::locate(&bytes, &path).unwrap_or((1, 1));
+        invalid(line, column, &misfit.to_string())
+    })?;
+    context.output.status(&format!("`{shown}` is a valid {}", kind.name));
+    if context.output.json {
+        let result = json!({"kind": kind.name, "path": shown.to_string(), "valid": true});
+        context.output.value(&result, Format::Json)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn validate_stored(context: &Context<'_>, args: &ValidateArgs) -> Result<ExitCode> {
+    let wanted = match &args.kind {
+        Some(name) => Some(
+            context.document(Kind::find(name).expect("the parser accepts known kinds only"), &args.scope)?,
+        ),
+        None => None,
+    };
+    let checked =
+        doctor::validate(&*context.engine, |doc| wanted.as_ref().is_none_or(|wanted| wanted == doc))?;
+    if let (Some(doc), true) = (&wanted, checked.is_empty()) {
+        anthill_core::ops::read::document(&*context.engine, doc)?;
+    }
+    let (mut results, mut code) = (Vec::new(), ExitCode::SUCCESS);
+    for (doc, error) in checked {
+        let path = context.engine.place(&doc);
+        let error = error.map(CliError::from);
+        match &error {
+            None => context.output.status(&format!("valid    {:<18} {path}", doc.kind.name)),
+            Some(error) => {
+                code = ExitCode::from(error.code.facts().exit);
+                context.output.status(&format!("INVALID  {:<18} {}", doc.kind.name, error.message));
+            }
+        }
+        let message = error.map_or(Value::Null, |error| error.message.into());
+        results
+            .push(json!({"kind": doc.kind.name, "path": path, "valid": message.is_null(), "error": message}));
+    }
+    if results.is_empty() {
+        context.output.status("no documents yet");
+    }
+    if context.output.json {
+        context.output.value(&Value::Array(results), Format::Json)?;
+    }
+    Ok(code)
+}

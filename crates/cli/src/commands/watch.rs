@@ -1,0 +1,114 @@
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anthill_core::model::kind::Doc;
+use anthill_core::model::time;
+use anthill_core::store::{Event, Watch};
+use clap::Args;
+
+use super::object;
+use crate::args::{Select, seconds};
+use crate::context::{Context, now};
+use crate::error::{Result, io_error};
+use crate::output::compact;
+
+/// Print every change of a document as it happens, one JSON object per line
+///
+/// The first line is the state of now (`"op": "snapshot"`), unless --from asks for what happened since a
+/// revision. Changes by other programs are seen too (`"op": "edit"`).
+///
+/// Examples:
+///   anthill watch epics --project-id myapp
+///   anthill watch epics --from 12                          resume after revision 12
+///   anthill watch queue --exec 'jq -c .value.tasks[-1]'    run a command per change, event on stdin
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct WatchArgs {
+    #[command(flatten)]
+    select: Select,
+    /// Print at most one change (the newest) in this time; changes are pushed, never polled
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    interval: Option<f64>,
+    /// Run this shell command for every change, with the event on stdin
+    #[arg(long, value_name = "CMD")]
+    exec: Option<String>,
+    /// Start after this revision instead of now
+    #[arg(long, value_name = "REV")]
+    from: Option<u64>,
+    /// End after N events
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+}
+
+pub fn run(context: &Context<'_>, args: &WatchArgs) -> Result<()> {
+    let doc = context.select(&args.select)?;
+    let mut watch = context.engine.watch(&doc, args.from)?;
+    let mut left = args.count.unwrap_or(u64::MAX);
+    while left > 0 {
+        let Some(event) = watch.next(None)? else { continue };
+        show(context, args, &doc, &event)?;
+        left -= 1;
+        // The snapshot is no change: what follows it is not held back.
+        if let (Some(interval), true) = (args.interval, event.op != "snapshot") {
+            while left > 0 {
+                let Some(newest) = newest_within(&mut *watch, interval)? else { break };
+                show(context, args, &doc, &newest)?;
+                left -= 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the interval is over and returns the newest event that came in it.
+fn newest_within(watch: &mut dyn Watch, interval: f64) -> Result<Option<Event>> {
+    let end = Instant::now() + Duration::from_secs_f64(interval);
+    let mut newest = None;
+    loop {
+        match watch.next(Some(end.saturating_duration_since(Instant::now())))? {
+            Some(event) => newest = Some(event),
+            None => return Ok(newest),
+        }
+    }
+}
+
+fn show(context: &Context<'_>, args: &WatchArgs, doc: &Doc, event: &Event) -> Result<()> {
+    let at = match &event.at {
+        Some(at) => at.clone(),
+        None => time::stamp(now()?),
+    };
+    let line = compact(&object([
+        ("kind", doc.kind.name.into()),
+        ("revision", event.revision.into()),
+        ("at", at.into()),
+        ("by", event.by.as_str().into()),
+        ("op", event.op.as_str().into()),
+        ("value", event.value.clone()),
+    ]));
+    match &args.exec {
+        Some(_) if event.op == "snapshot" => Ok(()),
+        Some(command) => execute(context, command, doc, event, &line),
+        None => context.output.data(&line),
+    }
+}
+
+/// Runs the user's own command; its failure is told and does not end the watch.
+fn execute(context: &Context<'_>, command: &str, doc: &Doc, event: &Event, line: &str) -> Result<()> {
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .env("ANTHILL_KIND", doc.kind.name)
+        .env("ANTHILL_REVISION", event.revision.to_string())
+        .stdin(Stdio::piped())
+        .spawn()
+        .map_err(|error| io_error("run `sh`", &error))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A command that does not read its input is fine.
+        let _ = stdin.write_all(line.as_bytes()).and_then(|()| stdin.write_all(b"\n"));
+    }
+    let status = child.wait().map_err(|error| io_error("wait for the command", &error))?;
+    if !status.success() {
+        context.output.warning(&format!("the command ended with {status}"));
+    }
+    Ok(())
+}

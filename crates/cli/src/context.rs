@@ -1,0 +1,136 @@
+//! What a command works with: the store, the actor, the output.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anthill_core::error::Code;
+use anthill_core::model::ids::{InvalidId, SessionId};
+use anthill_core::model::kind::{Doc, Kind, Scope};
+use anthill_core::model::path::Path;
+use anthill_core::model::room::Room;
+use anthill_core::model::time;
+use anthill_core::ops::{Actor, read};
+use anthill_core::store::Engine;
+use anthill_core::store::file::real_fs::RealFs;
+use anthill_core::store::file::{FileEngine, Options};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::args::{Global, ScopeArgs, Select};
+use crate::error::{CliError, Result, io_error};
+use crate::output::Output;
+use crate::{env, roots};
+
+pub struct Context<'o> {
+    pub engine: Box<dyn Engine>,
+    pub actor: Actor,
+    pub output: &'o Output,
+    session: Option<SessionId>,
+}
+
+impl<'o> Context<'o> {
+    pub fn new(global: &Global, output: &'o Output) -> Result<Context<'o>> {
+        let told = global.session_id.as_deref().map(parse_id::<SessionId>).transpose()?;
+        // A client may name its session in ways that are no ids of ours; then it stays unnamed.
+        let session = told.or_else(|| env::session()?.parse().ok());
+        let user = env::text(env::USER).unwrap_or_else(|| "user".into());
+        let actor = Actor { now: now()?, session: session.as_ref().map(ToString::to_string), user };
+        Ok(Context { engine: open_store(global)?, actor, output, session })
+    }
+
+    /// Finds the document that the arguments mean.
+    pub fn select(&self, select: &Select) -> Result<Doc> {
+        let kind = Kind::find(&select.kind)
+            .ok_or_else(|| CliError::invalid(format!("unknown kind `{}`", select.kind)))?;
+        self.document(kind, &select.scope)
+    }
+
+    pub fn document(&self, kind: &'static Kind, scope: &ScopeArgs) -> Result<Doc> {
+        match kind.scope {
+            Scope::Project => Ok(Doc::of_project(kind, parse_id(&self.project(kind, scope)?)?)),
+            Scope::Session => Ok(Doc::of_session(kind, self.session(kind)?)),
+            Scope::Agent => {
+                let agent = scope.agent_id.as_ref().ok_or_else(|| needs(kind, "--agent-id ID"))?;
+                Ok(Doc::of_key(kind, &parse_id(agent)?))
+            }
+            Scope::Moment => self.moment(kind, scope),
+            Scope::Shared | Scope::Queue | Scope::Pipeline | Scope::State => {
+                Ok(Doc::shared(kind, kind.room().expect("these scopes name their room")))
+            }
+        }
+    }
+
+    fn project(&self, kind: &Kind, scope: &ScopeArgs) -> Result<String> {
+        if let Some(project) = &scope.project_id {
+            return Ok(project.clone());
+        }
+        let config = Doc::shared(Kind::find("config").expect("config is a kind"), Room::Shared);
+        let path: Path = "global.default_project".parse().expect("a constant path");
+        match read::get(&*self.engine, &config, &path) {
+            Ok(Value::String(project)) => Ok(project),
+            Err(error) if error.code() != Code::NotFound => Err(error.into()),
+            _ => Err(needs(kind, "--project-id ID")
+                .hinted("or name a default once: anthill set config global.default_project '\"ID\"'")),
+        }
+    }
+
+    fn session(&self, kind: &Kind) -> Result<SessionId> {
+        self.session.clone().ok_or_else(|| needs(kind, "--session-id ID"))
+    }
+
+    /// Returns the moment asked for, else the newest one, else this one.
+    fn moment(&self, kind: &'static Kind, scope: &ScopeArgs) -> Result<Doc> {
+        if let Some(timestamp) = &scope.timestamp {
+            return Ok(Doc::of_key(kind, &parse_id(timestamp)?));
+        }
+        let known = self.engine.documents(&Room::State)?;
+        let newest = known.into_iter().rfind(|doc| doc.kind == kind);
+        Ok(newest.unwrap_or_else(|| {
+            Doc::of_key(kind, &time::compact(self.actor.now).parse().expect("digits make an id"))
+        }))
+    }
+}
+
+fn open_store(global: &Global) -> Result<Box<dyn Engine>> {
+    if global.store != "file" {
+        let message = format!("the store `{}` is not supported by this build", global.store);
+        return Err(CliError::new(Code::Unsupported, message).hinted("leave --store out to work on files"));
+    }
+    let cwd = std::env::current_dir().map_err(|error| io_error("find the working directory", &error))?;
+    let home = absolute(&cwd, roots::home(global.home.as_deref()));
+    let project = roots::project(global.root.as_deref(), &home, &cwd)
+        .map_err(|error| io_error("find the project root", &error))?;
+    let project = absolute(&cwd, project);
+    let options = Options {
+        patience: Duration::from_secs_f64(global.lock_timeout),
+        allow_network_fs: global.allow_network_fs,
+        ..Options::default()
+    };
+    Ok(Box::new(FileEngine::new(Arc::new(RealFs::new(home)), Arc::new(RealFs::new(project)), options)))
+}
+
+fn absolute(cwd: &std::path::Path, path: PathBuf) -> PathBuf {
+    if path.is_absolute() { path } else { cwd.join(path) }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
+pub fn now() -> Result<Timestamp> {
+    match env::text(env::ANTHILL_NOW) {
+        None => Ok(Timestamp::now()),
+        Some(text) => time::read(&text)
+            .ok_or_else(|| CliError::invalid(format!("{} is not a time: `{text}`", env::ANTHILL_NOW))),
+    }
+}
+
+fn needs(kind: &Kind, option: &str) -> CliError {
+    CliError::invalid(format!("{} needs {option}: it is kept at `{}`", kind.name, kind.path()))
+}
+
+pub fn parse_id<T>(text: &str) -> Result<T>
+where
+    T: FromStr<Err = InvalidId>,
+{
+    text.parse().map_err(|error: InvalidId| CliError::invalid(error.to_string()))
+}

@@ -1,0 +1,44 @@
+//! Every environment variable that anthill reads, in one place.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The home root, instead of `~/.claude`.
+pub const ANTHILL_HOME: &str = "ANTHILL_HOME";
+/// The configuration directory of Claude Code: the home root if `ANTHILL_HOME` is not set.
+pub const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+/// The user's home directory.
+pub const HOME: &str = "HOME";
+/// The project root.
+pub const ANTHILL_ROOT: &str = "ANTHILL_ROOT";
+/// The project that Claude Code works on: the project root if `ANTHILL_ROOT` is not set.
+pub const CLAUDE_PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
+/// The session at work.
+pub const ANTHILL_SESSION_ID: &str = "ANTHILL_SESSION_ID";
+/// The session at work, as Claude Code tells its hooks and tools.
+pub const CLAUDE_CODE_SESSION_ID: &str = "CLAUDE_CODE_SESSION_ID";
+/// The session at work, as older clients and the seeds name it.
+pub const CLAUDE_SESSION_ID: &str = "CLAUDE_SESSION_ID";
+/// The name of the user, for the log.
+pub const USER: &str = "USER";
+/// For tests: the time to use instead of the clock's.
+pub const ANTHILL_NOW: &str = "ANTHILL_NOW";
+
+/// Returns a variable that is set and not empty.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+fn raw(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+pub fn text(name: &str) -> Option<String> {
+    raw(name)?.into_string().ok()
+}
+
+pub fn path(name: &str) -> Option<PathBuf> {
+    raw(name).map(PathBuf::from)
+}
+
+/// Returns the id of the session that the client at work names.
+pub fn session() -> Option<String> {
+    [ANTHILL_SESSION_ID, CLAUDE_CODE_SESSION_ID, CLAUDE_SESSION_ID].into_iter().find_map(text)
+}

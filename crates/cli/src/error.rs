@@ -1,0 +1,162 @@
+//! Errors as a person or a script meets them: a kind, a message, the next thing to type.
+
+use std::any::Any;
+use std::error::Error;
+use std::io;
+
+use anthill_core::error::Code;
+use anthill_core::{ops, store};
+use serde_json::{Value, json};
+
+#[derive(Debug)]
+pub struct CliError {
+    pub code: Code,
+    pub message: String,
+    pub hints: Vec<String>,
+    pub indeterminate: bool,
+    /// Facts for scripts, beside the message.
+    pub details: Vec<(&'static str, Value)>,
+}
+
+pub type Result<T> = std::result::Result<T, CliError>;
+
+impl CliError {
+    pub fn new(code: Code, message: impl Into<String>) -> CliError {
+        CliError {
+            code,
+            message: message.into(),
+            hints: Vec::new(),
+            indeterminate: false,
+            details: Vec::new(),
+        }
+    }
+
+    pub fn invalid(message: impl Into<String>) -> CliError {
+        CliError::new(Code::Invalid, message)
+    }
+
+    pub fn hinted(mut self, hint: impl Into<String>) -> CliError {
+        self.hints.push(hint.into());
+        self
+    }
+
+    fn detail(mut self, name: &'static str, value: impl Into<Value>) -> CliError {
+        self.details.push((name, value.into()));
+        self
+    }
+
+    pub fn bug(payload: &(dyn Any + Send)) -> CliError {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("unknown cause");
+        CliError::new(Code::Bug, format!("BUG: {text}"))
+            .hinted("please report this with the command that you typed")
+    }
+
+    pub fn json(&self) -> Value {
+        let facts = self.code.facts();
+        let mut error = json!({
+            "code": facts.word,
+            "message": self.message,
+            "hint": if self.hints.is_empty() { Value::Null } else { self.hints.join("\n").into() },
+            "retryable": facts.retryable,
+            "indeterminate": self.indeterminate,
+        });
+        self.details.iter().for_each(|(name, value)| error[*name] = value.clone());
+        json!({ "error": error })
+    }
+}
+
+/// Returns an error's message with those of its causes.
+fn full_message(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message = format!("{message}: {error}");
+        cause = error.source();
+    }
+    message
+}
+
+impl From<ops::Error> for CliError {
+    fn from(error: ops::Error) -> CliError {
+        let store = match error {
+            ops::Error::Store(error) => return error.into(),
+            other => other,
+        };
+        let message = full_message(&store);
+        let base = CliError::new(store.code(), message);
+        match store {
+            ops::Error::NoDocument { kind, .. } => base
+                .hinted(format!("create it: {}", creation(kind)))
+                .hinted("look elsewhere with --home DIR or --root DIR; `anthill schema` shows where each kind is kept"),
+            ops::Error::Conflict { expected, found, .. } => base
+                .hinted(format!("read it again and repeat with --expect-revision {found}"))
+                .detail("expected", expected)
+                .detail("revision", found),
+            ops::Error::NoRevision { kind, .. } => base.hinted(format!("see them: anthill history {kind}")),
+            ops::Error::NoList { kind } => base.hinted(format!("see the whole document: anthill get {kind}")),
+            ops::Error::ManagedField => base.hinted("use --expect-revision N to guard a change"),
+            _ => base,
+        }
+    }
+}
+
+/// Returns a command that creates a document of this kind.
+fn creation(kind: &str) -> String {
+    match kind {
+        "config" => r#"anthill set config global.default_project '"myapp"'   (the rest gets its defaults)"#.into(),
+        "epics" => r#"anthill append epics epics '{"id": "epic-001", "title": "Sign-in", "status": "pending", "stories": []}'"#.into(),
+        "sprints" => r#"anthill append sprints sprints '{"id": "sprint-001", "name": "Sprint 1", "status": "planned"}'"#.into(),
+        "tools" => r#"anthill set tools tools.qa '{"id": "qa", "name": "Tester", "capabilities": ["testing"]}'"#.into(),
+        "session" => r#"anthill set session status '"active"' --session-id ID"#.into(),
+        "tasks" => r#"anthill append tasks tasks '{"id": "task-001", "title": "Try it", "status": "pending"}' --session-id ID"#.into(),
+        "queue" => r#"anthill append queue tasks '{"id": "task-1", "description": "Try it", "status": "available", "priority": 1}'"#.into(),
+        other => format!("anthill set {other} PATH JSON   (`anthill schema {other}` shows the fields)"),
+    }
+}
+
+impl From<store::Error> for CliError {
+    fn from(error: store::Error) -> CliError {
+        let base = CliError::new(error.code(), full_message(&error));
+        let base = CliError { indeterminate: error.indeterminate(), ..base };
+        match error {
+            store::Error::Damaged { path, line, column, .. } => base
+                .hinted("see what can be done: anthill doctor   (mend it: anthill doctor --repair)")
+                .detail("path", path)
+                .detail("line", line)
+                .detail("column", column),
+            store::Error::NotAFile { path, .. } => {
+                base.hinted("see what can be done: anthill doctor").detail("path", path)
+            }
+            store::Error::Busy { path, .. } => base
+                .hinted("wait longer with --lock-timeout SECONDS; a lock is free as soon as its holder ends")
+                .detail("path", path),
+            store::Error::NewerFormat { path, .. } => {
+                base.hinted("reading works; to write, use a newer anthill").detail("path", path)
+            }
+            store::Error::NetworkFs { .. } => {
+                base.hinted("keep the state on a local disk, or pass --allow-network-fs at your own risk")
+            }
+            store::Error::UnsupportedPlace { path, .. } => base
+                .hinted("links and special files are not followed; use a plain directory")
+                .detail("path", path),
+            store::Error::Io { path, indeterminate, .. } => {
+                let base = base.detail("path", path);
+                let hint = "the change may have happened: look before you repeat it";
+                if indeterminate {
+                    base.hinted(hint)
+                } else {
+                    base.hinted("nothing was changed; free the cause and repeat")
+                }
+            }
+            store::Error::Invalid { .. } | store::Error::TooLarge { .. } => {
+                base.hinted("nothing was changed")
+            }
+        }
+    }
+}
+
+/// An error of our own input and output, apart from the store's.
+pub fn io_error(action: &str, error: &io::Error) -> CliError {
+    CliError::new(Code::Io, format!("cannot {action}: {error}"))
+}

@@ -1,0 +1,160 @@
+//! The one way out: data to stdout, talk to stderr, colours only on terminals.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use anthill_core::error::Code;
+use anthill_core::view::table::{Table, cell};
+use anthill_core::view::text::escape;
+use clap::{ColorChoice, ValueEnum};
+use serde_json::Value;
+
+use crate::error::{CliError, Result, io_error};
+
+/// How a value is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Pretty JSON
+    Json,
+    /// The bare value: text without quotes
+    Value,
+    /// Columns
+    Table,
+    /// A Markdown table
+    Md,
+}
+
+#[derive(Debug)]
+pub struct Output {
+    pub json: bool,
+    color: ColorChoice,
+}
+
+impl Output {
+    pub fn new(json: bool, color: ColorChoice) -> Output {
+        Output { json, color }
+    }
+
+    /// Prints a value in the wanted format; `--json` wins.
+    pub fn value(&self, value: &Value, format: Format) -> Result<()> {
+        let format = if self.json { Format::Json } else { format };
+        match format {
+            Format::Json => self.data(&pretty(value)),
+            Format::Value if io::stdout().is_terminal() => self.data(&escape(&bare(value))),
+            Format::Value => self.data(&bare(value)),
+            Format::Table => self.data(&escape(&table(&Table::of(value)))),
+            Format::Md => self.data(&escape(Table::of(value).markdown().trim_end())),
+        }
+    }
+
+    /// Prints a line (or several) of data.
+    pub fn data(&self, text: &str) -> Result<()> {
+        let mut stdout = io::stdout().lock();
+        // In one piece: after a failure no rest waits in the buffer to be mixed into the error.
+        let written = stdout.write_all(format!("{text}\n").as_bytes()).and_then(|()| stdout.flush());
+        match written {
+            // Whoever closed the pipe has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+            other => other.map_err(|error| io_error("write to stdout", &error)),
+        }
+    }
+
+    /// Says what was done.
+    pub fn status(&self, text: &str) {
+        if !self.json {
+            self.talk("", Style::new(), text);
+        }
+    }
+
+    pub fn warning(&self, text: &str) {
+        self.talk("warning: ", AnsiColor::Yellow.on_default().bold(), text);
+    }
+
+    /// Reports a failure and returns its exit code.
+    pub fn failure(&self, error: &CliError) -> ExitCode {
+        if self.json {
+            let text = pretty(&error.json());
+            if self.data(&text).is_err() {
+                // Stdout is what failed: better told in the wrong place than not at all.
+                self.talk("", Style::new(), &text);
+            }
+        } else {
+            self.talk("error: ", AnsiColor::Red.on_default().bold(), &shorten(&error.message, 2000));
+            for hint in &error.hints {
+                self.talk("hint: ", AnsiColor::Cyan.on_default().bold(), hint);
+            }
+        }
+        ExitCode::from(error.code.facts().exit)
+    }
+
+    fn talk(&self, label: &str, style: Style, text: &str) {
+        let choice = match self.color {
+            ColorChoice::Auto => anstream::ColorChoice::Auto,
+            ColorChoice::Always => anstream::ColorChoice::AlwaysAnsi,
+            ColorChoice::Never => anstream::ColorChoice::Never,
+        };
+        let mut stderr = anstream::AutoStream::new(io::stderr(), choice);
+        // Without a place to talk to there is nobody to tell.
+        let _ = writeln!(stderr, "{style}{label}{style:#}{}", escape(text));
+    }
+}
+
+/// Reports wrong usage in clap's words; help and version are no errors.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    let json = std::env::args_os().any(|arg| arg == "--json");
+    if !error.use_stderr() || !json {
+        let _ = error.print();
+        return ExitCode::from(if error.use_stderr() { Code::Invalid.facts().exit } else { 0 });
+    }
+    let text = error.render().to_string();
+    let message = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+    Output::new(true, ColorChoice::Never).failure(&CliError::invalid(message))
+}
+
+/// Renders JSON for people and scripts. What could steer a terminal is written as a JSON escape.
+pub fn pretty(value: &Value) -> String {
+    safe_json(&serde_json::to_string_pretty(value).unwrap_or_default())
+}
+
+pub fn compact(value: &Value) -> String {
+    safe_json(&value.to_string())
+}
+
+fn safe_json(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' => safe.push('\n'),
+            _ if escape(character.encode_utf8(&mut [0; 4])).len() != character.len_utf8() => {
+                safe.push_str(&format!("\\u{:04x}", character as u32));
+            }
+            _ => safe.push(character),
+        }
+    }
+    safe
+}
+
+fn bare(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Array(_) | Value::Object(_) => value.to_string(),
+        scalar => cell(scalar),
+    }
+}
+
+fn table(table: &Table) -> String {
+    let mut drawn = comfy_table::Table::new();
+    drawn.load_style(comfy_table::presets::NOTHING);
+    drawn.set_header(table.header.iter().map(|name| name.to_uppercase()));
+    drawn.add_rows(table.rows.iter().map(|row| row.iter().map(|cell| shorten(cell, 80))));
+    drawn.trim_fmt()
+}
+
+/// Keeps a line readable whatever is in it.
+pub fn shorten(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

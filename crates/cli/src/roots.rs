@@ -1,0 +1,108 @@
+//! Finding the two roots: home (`~/.claude`) and project.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::env;
+
+/// What marks a directory as a project.
+const MARKS: [&str; 4] = [".coordination", "coordination/pm_state.json", ".claude", ".git"];
+
+/// Returns the home root.
+pub fn home(given: Option<&Path>) -> PathBuf {
+    let told = given
+        .map(Path::to_owned)
+        .or_else(|| env::path(env::ANTHILL_HOME))
+        .or_else(|| env::path(env::CLAUDE_CONFIG_DIR));
+    told.unwrap_or_else(|| env::path(env::HOME).unwrap_or_else(|| "/".into()).join(".claude"))
+}
+
+/// Returns the project root. What the user names is taken as it is; what is found is resolved to the main
+/// checkout, so that all worktrees of a repository share one state.
+///
+/// A place that cannot be looked at is an error: guessing would put state where nobody finds it.
+pub fn project(given: Option<&Path>, home: &Path, cwd: &Path) -> io::Result<PathBuf> {
+    if let Some(root) = given.map(Path::to_owned).or_else(|| env::path(env::ANTHILL_ROOT)) {
+        return Ok(root);
+    }
+    match env::path(env::CLAUDE_PROJECT_DIR) {
+        Some(client) => main_checkout(&client),
+        None => main_checkout(&nearest(cwd, home)?),
+    }
+}
+
+fn nearest(cwd: &Path, home: &Path) -> io::Result<PathBuf> {
+    let home = found(home.canonicalize())?.unwrap_or_else(|| home.to_owned());
+    for dir in cwd.ancestors() {
+        for mark in MARKS {
+            if found(dir.join(mark).canonicalize())?.is_some_and(|mark| mark != home) {
+                return Ok(dir.to_owned());
+            }
+        }
+    }
+    Ok(cwd.to_owned())
+}
+
+/// Follows a worktree's `.git` file to the checkout that it belongs to.
+fn main_checkout(dir: &Path) -> io::Result<PathBuf> {
+    let stays = Ok(dir.to_owned());
+    let Some(pointer) = found(std::fs::read_to_string(dir.join(".git")))? else { return stays };
+    let Some(gitdir) = pointer.strip_prefix("gitdir:") else { return stays };
+    let gitdir = dir.join(gitdir.trim());
+    // Only a worktree has a `commondir`; a submodule stands for itself.
+    let Some(common) = found(std::fs::read_to_string(gitdir.join("commondir")))? else { return stays };
+    let Some(common) = found(gitdir.join(common.trim()).canonicalize())? else { return stays };
+    match (common.file_name(), common.parent()) {
+        (Some(name), Some(main)) if name == ".git" => Ok(main.to_owned()),
+        _ => stays,
+    }
+}
+
+/// Tells "there is no such thing, at least not for us" from a disk that fails.
+fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    use io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound, PermissionDenied};
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) => match error.kind() {
+            InvalidData | IsADirectory | NotADirectory | NotFound | PermissionDenied => Ok(None),
+            _ => Err(error),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{create_dir_all, write};
+
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test lays out directories")]
+    fn the_nearest_mark_wins_home_is_no_mark_and_worktrees_share() {
+        let temp = std::env::temp_dir().join(format!("anthill-roots-{}", std::process::id()));
+        let temp = {
+            create_dir_all(&temp).unwrap();
+            temp.canonicalize().unwrap()
+        };
+        let (user, home) = (temp.join("user"), temp.join("user/.claude"));
+        create_dir_all(&home).unwrap();
+        create_dir_all(user.join("plain/deep")).unwrap();
+        create_dir_all(user.join("repo/.git/worktrees/w")).unwrap();
+        create_dir_all(user.join("repo/src")).unwrap();
+        create_dir_all(user.join("w/src")).unwrap();
+        write(user.join("repo/.git/worktrees/w/commondir"), "../..\n").unwrap();
+        write(user.join("w/.git"), format!("gitdir: {}\n", user.join("repo/.git/worktrees/w").display()))
+            .unwrap();
+
+        assert_eq!(nearest(&user.join("repo/src"), &home).unwrap(), user.join("repo"));
+        assert_eq!(
+            nearest(&user.join("plain/deep"), &home).unwrap(),
+            user.join("plain/deep"),
+            "~/.claude marks no project"
+        );
+        assert_eq!(main_checkout(&nearest(&user.join("w/src"), &home).unwrap()).unwrap(), user.join("repo"));
+        create_dir_all(user.join("plain/.coordination")).unwrap();
+        assert_eq!(nearest(&user.join("plain/deep"), &home).unwrap(), user.join("plain"));
+        std::fs::remove_dir_all(temp).unwrap();
+    }
+}

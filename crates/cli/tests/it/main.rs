@@ -1,0 +1,15 @@
+//! The binary from the outside: real processes on real files.
+
+mod commands;
+mod damage;
+mod exit_codes;
+mod roots;
+mod seeds;
+mod storm;
+mod watch;
+
+use anthill_testkit::test_env::TestEnv;
+
+fn env() -> TestEnv {
+    TestEnv::new(env!("CARGO_BIN_EXE_anthill"))
+}

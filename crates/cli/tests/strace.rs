@@ -1,0 +1,363 @@
+//! Every system call of a write is a place to die or to fail: `strace` makes it happen there.
+//!
+//! Each test runs its command once to count the system calls, then once per call with a SIGKILL, or an
+//! error, at exactly that call. Whatever happens, the state is the old or the new one, the next command
+//! works and `doctor` finds nothing.
+
+#![expect(clippy::print_stderr, reason = "says why a test was skipped")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use anthill_testkit::test_env::{Ran, TestEnv};
+use serde_json::Value;
+
+/// Where this machine keeps its two processors busy.
+const THREADS: usize = 2;
+
+/// The moment of every traced command, so that its new state is always the same.
+const MOMENT: &str = "2026-02-02T00:00:00Z";
+
+/// Calls whose failure says nothing about us, with the reason.
+const NOT_OURS: &[(&str, &str)] = &[
+    ("brk", "memory: an allocation that fails ends a Rust program"),
+    ("mmap", "memory"),
+    ("munmap", "memory"),
+    ("mprotect", "memory"),
+    ("mremap", "memory"),
+    ("getrandom", "the standard library seeds its hash maps and has no way to go on without"),
+    ("sigaltstack", "the standard library's guard for stack overflows"),
+    ("rt_sigaction", "the same"),
+    ("exit_group", "does not return"),
+];
+
+/// The first call of `main`. What comes before it belongs to the loader and the standard library.
+const FIRST_OF_MAIN: &str = "getcwd";
+
+/// Calls that can meet a full disk.
+const MEETS_FULL_DISK: &[&str] = &[
+    "open",
+    "openat",
+    "openat2",
+    "write",
+    "pwrite64",
+    "mkdirat",
+    "renameat",
+    "renameat2",
+    "fdatasync",
+    "fsync",
+];
+
+/// A command and the state that it starts from.
+struct Scenario {
+    template: TestEnv,
+    kind: &'static str,
+    args: &'static [&'static str],
+    old: Value,
+    new: Value,
+    calls: Vec<Call>,
+}
+
+/// The `nth` call of this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Call {
+    name: String,
+    nth: usize,
+    /// Whether the program itself made it, not the loader before it.
+    in_main: bool,
+}
+
+fn env() -> TestEnv {
+    TestEnv::new(env!("CARGO_BIN_EXE_anthill"))
+}
+
+impl Scenario {
+    /// Returns `None` where there is no `strace`, or where it may not trace.
+    fn new(template: TestEnv, kind: &'static str, args: &'static [&'static str]) -> Option<Scenario> {
+        let old = state(&copy_of(&template), kind);
+        let traced = copy_of(&template);
+        let log = traced.root().join("strace.log");
+        let ran = run(&traced, args, &["-o", &log.display().to_string()]);
+        if ran.code != 0 {
+            eprintln!("skipped: strace is not installed or may not trace: {}", ran.shown());
+            return None;
+        }
+        let calls = calls_in(&fs::read_to_string(log).unwrap());
+        let new = state(&traced, kind);
+        assert_ne!(old, new);
+        Some(Scenario { template, kind, args, old, new, calls })
+    }
+
+    /// Tries every call; collects what went wrong, so that one run shows all of it. Returns how many runs
+    /// did not end with exit 0.
+    fn sweep(
+        &self,
+        points: &[(Call, String)],
+        judge: impl Fn(&Self, &TestEnv, &Ran) -> Result<(), String> + Sync,
+    ) -> usize {
+        assert!(points.len() > 50, "only {} points: {:?}", points.len(), self.calls);
+        let (next, ended, failures) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let work = || {
+            while let Some((call, what)) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let env = copy_of(&self.template);
+                let inject = format!("inject={}:{what}:when={}", call.name, call.nth);
+                let trace = format!("trace={}", call.name);
+                let ran = run(&env, self.args, &["-o", "/dev/null", "-e", &trace, "-e", &inject]);
+                ended.fetch_add(usize::from(ran.code != 0), Ordering::Relaxed);
+                let verdict = judge(self, &env, &ran).and_then(|()| self.goes_on(&env));
+                if let Err(reason) = verdict {
+                    failures.lock().unwrap().push(format!("{inject}: {reason}\n{}", ran.shown()));
+                }
+            }
+        };
+        thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(work))));
+        let failures = failures.into_inner().unwrap();
+        assert!(
+            failures.is_empty(),
+            "{} of {} points:\n{}",
+            failures.len(),
+            points.len(),
+            failures.join("\n")
+        );
+        ended.into_inner()
+    }
+
+    fn kills(&self) -> Vec<(Call, String)> {
+        self.calls.iter().map(|call| (call.clone(), "signal=SIGKILL".into())).collect()
+    }
+
+    fn errors(&self, error: &str, only: Option<&[&str]>) -> Vec<(Call, String)> {
+        let ours = |call: &&Call| call.in_main && !NOT_OURS.iter().any(|(name, _)| *name == call.name);
+        let wanted = |call: &&Call| only.is_none_or(|only| only.contains(&call.name.as_str()));
+        let calls = self.calls.iter().filter(ours).filter(wanted);
+        calls.map(|call| (call.clone(), format!("error={error}"))).collect()
+    }
+
+    /// Dead at any moment: the old or the new state.
+    fn judge_kill(&self, env: &TestEnv, ran: &Ran) -> Result<(), String> {
+        let found = state(env, self.kind);
+        match ran.code {
+            137 if found == self.old || found == self.new => Ok(()),
+            0 if found == self.new => Ok(()),
+            code => Err(format!("exit {code}, neither old nor new: {found}")),
+        }
+    }
+
+    /// Failed at any moment: exit 6 and the old state, or survived with exit 0 and the new state.
+    fn judge_error(&self, env: &TestEnv, ran: &Ran) -> Result<(), String> {
+        let found = state(env, self.kind);
+        match ran.code {
+            0 if found == self.new => Ok(()),
+            6 if found == self.old => Ok(()),
+            6 if found == self.new && indeterminate(ran)? => Ok(()),
+            code => Err(format!("exit {code}, and the state is {found}")),
+        }
+    }
+
+    /// The next commands work, keep what was there, and find nothing to complain about.
+    fn goes_on(&self, env: &TestEnv) -> Result<(), String> {
+        let before = state(env, self.kind);
+        let next = env.run(&["set", self.kind, "x_next", "1", "--lock-timeout", "1"]);
+        if next.code != 0 {
+            return Err(format!("the next command: {}", next.shown()));
+        }
+        let after = state(env, self.kind);
+        let revision = before["revision"].as_u64().unwrap_or(0);
+        if after["revision"] != revision + 1 || after["x_next"] != 1 {
+            return Err(format!("the next command made {after} of {before}"));
+        }
+        if before != Value::Null && unstamped(&before) != unstamped(&after) {
+            return Err(format!("the next command made {after} of {before}"));
+        }
+        let report = env.run(&["doctor", "--json"]);
+        if report.code != 0 || report.json()["findings"] != Value::Array(Vec::new()) {
+            return Err(format!("doctor: {}", report.shown()));
+        }
+        match env.bytes().into_keys().find(|path| path.contains("/next-") || path.contains("/quarantine/")) {
+            Some(left) => Err(format!("left over: {left}")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Runs the command under `strace` with these options.
+fn run(env: &TestEnv, args: &[&str], options: &[&str]) -> Ran {
+    let mut command = env.clean("strace");
+    // Below the project root, so that a root that is not found shows as state in the wrong place.
+    let dir = env.project().join("src");
+    fs::create_dir_all(&dir).unwrap();
+    command
+        .current_dir(dir)
+        .env("ANTHILL_NOW", MOMENT)
+        .args(["-f", "-qq"])
+        .args(options)
+        .arg(env.binary())
+        .args(args);
+    if fs::exists("/usr/bin/strace").unwrap_or(false) || env.sh("command -v strace").code == 0 {
+        return env.finish(&mut command, b"");
+    }
+    Ran { code: 127, stdout: String::new(), stderr: "strace: not found".into() }
+}
+
+/// Returns the document as `get` shows it; `null` if there is none.
+fn state(env: &TestEnv, kind: &str) -> Value {
+    let ran = env.run(&["get", kind, "--json"]);
+    match ran.code {
+        0 => ran.json(),
+        4 => Value::Null,
+        _ => Value::from(ran.shown()),
+    }
+}
+
+/// Returns a document without what the next command sets in it.
+fn unstamped(document: &Value) -> Value {
+    let mut document = document.clone();
+    for field in ["x_next", "revision", "updated_at", "last_updated"] {
+        document.as_object_mut().expect("a document is an object").shift_remove(field);
+    }
+    document
+}
+
+/// Returns whether the error, wherever it was told, says that the change may have happened.
+fn indeterminate(ran: &Ran) -> Result<bool, String> {
+    let told =
+        [&ran.stdout, &ran.stderr].into_iter().find_map(|text| serde_json::from_str::<Value>(text).ok());
+    told.and_then(|error| error["error"]["indeterminate"].as_bool()).ok_or_else(|| "no error object".into())
+}
+
+/// Returns the calls of a log, each with its place among those of its name.
+fn calls_in(log: &str) -> Vec<Call> {
+    let (mut count, mut in_main) = (BTreeMap::new(), false);
+    let names = log.lines().filter_map(|line| {
+        let (_, call) = line.split_once(' ')?;
+        let name = call.trim_start().split_once('(')?.0;
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_').then(|| name.to_owned())
+    });
+    let mut calls = Vec::new();
+    for name in names.filter(|name| name != "execve") {
+        in_main |= name == FIRST_OF_MAIN;
+        let nth = count.entry(name.clone()).or_insert(0);
+        *nth += 1;
+        calls.push(Call { name, nth: *nth, in_main });
+    }
+    calls
+}
+
+fn copy_of(template: &TestEnv) -> TestEnv {
+    let env = env();
+    copy(template.root(), env.root());
+    env
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type().unwrap().is_dir() {
+            fs::create_dir_all(&to).unwrap();
+            copy(&from, &to);
+        } else {
+            fs::copy(from, to).unwrap();
+        }
+    }
+}
+
+fn existing_document() -> Option<Scenario> {
+    let env = env();
+    env.ok(&["set", "config", "x", "0"]);
+    env.ok(&["set", "config", "x_items", "[]"]);
+    Scenario::new(env, "config", &["set", "config", "x", "1", "--json"])
+}
+
+fn first_ever() -> Option<Scenario> {
+    Scenario::new(env(), "queue", &["set", "queue", "x", "1", "--json"])
+}
+
+fn after_a_hand_edit() -> Option<Scenario> {
+    let env = env();
+    env.ok(&["append", "config", "x_items", "\"old\""]);
+    let path = "user/.claude/orchestration/config.json";
+    env.write(path, env.read_text(path).replace("3600", "7"));
+    Scenario::new(env, "config", &["append", "config", "x_items", "\"new\"", "--json"])
+}
+
+/// Starts from a document that anthill has never seen.
+fn copied_in() -> Option<Scenario> {
+    let env = env();
+    env.write("project/.coordination/tasks.json", r#"{"version": "1.0", "tasks": [], "x": 0}"#);
+    Scenario::new(env, "queue", &["set", "queue", "x", "1", "--json"])
+}
+
+/// Starts where another command was killed between its commit and the publishing of it.
+fn after_a_crash() -> Option<Scenario> {
+    let first = existing_document()?;
+    let kill = ["-o", "/dev/null", "-e", "inject=renameat2:signal=SIGKILL:when=1"];
+    assert_eq!(run(&first.template, first.args, &kill).code, 137);
+    let scenario = Scenario::new(first.template, "config", &["append", "config", "x_items", "1", "--json"])?;
+    assert_eq!(scenario.old, first.new, "what was committed counts, published or not");
+    Some(scenario)
+}
+
+#[track_caller]
+fn kill_everywhere(scenario: Option<Scenario>) {
+    let Some(scenario) = scenario else { return };
+    let kills = scenario.kills();
+    assert_eq!(scenario.sweep(&kills, Scenario::judge_kill), kills.len(), "every kill hits");
+}
+
+#[track_caller]
+fn fail_everywhere(scenario: Option<Scenario>) {
+    let Some(scenario) = scenario else { return };
+    let mut points = scenario.errors("EIO", None);
+    points.extend(scenario.errors("ENOSPC", Some(MEETS_FULL_DISK)));
+    let failed = scenario.sweep(&points, Scenario::judge_error);
+    assert!(failed > points.len() / 4, "only {failed} of {} errors were noticed", points.len());
+}
+
+#[test]
+fn strace_kill_at_every_call_of_a_set() {
+    kill_everywhere(existing_document());
+}
+
+#[test]
+fn strace_kill_at_every_call_of_the_first_set_ever() {
+    kill_everywhere(first_ever());
+}
+
+#[test]
+fn strace_kill_at_every_call_of_an_append_after_a_hand_edit() {
+    kill_everywhere(after_a_hand_edit());
+}
+
+#[test]
+fn strace_kill_at_every_call_of_a_set_in_a_copied_document() {
+    kill_everywhere(copied_in());
+}
+
+#[test]
+fn strace_kill_at_every_call_of_a_recovery() {
+    kill_everywhere(after_a_crash());
+}
+
+#[test]
+fn strace_error_at_every_call_of_a_set() {
+    fail_everywhere(existing_document());
+}
+
+#[test]
+fn strace_error_at_every_call_of_the_first_set_ever() {
+    fail_everywhere(first_ever());
+}
+
+#[test]
+fn strace_error_at_every_call_of_an_append_after_a_hand_edit() {
+    fail_everywhere(after_a_hand_edit());
+}
+
+#[test]
+fn strace_error_at_every_call_of_a_recovery() {
+    fail_everywhere(after_a_crash());
+}

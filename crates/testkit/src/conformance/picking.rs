@@ -1,0 +1,145 @@
+//! Picking and items: the best first, one by its id.
+
+use std::thread;
+
+use anthill_core::store::{Engine, Rank, Transaction};
+use serde_json::{Value, json};
+
+use super::{Make, add_tasks, change, doc, entry, read, task};
+
+fn id(item: &Value) -> &str {
+    item["id"].as_str().unwrap()
+}
+
+/// Returns the ids in the order in which they are offered.
+fn offered(transaction: &mut dyn Transaction) -> Vec<String> {
+    let (mut ids, mut after): (_, Option<Rank>) = (Vec::new(), None);
+    while let Some((rank, item)) = transaction.best(&doc("queue"), after).unwrap() {
+        assert!(after.is_none_or(|after| rank > after), "the order only goes forward");
+        ids.push(id(&item).to_owned());
+        after = Some(rank);
+    }
+    ids
+}
+
+fn offered_by(engine: &dyn Engine) -> Vec<String> {
+    offered(&mut *engine.begin(&doc("queue").room).unwrap())
+}
+
+pub fn picking_best_first_by_priority_age_position(make: Make<'_>) {
+    let engine = make();
+    assert_eq!(offered_by(&*engine), [""; 0], "there is no queue yet");
+    let mut tasks = vec![
+        task("young", 2, 1),
+        task("late", 9, 100),
+        task("old", 2, 10),
+        task("first-of-two", 5, 3),
+        task("urgent", 1, 0),
+        task("second-of-two", 5, 3),
+    ];
+    for (status, number) in
+        ["created", "claimed", "in_progress", "done", "failed", "cancelled"].iter().zip(0..)
+    {
+        let mut busy = task(&format!("busy-{number}"), 1, 1000);
+        busy["status"] = (*status).into();
+        tasks.insert(number, busy);
+    }
+    tasks.push(json!({"id": "plain", "description": "no priority, no age", "status": "available"}));
+    add_tasks(&*engine, tasks);
+    let expected = ["urgent", "old", "young", "plain", "first-of-two", "second-of-two", "late"];
+    assert_eq!(offered_by(&*engine), expected);
+}
+
+pub fn picking_walks_the_whole_order_without_repeating(make: Make<'_>) {
+    let engine = make();
+    let number = |index: u64| index * 7919 % 97;
+    add_tasks(
+        &*engine,
+        (0..97)
+            .map(|index| {
+                task(&format!("t{}", number(index)), number(index) % 10 + 1, (number(index) % 4) as i64)
+            })
+            .collect(),
+    );
+    let walked = offered_by(&*engine);
+    let mut sorted: Vec<(u64, i64, u64)> =
+        (0..97).map(|index| (number(index) % 10 + 1, -((number(index) % 4) as i64), index)).collect();
+    sorted.sort_unstable();
+    let expected: Vec<_> = sorted.iter().map(|(_, _, index)| format!("t{}", number(*index))).collect();
+    assert_eq!(walked, expected);
+}
+
+pub fn picking_sees_own_writes(make: Make<'_>) {
+    let (engine, queue) = (make(), doc("queue"));
+    add_tasks(&*engine, vec![task("a", 1, 5), task("b", 2, 5)]);
+    let mut transaction = engine.begin(&queue.room).unwrap();
+    let mut claimed = task("a", 1, 5);
+    claimed["status"] = "claimed".into();
+    transaction.put_item(&queue, "a", claimed).unwrap();
+    assert_eq!(offered(&mut *transaction), ["b"]);
+    transaction.put_item(&queue, "c", task("c", 1, 1)).unwrap();
+    assert_eq!(offered(&mut *transaction), ["c", "b"]);
+    drop(transaction);
+    assert_eq!(offered_by(&*engine), ["a", "b"]);
+}
+
+pub fn picking_by_many_threads_gives_each_task_once(make: Make<'_>) {
+    let (engine, queue) = (make(), doc("queue"));
+    add_tasks(&*engine, (0..40).map(|number| task(&format!("t{number}"), number % 10 + 1, 0)).collect());
+    let claim = |worker: &str| {
+        let mut transaction = engine.begin(&queue.room).unwrap();
+        let (_, mut task) = transaction.best(&queue, None).unwrap()?;
+        task["status"] = "claimed".into();
+        task["claimed_by"] = worker.into();
+        let id = id(&task).to_owned();
+        transaction.put_item(&queue, &id, task).unwrap();
+        transaction.commit(&entry("claim")).unwrap();
+        Some(id)
+    };
+    let mut claimed: Vec<String> = thread::scope(|scope| {
+        let worker = |number| {
+            let claim = &claim;
+            scope.spawn(move || std::iter::from_fn(|| claim(&format!("w{number}"))).collect::<Vec<_>>())
+        };
+        let workers: Vec<_> = (0..8).map(worker).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    claimed.sort_unstable();
+    let mut expected: Vec<_> = (0..40).map(|number| format!("t{number}")).collect();
+    expected.sort_unstable();
+    assert_eq!(claimed, expected);
+    assert_eq!(read(&*engine, &queue).unwrap().revision, 41);
+}
+
+pub fn items_by_id(make: Make<'_>) {
+    let (engine, queue) = (make(), doc("queue"));
+    add_tasks(&*engine, vec![task("a", 1, 0), task("b", 2, 0)]);
+    let mut transaction = engine.begin(&queue.room).unwrap();
+    assert_eq!(transaction.item(&queue, "b").unwrap(), Some(task("b", 2, 0)));
+    assert_eq!(transaction.item(&queue, "c").unwrap(), None);
+    transaction.put_item(&queue, "a", task("a", 9, 0)).unwrap();
+    transaction.put_item(&queue, "c", task("c", 3, 0)).unwrap();
+    assert_eq!(transaction.item(&queue, "a").unwrap(), Some(task("a", 9, 0)), "it sees its own writes");
+    transaction.commit(&entry("test")).unwrap();
+    let tasks = read(&*engine, &queue).unwrap().value["tasks"].clone();
+    assert_eq!(tasks, json!([task("a", 9, 0), task("b", 2, 0), task("c", 3, 0)]), "each in its place");
+    let mut transaction = engine.begin(&doc("tools").room).unwrap();
+    assert_eq!(transaction.item(&doc("tools"), "a").unwrap(), None, "there is no such document");
+}
+
+pub fn items_by_key_where_the_list_is_a_map(make: Make<'_>) {
+    let engine = make();
+    for (doc, field) in [(doc("tools"), Some("tools")), (doc("group_status"), None)] {
+        change(&*engine, &doc, |_| {});
+        let mut transaction = engine.begin(&doc.room).unwrap();
+        assert_eq!(transaction.item(&doc, "a").unwrap(), None);
+        transaction.put_item(&doc, "a", json!({"x": 1})).unwrap();
+        transaction.put_item(&doc, "b", json!({"x": 2})).unwrap();
+        transaction.put_item(&doc, "a", json!({"x": 3})).unwrap();
+        assert_eq!(transaction.item(&doc, "a").unwrap(), Some(json!({"x": 3})));
+        transaction.commit(&entry("test")).unwrap();
+        let value = read(&*engine, &doc).unwrap().value;
+        let map = field.map_or(&value, |field| &value[field]);
+        assert_eq!((&map["a"]["x"], &map["b"]["x"]), (&json!(3), &json!(2)));
+    }
+}

@@ -1,0 +1,4 @@
+mod conformance;
+mod histories;
+mod stores;
+mod watch;

@@ -1,0 +1,303 @@
+//! Watching files on a real disk while other programs write them, each in its own way.
+#![expect(clippy::disallowed_methods, reason = "these tests play the other program that edits a file")]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use anthill_core::model::kind::Doc;
+use anthill_core::ops::edit::{self, Target};
+use anthill_core::store::file::{FileEngine, Options};
+use anthill_core::store::{Engine, Event, Watch};
+use anthill_testkit::conformance::{actor, doc};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::stores::{NORMAL, TINY, hasty, options, real, temp_dir};
+
+const SOON: Duration = Duration::from_secs(20);
+/// Longer than a file must be gone to count as deleted.
+const QUIET: Duration = Duration::from_millis(150);
+
+struct Store {
+    dir: TempDir,
+    engine: FileEngine,
+}
+
+impl Store {
+    fn new(options: Options) -> Store {
+        let dir = temp_dir();
+        let engine = real(dir.path(), options);
+        Store { dir, engine }
+    }
+
+    fn normal() -> Store {
+        Store::new(hasty(NORMAL))
+    }
+
+    fn path(&self, doc: &Doc) -> PathBuf {
+        self.dir.path().join("home").join(doc.path())
+    }
+
+    fn set(&self, doc: &Doc, number: u64) -> u64 {
+        set(&self.engine, doc, number)
+    }
+}
+
+fn set(engine: &dyn Engine, doc: &Doc, number: u64) -> u64 {
+    let path = "mark".parse().unwrap();
+    let target = Target { doc, path: &path, expect: None };
+    edit::set(engine, &target, number.into(), &actor()).unwrap().revision
+}
+
+fn next(watch: &mut dyn Watch) -> Event {
+    watch.next(Some(SOON)).unwrap().expect("reliable: something happened")
+}
+
+#[track_caller]
+fn assert_quiet(watch: &mut dyn Watch) {
+    assert_eq!(watch.next(Some(QUIET)).unwrap(), None, "unique: nothing more happened");
+}
+
+/// Returns what a test compares of an event.
+fn told(event: &Event) -> (u64, &str, &Value) {
+    (event.revision, &event.op, &event.value["mark"])
+}
+
+fn content(number: u64) -> Vec<u8> {
+    serde_json::to_vec_pretty(&json!({"version": "2.0.0", "mark": number})).unwrap()
+}
+
+type Save = fn(&Path, &[u8]);
+
+/// The ways in which programs save a file.
+const STYLES: [(&str, Save); 5] = [
+    ("in place", |path, bytes| fs::write(path, bytes).unwrap()),
+    ("in place, in pieces", |path, bytes| {
+        let mut file = fs::File::create(path).unwrap();
+        bytes.chunks(7).for_each(|chunk| file.write_all(chunk).unwrap());
+    }),
+    ("rename over", |path, bytes| {
+        let temp = path.with_extension("tmp");
+        fs::write(&temp, bytes).unwrap();
+        fs::rename(temp, path).unwrap();
+    }),
+    ("delete, create", |path, bytes| {
+        fs::remove_file(path).unwrap();
+        fs::write(path, bytes).unwrap();
+    }),
+    ("append, then fix", |path, bytes| {
+        let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+        file.write_all(b"}} oops").unwrap();
+        fs::write(path, bytes).unwrap();
+    }),
+];
+
+#[test]
+fn each_save_style_is_reported_once_with_its_content() {
+    for (style, save) in STYLES {
+        let (store, config) = (Store::normal(), doc("config"));
+        store.set(&config, 1);
+        let mut watch = store.engine.watch(&config, Some(1)).unwrap();
+        save(&store.path(&config), &content(2));
+        let event = next(&mut *watch);
+        assert_eq!(told(&event), (2, "edit", &json!(2)), "{style}");
+        assert_eq!(
+            (event.by.as_str(), event.at.as_deref(), &event.value["revision"]),
+            ("hand", None, &json!(2))
+        );
+        assert_quiet(&mut *watch);
+        assert_eq!(store.engine.read(&config).unwrap().unwrap().value, event.value, "{style}");
+
+        assert_eq!(store.set(&config, 3), 3, "{style}: the edit counts as a revision");
+        assert_eq!(told(&next(&mut *watch)), (3, "set", &json!(3)), "{style}");
+        assert_quiet(&mut *watch);
+    }
+}
+
+/// The watcher sleeps meanwhile, so it may look at any moment of the saving; it never tells of a half.
+#[test]
+fn intermediate_states_are_not_reported() {
+    for (style, save) in STYLES {
+        let (store, config) = (Store::normal(), doc("config"));
+        store.set(&config, 1);
+        let mut watch = store.engine.watch(&config, Some(1)).unwrap();
+        let path = store.path(&config);
+        thread::scope(|scope| {
+            let saver = scope.spawn(|| (2..30).for_each(|number| save(&path, &content(number))));
+            let mut last = 1;
+            while last < 29 {
+                let event = next(&mut *watch);
+                let mark = event.value["mark"].as_u64();
+                let mark = mark.unwrap_or_else(|| panic!("{style}: half of a save: {event:?}"));
+                assert!(mark > last, "{style}: {mark} after {last}");
+                assert_eq!(event.op, "edit");
+                last = mark;
+            }
+            saver.join().unwrap();
+        });
+        assert_quiet(&mut *watch);
+    }
+}
+
+#[test]
+fn damage_is_not_reported_until_it_is_mended() {
+    let (store, config) = (Store::normal(), doc("config"));
+    store.set(&config, 1);
+    let mut watch = store.engine.watch(&config, Some(1)).unwrap();
+    for damage in ["", "{", "null", "{\"global\": 5}", "{\"a\": 1, \"a\": 2}"] {
+        fs::write(store.path(&config), damage).unwrap();
+        assert_quiet(&mut *watch);
+    }
+    fs::write(store.path(&config), content(2)).unwrap();
+    assert_eq!(told(&next(&mut *watch)), (2, "edit", &json!(2)));
+    assert_quiet(&mut *watch);
+}
+
+#[test]
+fn a_deletion_by_hand_is_reported_and_absorbed() {
+    let (store, config) = (Store::normal(), doc("config"));
+    store.set(&config, 1);
+    let mut watch = store.engine.watch(&config, Some(1)).unwrap();
+    fs::remove_file(store.path(&config)).unwrap();
+    let event = next(&mut *watch);
+    assert_eq!((event.revision, event.op.as_str(), &event.value), (2, "edit", &Value::Null));
+    assert_quiet(&mut *watch);
+    assert_eq!(store.set(&config, 3), 3);
+    assert_eq!(told(&next(&mut *watch)), (3, "set", &json!(3)));
+    assert_quiet(&mut *watch);
+}
+
+#[test]
+fn a_document_that_appears_later_is_reported() {
+    for options in [hasty(NORMAL), hasty(TINY)] {
+        let (store, config) = (Store::new(options), doc("config"));
+        let mut watch = store.engine.watch(&config, None).unwrap();
+        assert_quiet(&mut *watch);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                fs::create_dir_all(store.path(&config).parent().unwrap()).unwrap();
+                fs::write(store.path(&config), content(7)).unwrap();
+            });
+            assert_eq!(told(&next(&mut *watch)), (0, "edit", &json!(7)), "made by hand, in a new directory");
+        });
+        assert_quiet(&mut *watch);
+        (1..=20).for_each(|number| assert!(store.set(&config, number) > 0));
+        for revision in 1..=20 {
+            assert_eq!(told(&next(&mut *watch)), (revision, "set", &json!(revision)));
+        }
+        assert_quiet(&mut *watch);
+    }
+}
+
+#[test]
+fn edits_while_no_one_waits_are_reported_by_their_last_content() {
+    let (store, config) = (Store::normal(), doc("config"));
+    store.set(&config, 1);
+    let mut watch = store.engine.watch(&config, None).unwrap();
+    assert_eq!(told(&next(&mut *watch)), (1, "snapshot", &json!(1)));
+    for (number, (_, save)) in (2..).zip(STYLES) {
+        save(&store.path(&config), &content(number));
+    }
+    assert_eq!(told(&next(&mut *watch)), (2, "edit", &json!(6)));
+    assert_quiet(&mut *watch);
+    fs::write(store.path(&config), content(7)).unwrap();
+    store.set(&config, 8);
+    let events = [next(&mut *watch), next(&mut *watch)];
+    assert_eq!(told(&events[0]), (2, "edit", &json!(7)), "absorbed before anybody looked");
+    assert_eq!(told(&events[1]), (3, "set", &json!(8)));
+    assert_quiet(&mut *watch);
+}
+
+#[test]
+fn commits_of_another_instance_are_reported() {
+    for options in [hasty(NORMAL), hasty(TINY)] {
+        let (store, config) = (Store::new(options.clone()), doc("config"));
+        let other = real(store.dir.path(), options);
+        let mut watch = store.engine.watch(&config, None).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| (1..=30).for_each(|number| assert!(set(&other, &config, number) > 0)));
+            for revision in 1..=30 {
+                assert_eq!(told(&next(&mut *watch)), (revision, "set", &json!(revision)));
+            }
+        });
+        assert_quiet(&mut *watch);
+    }
+}
+
+#[test]
+fn resuming_is_exact_across_rotation_and_edits() {
+    for segment_bytes in [NORMAL, TINY] {
+        let (store, config) = (Store::new(options(segment_bytes)), doc("config"));
+        let mut expected = Vec::new();
+        let mut number = 0;
+        while expected.len() < 40 {
+            number += 1;
+            if number % 5 == 0 {
+                fs::write(store.path(&config), content(1000 + number)).unwrap();
+                expected.push((expected.len() as u64 + 1, "edit".to_owned(), json!(1000 + number)));
+            }
+            let revision = store.set(&config, number);
+            expected.push((revision, "set".to_owned(), json!(number)));
+        }
+        for from in 0..=expected.len() {
+            let mut watch = store.engine.watch(&config, Some(from as u64)).unwrap();
+            for expected in &expected[from..] {
+                let event = next(&mut *watch);
+                assert_eq!((event.revision, event.op, event.value["mark"].clone()), *expected, "from {from}");
+            }
+            assert_eq!(watch.next(Some(Duration::ZERO)).unwrap(), None, "from {from}");
+        }
+    }
+}
+
+#[test]
+fn resuming_after_an_unabsorbed_edit_does_not_repeat_it() {
+    let (store, config) = (Store::normal(), doc("config"));
+    store.set(&config, 1);
+    fs::write(store.path(&config), content(2)).unwrap();
+    let mut watch = store.engine.watch(&config, Some(1)).unwrap();
+    assert_eq!(told(&next(&mut *watch)), (2, "edit", &json!(2)));
+    let mut watch = store.engine.watch(&config, Some(2)).unwrap();
+    assert_quiet(&mut *watch);
+    store.set(&config, 3);
+    assert_eq!(told(&next(&mut *watch)), (3, "set", &json!(3)));
+    fs::remove_file(store.path(&config)).unwrap();
+    let mut watch = store.engine.watch(&config, Some(4)).unwrap();
+    assert_quiet(&mut *watch);
+}
+
+#[test]
+fn history_that_is_no_longer_kept_shows_as_a_snapshot() {
+    let store = Store::new(Options { kept_segments: 1, ..hasty(TINY) });
+    let (config, tools) = (doc("config"), doc("tools"));
+    (1..=10).for_each(|number| assert!(store.set(&config, number) > 0));
+    (1..=40).for_each(|number| assert!(store.set(&tools, number) > 0));
+    for (doc, last) in [(&config, 10), (&tools, 40)] {
+        let mut watch = store.engine.watch(doc, Some(1)).unwrap();
+        assert_eq!(told(&next(&mut *watch)), (last, "snapshot", &json!(last)));
+        assert_quiet(&mut *watch);
+    }
+    let mut watch = store.engine.watch(&config, Some(10)).unwrap();
+    assert_quiet(&mut *watch);
+}
+
+#[test]
+fn a_lost_cache_and_a_lost_journal_do_not_silence_a_watch() {
+    let (store, config) = (Store::normal(), doc("config"));
+    store.set(&config, 1);
+    let mut watch = store.engine.watch(&config, Some(1)).unwrap();
+    let hidden = store.path(&config).with_file_name(".anthill");
+    fs::remove_file(hidden.join("head.json")).unwrap();
+    assert_quiet(&mut *watch);
+    fs::write(store.path(&config), content(2)).unwrap();
+    assert_eq!(told(&next(&mut *watch)), (2, "edit", &json!(2)));
+    assert_eq!(store.set(&config, 3), 3);
+    assert_eq!(told(&next(&mut *watch)), (3, "set", &json!(3)));
+    fs::remove_dir_all(hidden).unwrap();
+    assert_eq!(store.set(&config, 4), 4, "the document states its own revision");
+    assert_eq!(told(&next(&mut *watch)), (4, "set", &json!(4)));
+    assert_quiet(&mut *watch);
+}
