@@ -11,7 +11,9 @@
 //!   With [`Durability::Lazy`] it survives the death of the process, and a power loss gives the old or the
 //!   new state.
 //! - **Revisions.** Every commit raises the revision of each document it changes by one; a revision never
-//!   goes back and is never used twice, not even after a delete.
+//!   goes back and is never used twice, not even after a delete. Where people can edit the documents
+//!   themselves, an edit counts as one revision more as soon as it is seen, and for good when the next
+//!   commit of that document records it; edits in between share that number.
 //! - **Validity.** Nothing that does not fit its kind's shape is ever committed.
 //! - **Order.** Changes of a document are reported in the order of their revisions, each once.
 //! - **Waking.** Whatever is committed after [`Engine::watch`] returned is reported by the watch.

@@ -2,7 +2,7 @@
 
 use super::journal::{Replay, Segment};
 use super::place::{Head, Place};
-use super::recover::sweep;
+use super::recover::{View, sweep};
 use super::{FileEngine, recover, rotate};
 use crate::error::Code;
 use crate::model::json;
@@ -16,65 +16,80 @@ use crate::store::state;
 pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Finding>> {
     let place = match engine.open(room) {
         Ok(place) => place,
-        Err(error) => {
-            return Ok(vec![finding(
-                &error,
-                room,
-                "move the state to a local disk, or pass --allow-network-fs",
-            )]);
-        }
+        Err(error) => return Ok(vec![finding(&error, room, LOCAL_DISK)]),
     };
+    // Where anthill never wrote there is nothing to finish, and looking must leave no trace.
+    if matches!(recover::look(&place), Ok(View::Fresh)) {
+        return check_documents(engine, &place, &Head::default(), false);
+    }
     let (_lock, mut head) = match engine.enter(&place) {
         Ok(entered) => entered,
-        Err(error) => {
-            return Ok(vec![finding(&error, room, "free the cause and run `anthill doctor` again")]);
-        }
+        Err(error) => return Ok(vec![finding(&error, room, FREE_CAUSE)]),
     };
     sweep(&place);
     let mut findings = check_segments(&place, repair)?;
     findings.extend(check_journal(engine, &place, &mut head, repair)?);
-    for doc in engine.documents(room)? {
-        findings.extend(check_document(&place, &head, &doc, repair)?);
-    }
+    findings.extend(check_documents(engine, &place, &head, repair)?);
     Ok(findings)
 }
 
+const LOCAL_DISK: &str = "move the state to a local disk, or pass --allow-network-fs";
+const FREE_CAUSE: &str = "free the cause and run `anthill doctor` again";
+const REPAIR: &str =
+    "run `anthill doctor --repair`: it restores the last good content and keeps this file aside";
+const NO_COPY: &str = "no good copy is known: correct the file, or move it away to start anew";
+
+fn check_documents(
+    engine: &FileEngine,
+    place: &Place<'_>,
+    head: &Head,
+    repair: bool,
+) -> Result<Vec<Finding>> {
+    let documents = engine.documents(&place.room)?;
+    let checked = documents.iter().map(|doc| check_document(place, head, doc, repair));
+    Ok(checked.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
 fn check_document(place: &Place<'_>, head: &Head, doc: &Doc, repair: bool) -> Result<Option<Finding>> {
+    let shown = place.show(doc);
     let bytes = match place.read_doc(&doc.file, doc.kind.limit) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Ok(None),
-        Err(error) => return Ok(Some(finding(&error, &place.show(doc), "replace it by a regular file"))),
+        Err(error) => return Ok(Some(finding(&error, &shown, "replace it by a regular file"))),
     };
-    let opened = state::open(doc, &place.show(doc), &bytes);
-    let error = match opened.and_then(|value| state::check_writable(doc, &place.show(doc), &value)) {
-        Ok(()) => return Ok(None),
-        Err(error) => error,
+    let opened = state::open(doc, &shown, &bytes);
+    let Err(error) = opened.and_then(|value| state::check_writable(doc, &shown, &value)) else {
+        return Ok(None);
     };
     if error.code() == Code::Unsupported {
-        return Ok(Some(finding(&error, &place.show(doc), "use a newer anthill")));
+        return Ok(Some(finding(&error, &shown, "use a newer anthill")));
     }
-    let Some(good) = last_good(place, head, doc)? else {
-        let fix = "no good copy is known: correct the file, or move it away to start anew";
-        return Ok(Some(finding(&error, &place.show(doc), fix)));
+    let found = match last_good(place, head, doc)? {
+        None => finding(&error, &shown, NO_COPY),
+        Some(_) if !repair => finding(&error, &shown, REPAIR),
+        Some(good) => {
+            let kept = restore(place, doc, &bytes, &good)?;
+            let fix = format!("restored the last good content; the bad file is `{kept}`");
+            Finding { repaired: true, ..finding(&error, &shown, fix) }
+        }
     };
-    if !repair {
-        let fix =
-            "run `anthill doctor --repair`: it restores the last good content and keeps this file aside";
-        return Ok(Some(finding(&error, &place.show(doc), fix)));
-    }
-    let kept = place.quarantine(&doc.file, &bytes)?;
-    place.write_spare(&doc.file, &good)?;
+    Ok(Some(found))
+}
+
+/// Puts the last good content in place of the bad one and returns where that is kept.
+fn restore(place: &Place<'_>, doc: &Doc, bad: &[u8], good: &[u8]) -> Result<String> {
+    let kept = place.quarantine(&doc.file, bad)?;
+    let spare = place.spare(&doc.file);
+    place.write_spare(&doc.file, good)?;
     // No line will tell of this, so the file itself must be durable.
-    let synced = |path: &str| place.fs.sync_file(path).map_err(|error| place.failed("sync", path, error));
-    synced(&place.spare(&doc.file))?;
+    place.fs.sync_file(&spare).map_err(|error| place.failed("sync", &spare, error))?;
     place.swap(&doc.file, true)?;
     place.sync_swapped(&doc.file).map_err(|error| {
         let back = place.swap(&doc.file, true).is_ok();
         if back { error } else { error.into_indeterminate() }
     })?;
     sweep(place);
-    let fix = format!("restored the last good content; the bad file is `{kept}`");
-    Ok(Some(Finding { repaired: true, ..finding(&error, &place.show(doc), fix) }))
+    Ok(kept)
 }
 
 /// Returns the bytes of the document's newest content that the journal knows.
