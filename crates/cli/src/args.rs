@@ -20,11 +20,11 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  anthill set config global.default_project '\"myapp\"'    create the configuration and name a default project
+  anthill set config global.default_project '\"myapp\"'   create the configuration
   anthill get config --field features.enable_orchestration
-  anthill append epics epics '{\"id\": \"epic-001\", \"title\": \"Sign-in\", \"status\": \"pending\", \"stories\": []}'
-  anthill watch epics                                    print every change as it happens
-  anthill schema                                         list the document kinds
+  anthill append epics epics '{\"id\": \"epic-001\", \"title\": \"Sign-in\", \"status\": \"pending\"}'
+  anthill watch epics                                   print every change as it happens
+  anthill schema                                        list the document kinds
 
 Exit codes: 0 done, 1 refused by a rule, 2 invalid input, 3 conflict, 4 nothing there, 5 busy,
 6 input or output failed, 7 damaged file, 8 unsupported place or newer format, 70 our bug";

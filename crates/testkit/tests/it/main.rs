@@ -1,5 +1,6 @@
 mod conformance;
 mod histories;
 mod model;
+mod retention;
 mod stores;
 mod watch;

@@ -14,6 +14,7 @@ document!(
         global: Option<GlobalSettings>,
         features: Option<Features>,
         paths: Option<Paths>,
+        journal: Option<JournalSettings>,
     }
 );
 
@@ -43,6 +44,13 @@ document!(
         session_state: Option<String>,
         scripts: Option<String>,
         locks: Option<String>,
+    }
+);
+
+document!(
+    JournalSettings {
+        /// How many older segments of each room's journal stay for history.
+        kept_segments: Option<Integer>,
     }
 );
 

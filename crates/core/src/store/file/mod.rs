@@ -28,6 +28,7 @@ use self::transaction::{FileTransaction, effective_revision};
 use super::engine::{Document, Engine, Finding, Revision, Transaction, Watch};
 use super::error::{Error, Result};
 use super::state;
+use crate::model::json;
 use crate::model::kind::{Doc, Items, KINDS, Kind};
 use crate::model::room::{Room, Root};
 
@@ -74,6 +75,18 @@ impl FileEngine {
             Root::Home => &*self.home,
             Root::Project => &*self.project,
         }
+    }
+
+    /// Returns how many older segments stay: what the configuration says, else the default. It is asked
+    /// only when a segment is put aside.
+    fn kept_segments(&self) -> usize {
+        let config = Doc::shared(Kind::find("config").expect("config is a kind"), Room::Shared);
+        let told = || {
+            let bytes = self.home.read(&config.path(), config.kind.limit).ok()??;
+            let value = json::parse(&bytes).ok()?;
+            usize::try_from(value.get("journal")?.get("kept_segments")?.as_u64()?).ok()
+        };
+        told().unwrap_or(self.options.kept_segments)
     }
 
     /// Returns the room's place, after making sure that its locks can be trusted.
@@ -232,7 +245,7 @@ impl Engine for FileEngine {
     fn begin(&self, room: &Room) -> Result<Box<dyn Transaction + '_>> {
         let place = self.open(room)?;
         let (lock, head) = self.enter(&place)?;
-        Ok(Box::new(FileTransaction::new(place, &self.options, head, lock)))
+        Ok(Box::new(FileTransaction::new(place, self, head, lock)))
     }
 
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use super::Options;
+use super::FileEngine;
 use super::journal::{self, DocEntry, Line, Replay, SNAPSHOT, Segment};
 use super::place::{Head, Place, parent};
 use crate::store::error::Result;
 
 /// Starts a new segment. The commit that triggered it has already happened, so a failure only means that
 /// the next commit tries again.
-pub fn rotate(place: &Place<'_>, options: &Options, head: &mut Head) {
-    if let Ok(Some(end)) = try_rotate(place, options, head) {
+pub fn rotate(place: &Place<'_>, engine: &FileEngine, head: &mut Head) {
+    if let Ok(Some(end)) = try_rotate(place, engine, head) {
         head.end = end;
         place.write_head(head);
     }
 }
 
-fn try_rotate(place: &Place<'_>, options: &Options, head: &Head) -> Result<Option<u64>> {
+fn try_rotate(place: &Place<'_>, engine: &FileEngine, head: &Head) -> Result<Option<u64>> {
     let bytes = place.read(&place.journal())?.unwrap_or_default();
     let segment = Segment::parse(&bytes);
     let snapshot = snapshot_of(&segment, head);
@@ -40,7 +40,7 @@ fn try_rotate(place: &Place<'_>, options: &Options, head: &Head) -> Result<Optio
     place.fs.sync_dir(&hidden).map_err(failed(&hidden))?;
     place.fs.rename(&next_journal, &journal).map_err(failed(&next_journal))?;
     place.fs.sync_dir(&hidden).map_err(failed(&hidden))?;
-    drop_old(place, options.kept_segments);
+    drop_old(place, engine.kept_segments());
     Ok(Some(next.len() as u64))
 }
 

@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::fs::Lock;
 use super::journal::{self, DocEntry, Line, Replay, Segment, Sum};
 use super::place::{Head, HeadDoc, Place, parent};
-use super::{Options, rotate};
+use super::{FileEngine, rotate};
 use crate::model::diff;
 use crate::model::kind::Doc;
 use crate::model::time;
@@ -31,7 +31,7 @@ use crate::store::state::{self, Sealed};
 
 pub struct FileTransaction<'e> {
     place: Place<'e>,
-    options: &'e Options,
+    engine: &'e FileEngine,
     head: Head,
     loaded: BTreeMap<String, Loaded>,
     /// Files in the order of their first write.
@@ -62,8 +62,8 @@ struct Staged {
 }
 
 impl<'e> FileTransaction<'e> {
-    pub fn new(place: Place<'e>, options: &'e Options, head: Head, lock: Box<dyn Lock>) -> Self {
-        FileTransaction { place, options, head, loaded: BTreeMap::new(), order: Vec::new(), _lock: lock }
+    pub fn new(place: Place<'e>, engine: &'e FileEngine, head: Head, lock: Box<dyn Lock>) -> Self {
+        FileTransaction { place, engine, head, loaded: BTreeMap::new(), order: Vec::new(), _lock: lock }
     }
 
     fn load(&mut self, doc: &Doc) -> Result<&mut Loaded> {
@@ -259,8 +259,8 @@ impl<'e> FileTransaction<'e> {
         }
         self.place.write_head(&self.head);
         let warnings = staged.iter().filter_map(|staged| self.clear_spare(staged)).collect();
-        if end > self.options.segment_bytes {
-            rotate::rotate(&self.place, self.options, &mut self.head);
+        if end > self.engine.options.segment_bytes {
+            rotate::rotate(&self.place, self.engine, &mut self.head);
         }
         warnings
     }
