@@ -2,7 +2,7 @@
 
 use super::journal::{Replay, Segment};
 use super::place::{Head, Place};
-use super::recover::{View, sweep};
+use super::recover::sweep;
 use super::{FileEngine, recover, rotate};
 use crate::error::Code;
 use crate::model::json;
@@ -19,7 +19,7 @@ pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Findi
         Err(error) => return Ok(vec![finding(&error, room, LOCAL_DISK)]),
     };
     // Where anthill never wrote there is nothing to finish, and looking must leave no trace.
-    if matches!(recover::look(&place), Ok(View::Fresh)) {
+    if place.fs.entries(&room.hidden()).is_ok_and(|names| names.is_empty()) {
         return check_documents(engine, &place, &Head::default(), false);
     }
     let (_lock, mut head) = match engine.enter(&place) {
