@@ -3,6 +3,8 @@
 //! `args` (as typed) -> `commands` (as meant) -> `anthill_core::ops` -> `output`. How anything is stored
 //! is not known here.
 
+#![allow(rustdoc::broken_intra_doc_links, reason = "help texts show path expressions such as `epics[0]`")]
+
 mod args;
 mod commands;
 mod context;

@@ -2,7 +2,7 @@
 //!
 //! - [`engine`]: the contract, with its promises in words.
 //! - [`state`]: stamps, validation and exact changes, the same for every engine.
-//! - [`file`]: the engine of human-readable files; [`memory`]: the reference.
+//! - [`mod@file`]: the engine of human-readable files; [`memory`]: the reference.
 //!
 //! This is the only part that touches the state directories. It does not know what a task means.
 

@@ -99,7 +99,8 @@ pub fn isolation_readers_see_whole_committed_revisions(make: Make<'_>) {
         });
         let history = replayed(&*engine, &doc);
         for seen in &seen {
-            assert!(seen.is_sorted_by_key(|document| document.revision), "time does not run backwards");
+            let order: Vec<_> = seen.iter().map(|document| document.revision).collect();
+            assert!(order.is_sorted(), "time does not run backwards: {} {order:?}", doc.kind.name);
             for document in seen {
                 let (_, content) = &history[document.revision as usize - 1];
                 assert_eq!(Some(&document.value), content.as_ref(), "revision {}", document.revision);

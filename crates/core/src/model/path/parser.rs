@@ -93,7 +93,7 @@ impl<'t> Parser<'t> {
         Ok(Some(text))
     }
 
-    /// Takes what [`push_key`] would print without quotes.
+    /// Takes what `push_key` would print without quotes.
     fn word(&mut self) -> &'t str {
         self.until(&['.', '[', ']', '"', '=', '\\'])
     }

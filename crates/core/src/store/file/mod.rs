@@ -1,7 +1,7 @@
 //! The file engine: human-readable JSON files that cannot be lost or torn.
 //!
-//! The files are the truth that people read and may edit; the room's [`journal`] makes commits atomic and
-//! durable. One commit is followed in [`transaction`], what a crash leaves in [`recover`]. Readers take no
+//! The files are the truth that people read and may edit; the room's `journal` makes commits atomic and
+//! durable. One commit is followed in `transaction`, what a crash leaves in `recover`. Readers take no
 //! lock and never write. `docs/design/store.md` has the reasons and what was refused.
 
 pub mod check;
@@ -125,23 +125,6 @@ impl FileEngine {
     }
 }
 
-/// Looks at the room as a reader: an unfinished commit counts only if its writer is dead.
-fn look_as_reader(place: &Place<'_>) -> Result<View> {
-    match recover::look(place)? {
-        View::Unfinished(plan) => {
-            let head = place.read_head()?.unwrap_or_default();
-            let Some(_lock) = place.lock_shared() else {
-                // A writer is at work. Before its first byte is published the old state is the answer, and
-                // after a reboot only the journal knows what was acknowledged.
-                let rebooted = head.boot != place.boot()?;
-                return Ok(if rebooted { View::Unfinished(plan) } else { View::Clean(head) });
-            };
-            recover::look(place)
-        }
-        view => Ok(view),
-    }
-}
-
 /// A document as a reader found it.
 struct Seen {
     /// `None` if there is no such document.
@@ -156,13 +139,13 @@ struct Seen {
 /// Reads a document as of one moment. A file that the head does not know was edited by hand, unless a
 /// commit came between the two looks: then it is time to look again.
 fn see(place: &Place<'_>, doc: &Doc) -> Result<Seen> {
-    let mut view = look_as_reader(place)?;
+    let mut view = recover::look_as_reader(place)?;
     loop {
         let seen = read_document(place, doc, &view)?;
         if !seen.edited {
             return Ok(seen);
         }
-        let again = look_as_reader(place)?;
+        let again = recover::look_as_reader(place)?;
         if again.seq() == view.seq() {
             return Ok(seen);
         }

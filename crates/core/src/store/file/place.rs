@@ -169,8 +169,15 @@ impl Place<'_> {
     }
 
     /// Writes the cache. A failure is no failure: the next command replays the journal instead.
+    ///
+    /// It is swapped in whole: a reader that found half a head could not tell a commit under way from one
+    /// that was cut off by a power loss, and would show it too early.
     pub fn write_head(&self, head: &Head) {
-        let _ = self.fs.write_at(&self.head(), 0, &journal::encode(head));
+        let (path, spare) = (self.head(), self.spare("head.json"));
+        if self.write_spare("head.json", &journal::encode(head)).is_ok() {
+            let _ = self.fs.exchange(&spare, &path).or_else(|_| self.fs.rename(&spare, &path));
+            let _ = self.fs.remove(&spare);
+        }
     }
 
     pub fn boot(&self) -> Result<String> {

@@ -74,18 +74,55 @@ impl Plan {
     }
 }
 
-/// Looks at the room. Cheap when nothing is left to do.
-pub fn look(place: &Place<'_>) -> Result<View> {
+/// What the head and the journal's length say, before anything else is read.
+pub enum Glance {
+    Fresh,
+    Clean(Head),
+    /// The head, if there is one, is of another boot or behind the journal.
+    Dirty(Option<Head>, String),
+}
+
+pub fn glance(place: &Place<'_>) -> Result<Glance> {
     let head = place.read_head()?;
     let end = place.size(&place.journal())?;
     if head.is_none() && end.is_none() && place.size(&place.next_journal())?.is_none() {
-        return Ok(View::Fresh);
+        return Ok(Glance::Fresh);
     }
     let boot = place.boot()?;
-    match head {
-        Some(head) if head.boot == boot && Some(head.end) == end => Ok(View::Clean(head)),
-        head => plan(place, head.as_ref(), boot).map(View::Unfinished),
+    Ok(match head {
+        Some(head) if head.boot == boot && Some(head.end) == end => Glance::Clean(head),
+        head => Glance::Dirty(head, boot),
+    })
+}
+
+/// Looks at the room. Cheap when nothing is left to do.
+pub fn look(place: &Place<'_>) -> Result<View> {
+    Ok(match glance(place)? {
+        Glance::Fresh => View::Fresh,
+        Glance::Clean(head) => View::Clean(head),
+        Glance::Dirty(head, boot) => View::Unfinished(plan(place, head.as_ref(), boot)?),
+    })
+}
+
+/// Looks at the room as a reader: an unfinished commit counts only if its writer is dead.
+pub fn look_as_reader(place: &Place<'_>) -> Result<View> {
+    let (head, boot) = match glance(place)? {
+        Glance::Fresh => return Ok(View::Fresh),
+        Glance::Clean(head) => return Ok(View::Clean(head)),
+        Glance::Dirty(head, boot) => (head, boot),
+    };
+    if let Some(_lock) = place.lock_shared() {
+        return look(place);
     }
+    // A writer is at work: until it is done, the old state is the answer.
+    let same_boot = |head: Option<Head>| head.filter(|head| head.boot == boot).map(View::Clean);
+    if let Some(view) = same_boot(head.clone()) {
+        return Ok(view);
+    }
+    // It recovers, and only the journal knows what was acknowledged; or it makes the room's first commit.
+    // If that is over by now, so is the reason to trust the journal more than the files.
+    let plan = plan(place, head.as_ref(), boot.clone())?;
+    Ok(same_boot(place.read_head()?).unwrap_or(View::Unfinished(plan)))
 }
 
 /// Compares every file with the journal; `head` is what is known to be published.

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::fs::Events;
 use super::journal::{EDIT, HAND, Line, Replay, SNAPSHOT, Segment, Sum};
 use super::place::{Head, Place, parent};
-use super::recover::{self, View};
+use super::recover::{self, Glance, View};
 use super::{FileEngine, Seen, each_line, see};
 use crate::model::kind::Doc;
 use crate::store::engine::{Event, Watch};
@@ -114,12 +114,13 @@ impl FileWatch {
             View::Clean(head) => (head, true),
             View::Unfinished(plan) => (plan.head(), plan.pending(&self.doc.file).is_none()),
         };
-        match recover::look(place)? {
-            View::Unfinished(_) => match place.lock_shared() {
+        match recover::glance(place)? {
+            Glance::Fresh => Ok((Head::default(), true)),
+            Glance::Clean(head) => Ok((head, true)),
+            Glance::Dirty(head, _) => match place.lock_shared() {
                 Some(_lock) => recover::look(place).map(calm),
-                None => Ok((place.read_head()?.unwrap_or_default(), false)),
+                None => Ok((head.unwrap_or_default(), false)),
             },
-            view => Ok(calm(view)),
         }
     }
 
