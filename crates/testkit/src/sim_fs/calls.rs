@@ -93,6 +93,11 @@ impl Fs for SimFs {
         Ok(format!("boot-{}", self.machine().boot))
     }
 
+    /// Simulated disks are never copied while they run, so the boot alone tells their lives apart.
+    fn identity(&self, _: &str) -> io::Result<Option<String>> {
+        Ok(None)
+    }
+
     fn network_fs(&self) -> io::Result<Option<&'static str>> {
         Ok(self.machine().network_fs)
     }

@@ -1,4 +1,5 @@
 mod conformance;
+mod copies;
 mod histories;
 mod model;
 mod retention;

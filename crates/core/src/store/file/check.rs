@@ -130,7 +130,7 @@ fn check_journal(
             place.fs.sync_file(&path).map_err(|error| place.failed("sync", &path, error))?;
             place.sync_swapped(&doc.file)?;
         }
-        *head = recover::finish(place, &recover::plan(place, Some(head), place.boot()?)?)?;
+        *head = recover::finish(place, &recover::plan(place, Some(head), place.life()?)?)?;
         found.fix = "cut the journal there; what came after is told as an edit by hand".into();
         found.repaired = true;
     }

@@ -80,6 +80,10 @@ pub trait Fs: Send + Sync + Debug {
     /// Names the boot of the machine; it changes when unsynced data may have been lost.
     fn boot_id(&self) -> io::Result<String>;
 
+    /// Names the file itself, whatever it is called and holds: a copy of it has another identity. `None` if
+    /// it does not exist or the file system cannot tell.
+    fn identity(&self, path: &str) -> io::Result<Option<String>>;
+
     /// Names the network file system that holds the root, or `None` for a local one.
     fn network_fs(&self) -> io::Result<Option<&'static str>>;
 

@@ -117,7 +117,7 @@ impl FileEngine {
     fn enter(&self, place: &Place<'_>) -> Result<(Box<dyn fs::Lock>, Head)> {
         let lock = place.lock(self.options.patience)?;
         let head = match recover::look(place)? {
-            View::Fresh => Head { boot: place.boot()?, ..Head::default() },
+            View::Fresh => Head { life: place.life()?, ..Head::default() },
             View::Clean(head) => head,
             View::Unfinished(plan) => recover::finish(place, &plan)?,
         };

@@ -21,15 +21,31 @@ pub struct Place<'e> {
 
 /// What the room looked like after the last commit: a cache of the journal's end.
 ///
-/// It says whether there is anything to recover (`boot` and `end` must match) and which bytes are ours
+/// It says whether there is anything to recover (`life` and `end` must match) and which bytes are ours
 /// (`docs`). Losing or spoiling it costs one replay of the current segment, never data.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    pub boot: String,
+    pub life: Life,
     pub seq: u64,
     /// Length of the journal up to which everything is published.
     pub end: u64,
     pub docs: BTreeMap<String, HeadDoc>,
+}
+
+/// Tells one life of a room from another. A reboot begins a new one, and so does a copy of the directory:
+/// in both, what was not synced may be missing, and the files cannot be trusted before the journal.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Life {
+    boot: String,
+    /// Identity of the journal file; unknown while there is none.
+    pub journal: Option<String>,
+}
+
+impl Life {
+    pub fn continues(&self, earlier: &Life) -> bool {
+        let known = self.journal.as_ref().zip(earlier.journal.as_ref());
+        self.boot == earlier.boot && known.is_none_or(|(now, then)| now == then)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -180,8 +196,10 @@ impl Place<'_> {
         }
     }
 
-    pub fn boot(&self) -> Result<String> {
-        self.fs.boot_id().map_err(wrap(self, "read", "boot id"))
+    pub fn life(&self) -> Result<Life> {
+        let boot = self.fs.boot_id().map_err(wrap(self, "read", "boot id"))?;
+        let journal = self.fs.identity(&self.journal()).map_err(wrap(self, "look at", &self.journal()))?;
+        Ok(Life { boot, journal })
     }
 
     pub fn size(&self, path: &str) -> Result<Option<u64>> {
@@ -207,7 +225,7 @@ impl Place<'_> {
     /// Publishes the spare in one step, or fails and leaves the file as it was (else it is indeterminate).
     /// What was there before, if anything, is the spare afterwards, or the copy beside it.
     ///
-    /// A new name is made durable at once: after a reboot a missing file then always means that somebody
+    /// A new name is made durable at once: in another life a missing file then always means that somebody
     /// deleted it. Bytes need no sync here, the journal has them.
     pub fn swap(&self, file: &str, exists: bool) -> Result<()> {
         if !exists {

@@ -231,6 +231,27 @@ impl Fs for RealFs {
     }
 
     #[cfg(target_os = "linux")]
+    fn identity(&self, path: &str) -> io::Result<Option<String>> {
+        let Some(file) = absent_as_none(self.open(path, OFlags::PATH))? else { return Ok(None) };
+        let wanted = sys::StatxFlags::INO | sys::StatxFlags::BTIME;
+        // The number alone is not enough: a file system gives the number of a deleted file away again.
+        match sys::statx(&file, "", sys::AtFlags::EMPTY_PATH, wanted) {
+            Ok(stat) => {
+                let born = stat.stx_btime;
+                Ok(Some(format!("{:x}.{:x}.{:x}", stat.stx_ino, born.tv_sec, born.tv_nsec)))
+            }
+            Err(Errno::NOSYS | Errno::PERM) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn identity(&self, path: &str) -> io::Result<Option<String>> {
+        let file = absent_as_none(self.open(path, OFlags::RDONLY))?;
+        Ok(file.map(|file| sys::fstat(&file).map(|stat| format!("{:x}", stat.st_ino))).transpose()?)
+    }
+
+    #[cfg(target_os = "linux")]
     fn network_fs(&self) -> io::Result<Option<&'static str>> {
         let mut place = self.root.as_path();
         while !place.exists() {

@@ -5,18 +5,18 @@
 //! | found | meaning | action |
 //! | --- | --- | --- |
 //! | bytes after the last good line | the append was cut off | cut them |
-//! | same boot: the file is as before a line that the head has not seen | killed before publishing | publish |
-//! | other boot: the file is an earlier state of this segment | power was lost before the bytes were on disk | publish |
-//! | other boot: the file is no JSON | the same | keep the bytes aside, publish |
-//! | other boot: the file is missing, the last line made it, no head knows it | the same | publish |
+//! | same life: the file is as before a line that the head has not seen | killed before publishing | publish |
+//! | another life: the file is an earlier state of this segment | power was lost before the bytes were on disk | publish |
+//! | another life: the file is no JSON | the same | keep the bytes aside, publish |
+//! | another life: the file is missing, the last line made it, no head knows it | the same | publish |
 //! | anything else | somebody edited or deleted it | leave it; the next write absorbs it |
 //!
-//! Without a head (lost, spoiled) there is no telling: it counts as another boot.
+//! Without a head (lost, spoiled) there is no telling: it counts as another life; so do a reboot and a copy of the directory.
 
 use std::collections::BTreeMap;
 
 use super::journal::{Known, Replay, Segment, Sum};
-use super::place::{Head, HeadDoc, Place, parent};
+use super::place::{Head, HeadDoc, Life, Place, parent};
 use crate::model::json;
 use crate::store::error::{Error, Result};
 
@@ -44,7 +44,7 @@ impl View {
 /// What brings the files up to the journal.
 pub struct Plan {
     replay: Replay,
-    boot: String,
+    life: Life,
     /// Which file holds the segment: the journal, or the next one when a rotation was cut off.
     source: String,
     bytes: Vec<u8>,
@@ -70,7 +70,7 @@ impl Plan {
             .docs
             .iter()
             .map(|(file, known)| (file.clone(), HeadDoc { revision: known.revision, sum: known.sum }));
-        Head { boot: self.boot.clone(), seq: self.replay.seq, end: self.segment.good, docs: docs.collect() }
+        Head { life: self.life.clone(), seq: self.replay.seq, end: self.segment.good, docs: docs.collect() }
     }
 }
 
@@ -78,8 +78,8 @@ impl Plan {
 pub enum Glance {
     Fresh,
     Clean(Head),
-    /// The head, if there is one, is of another boot or behind the journal.
-    Dirty(Option<Head>, String),
+    /// The head, if there is one, is of another life or behind the journal.
+    Dirty(Option<Head>, Life),
 }
 
 pub fn glance(place: &Place<'_>) -> Result<Glance> {
@@ -88,10 +88,10 @@ pub fn glance(place: &Place<'_>) -> Result<Glance> {
     if head.is_none() && end.is_none() && place.size(&place.next_journal())?.is_none() {
         return Ok(Glance::Fresh);
     }
-    let boot = place.boot()?;
+    let life = place.life()?;
     Ok(match head {
-        Some(head) if head.boot == boot && Some(head.end) == end => Glance::Clean(head),
-        head => Glance::Dirty(head, boot),
+        Some(head) if life.continues(&head.life) && Some(head.end) == end => Glance::Clean(head),
+        head => Glance::Dirty(head, life),
     })
 }
 
@@ -100,48 +100,48 @@ pub fn look(place: &Place<'_>) -> Result<View> {
     Ok(match glance(place)? {
         Glance::Fresh => View::Fresh,
         Glance::Clean(head) => View::Clean(head),
-        Glance::Dirty(head, boot) => View::Unfinished(plan(place, head.as_ref(), boot)?),
+        Glance::Dirty(head, life) => View::Unfinished(plan(place, head.as_ref(), life)?),
     })
 }
 
 /// Looks at the room as a reader: an unfinished commit counts only if its writer is dead.
 pub fn look_as_reader(place: &Place<'_>) -> Result<View> {
-    let (head, boot) = match glance(place)? {
+    let (head, life) = match glance(place)? {
         Glance::Fresh => return Ok(View::Fresh),
         Glance::Clean(head) => return Ok(View::Clean(head)),
-        Glance::Dirty(head, boot) => (head, boot),
+        Glance::Dirty(head, life) => (head, life),
     };
     if let Some(_lock) = place.lock_shared() {
         return look(place);
     }
     // A writer is at work: until it is done, the old state is the answer.
-    let same_boot = |head: Option<Head>| head.filter(|head| head.boot == boot).map(View::Clean);
-    if let Some(view) = same_boot(head.clone()) {
+    let same_life = |head: Option<Head>| head.filter(|head| life.continues(&head.life)).map(View::Clean);
+    if let Some(view) = same_life(head.clone()) {
         return Ok(view);
     }
     // It recovers, and only the journal knows what was acknowledged; or it makes the room's first commit.
     // If that is over by now, so is the reason to trust the journal more than the files.
-    let plan = plan(place, head.as_ref(), boot.clone())?;
-    Ok(same_boot(place.read_head()?).unwrap_or(View::Unfinished(plan)))
+    let plan = plan(place, head.as_ref(), life.clone())?;
+    Ok(same_life(place.read_head()?).unwrap_or(View::Unfinished(plan)))
 }
 
 /// Compares every file with the journal; `head` is what is known to be published.
-pub fn plan(place: &Place<'_>, head: Option<&Head>, boot: String) -> Result<Plan> {
+pub fn plan(place: &Place<'_>, head: Option<&Head>, life: Life) -> Result<Plan> {
     let (source, bytes) = match place.read(&place.journal())? {
         Some(bytes) => (place.journal(), bytes),
         None => (place.next_journal(), place.read(&place.next_journal())?.unwrap_or_default()),
     };
     let segment = Segment::parse(&bytes);
     let replay = Replay::of(&segment);
-    let same_boot = head.filter(|head| head.boot == boot);
+    let same_life = head.filter(|head| life.continues(&head.life));
     let mut publish = BTreeMap::new();
     for (file, known) in &replay.docs {
         let last = known.seq == replay.seq;
-        if let Some(action) = judge(place, file, known, last, head, same_boot)? {
+        if let Some(action) = judge(place, file, known, last, head, same_life)? {
             publish.insert(file.clone(), action);
         }
     }
-    Ok(Plan { replay, boot, source, bytes, segment, publish })
+    Ok(Plan { replay, life, source, bytes, segment, publish })
 }
 
 /// Decides whether `file` must be published again; see the table at the top.
@@ -151,7 +151,7 @@ fn judge(
     known: &Known,
     last: bool,
     head: Option<&Head>,
-    same_boot: Option<&Head>,
+    same_life: Option<&Head>,
 ) -> Result<Option<Publish>> {
     let bytes = match place.read_doc(file, u64::MAX - 1) {
         Ok(bytes) => bytes,
@@ -164,11 +164,11 @@ fn judge(
     if sum == known.sum {
         return Ok(None);
     }
-    if let Some(head) = same_boot {
+    if let Some(head) = same_life {
         return if known.seq > head.seq && sum == known.base { publish(None) } else { Ok(None) };
     }
     if sum.is_none() {
-        // A head of any boot was written after the name was durable.
+        // A head of any life was written after the name was durable.
         let published = head.and_then(|head| head.docs.get(file)).is_some_and(|doc| doc.sum == known.sum);
         return if last && known.base.is_none() && !published { publish(None) } else { Ok(None) };
     }
@@ -202,7 +202,7 @@ pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
         publish(place, file, known, action.exists)?;
     }
     sweep(place);
-    let head = plan.head();
+    let head = Head { life: place.life()?, ..plan.head() };
     place.write_head(&head);
     Ok(head)
 }

@@ -12,6 +12,7 @@ use crate::store::error::Result;
 pub fn rotate(place: &Place<'_>, engine: &FileEngine, head: &mut Head) {
     if let Ok(Some(end)) = try_rotate(place, engine, head) {
         head.end = end;
+        head.life = place.life().unwrap_or_default();
         place.write_head(head);
     }
 }

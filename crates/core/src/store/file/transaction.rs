@@ -253,6 +253,10 @@ impl<'e> FileTransaction<'e> {
     fn finish(&mut self, staged: &[Staged], lines: &[Line], end: u64) -> Vec<String> {
         self.head.seq = lines.last().map_or(self.head.seq, |line| line.seq);
         self.head.end = end;
+        if self.head.life.journal.is_none() {
+            // The journal may be of this commit. Without a known life the next command looks closely.
+            self.head.life = self.place.life().unwrap_or_default();
+        }
         for entry in lines.iter().flat_map(|line| &line.docs) {
             let doc = HeadDoc { revision: entry.revision, sum: entry.sum };
             self.head.docs.insert(entry.file.clone(), doc);
