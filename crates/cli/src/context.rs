@@ -66,9 +66,8 @@ impl<'o> Context<'o> {
         if let Some(project) = &scope.project_id {
             return Ok(project.clone());
         }
-        let config = Doc::shared(Kind::find("config").expect("config is a kind"), Room::Shared);
         let path: Path = "global.default_project".parse().expect("a constant path");
-        match read::get(&*self.engine, &config, &path) {
+        match read::get(&*self.engine, &Doc::config(), &path) {
             Ok(Value::String(project)) => Ok(project),
             Err(error) if error.code() != Code::NotFound => Err(error.into()),
             _ => Err(needs(kind, "--project-id ID")

@@ -140,6 +140,11 @@ impl Doc {
         Doc { kind, room, file: kind.file.into() }
     }
 
+    /// The configuration, which others ask for a setting.
+    pub fn config() -> Doc {
+        Doc::shared(Kind::find("config").expect("config is a kind"), Room::Shared)
+    }
+
     pub fn of_project(kind: &'static Kind, project: ProjectId) -> Doc {
         Doc::shared(kind, Room::Project(project))
     }

@@ -1,6 +1,6 @@
 //! One suite for every engine: each function is one promise of `store::engine`, by its name.
 //!
-//! `conformance!(make)` makes a `#[test]` of every guarantee; [`run_all`] runs them in a row. `make` returns
+//! `conformance!(make)` makes a `#[test]` of every guarantee. `make` returns
 //! an engine on an empty store, whose patience is a second or more. What only files can go through (edits
 //! by hand, another process, a crash) is tested elsewhere.
 
@@ -42,11 +42,8 @@ macro_rules! conformance {
             $crate::conformance::$guarantee(&$make);
         })*
     };
-    (@run $make:expr; $($guarantee:ident)*) => {
-        $($crate::conformance::$guarantee($make);)*
-    };
-    (@list $then:ident $make:expr) => {
-        $crate::conformance! { @$then $make;
+    ($make:expr) => {
+        $crate::conformance! { @tests $make;
             atomicity_nothing_shows_before_the_commit
             dropped_transaction_changes_nothing
             invalid_documents_are_never_committed
@@ -100,12 +97,6 @@ macro_rules! conformance {
             check_finds_nothing_wrong
         }
     };
-    ($make:expr) => { $crate::conformance! { @list tests $make } };
-}
-
-/// Runs every guarantee.
-pub fn run_all(make: Make<'_>) {
-    crate::conformance!(@list run make);
 }
 
 /// How long a test waits for what must come.

@@ -80,7 +80,7 @@ impl FileEngine {
     /// Returns how many older segments stay: what the configuration says, else the default. It is asked
     /// only when a segment is put aside.
     fn kept_segments(&self) -> usize {
-        let config = Doc::shared(Kind::find("config").expect("config is a kind"), Room::Shared);
+        let config = Doc::config();
         let told = || {
             let bytes = self.home.read(&config.path(), config.kind.limit).ok()??;
             let value = json::parse(&bytes).ok()?;
