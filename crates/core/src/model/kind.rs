@@ -54,6 +54,9 @@ pub enum Items {
 /// Ranks an item by class and age, lower first; `None` is not for picking.
 pub type RankItem = fn(&Value) -> Option<(i64, i64)>;
 
+/// Names the sets that an item belongs to, for finding it without looking at the others.
+pub type LabelItem = fn(&Value) -> Vec<String>;
+
 /// A document kind: one row of the registry.
 pub struct Kind {
     pub name: &'static str,
@@ -78,6 +81,8 @@ pub struct Kind {
     pub default: fn(&Doc, Timestamp) -> Value,
     /// How items are picked; kinds without it are not picked from.
     pub rank: Option<RankItem>,
+    /// Under which labels items are found.
+    pub labels: Option<LabelItem>,
 }
 
 impl Kind {
@@ -223,6 +228,7 @@ const PLAIN: Kind = Kind {
     schema: "",
     default: |_, _| json!({}),
     rank: None,
+    labels: None,
 };
 
 const UPDATED_AT: Option<&str> = Some("updated_at");
@@ -313,7 +319,7 @@ pub static KINDS: &[Kind] = kinds! {
         "waves of phases that may run together";
 
     "queue": queue::Queue, Queue, Scope::Queue, "tasks.json", Items::Field("tasks"),
-        { time_field: Some("last_updated"), limit: LARGE, rank: Some(queue_rank) },
+        { time_field: Some("last_updated"), limit: LARGE, rank: Some(queue_rank), labels: Some(queue_labels) },
         |_, now| json!({"version": "1.0", "created_at": time::stamp(now), "last_updated": time::stamp(now), "tasks": []}),
         "the task queue of leader and workers";
 };
@@ -326,6 +332,19 @@ fn queue_rank(task: &Value) -> Option<(i64, i64)> {
     let priority = task.get("priority").and_then(Value::as_i64).unwrap_or(5);
     let created = task.get("created_at").and_then(Value::as_str).and_then(time::read);
     Some((priority, created.map_or(0, Timestamp::as_millisecond)))
+}
+
+/// Files a task under `active` while somebody has it, and under `waits:ID` for what it waits for.
+fn queue_labels(task: &Value) -> Vec<String> {
+    let status = task.get("status").and_then(Value::as_str).unwrap_or_default();
+    let dependencies = task.get("dependencies").and_then(Value::as_array).into_iter().flatten();
+    match status {
+        "claimed" | "in_progress" => vec!["active".into()],
+        "created" | "available" => {
+            dependencies.filter_map(Value::as_str).map(|id| format!("waits:{id}")).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn default_config(_: &Doc, now: Timestamp) -> Value {

@@ -5,6 +5,7 @@ pub mod documents;
 pub mod ids;
 pub mod json;
 pub mod kind;
+pub mod paper;
 pub mod path;
 pub mod room;
 pub mod shape;

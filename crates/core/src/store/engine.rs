@@ -16,6 +16,8 @@
 //!   commit of that document records it; edits in between share that number.
 //! - **Validity.** Nothing that does not fit its kind's shape is ever committed.
 //! - **Order.** Changes of a document are reported in the order of their revisions, each once.
+//! - **Papers.** Texts are part of the commit: they are there when it is and not when it is not, also after
+//!   a crash, as soon as the next transaction of the room begins. A piece is appended once.
 //! - **Waking.** Whatever is committed after [`Engine::watch`] returned is reported by the watch.
 
 use std::time::Duration;
@@ -27,6 +29,7 @@ use super::error::{Error, Result};
 use crate::error::Code;
 use crate::model::diff::Change;
 use crate::model::kind::{Doc, Items, Kind};
+use crate::model::paper::Paper;
 use crate::model::room::Room;
 
 /// A place that keeps documents.
@@ -81,6 +84,21 @@ pub trait Transaction {
     /// Deletes the document.
     fn delete(&mut self, doc: &Doc) -> Result<()>;
 
+    /// Returns what was changed outside the engine since its last commit, which this transaction sees too.
+    fn edits(&mut self, doc: &Doc) -> Result<Vec<Change>>;
+
+    /// Returns a text as it was before this transaction.
+    fn paper(&mut self, paper: &Paper) -> Result<Option<String>>;
+
+    /// Returns the names in a folder of texts, and makes sure that the room has that folder after the commit.
+    fn folder(&mut self, dir: &'static str) -> Result<Vec<String>>;
+
+    /// Replaces a text.
+    fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()>;
+
+    /// Adds a piece to the end of a text, whatever else is added to it meanwhile.
+    fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()>;
+
     /// Makes everything happen, or nothing.
     fn commit(self: Box<Self>, entry: &Entry) -> Result<Committed>;
 
@@ -98,18 +116,16 @@ pub trait Transaction {
     /// Replaces the item with this `id` or key, or appends it. The document must exist.
     fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
         let mut value = self.get(doc)?.cloned().unwrap_or_default();
-        match container_mut(doc.kind, &mut value) {
-            Some(Value::Array(list)) => match list.iter_mut().find(|old| has_id(old, id)) {
-                Some(old) => *old = item,
-                None => list.push(item),
-            },
-            Some(Value::Object(map)) => drop(map.insert(id.into(), item)),
-            _ => {
-                let message = format!("it has no list that could hold `{id}`");
-                return Err(Error::Invalid { subject: doc.file.clone(), message });
-            }
-        }
+        put_in(doc, &mut value, id, item)?;
         self.put(doc, value)
+    }
+
+    /// Returns the items that the kind files under `label`, in the order of their positions. An engine with
+    /// an index answers without looking at the other items.
+    fn find(&mut self, doc: &Doc, label: &str) -> Result<Vec<Value>> {
+        let (Some(labels), Some(value)) = (doc.kind.labels, self.get(doc)?) else { return Ok(Vec::new()) };
+        let filed = |item: &&Value| labels(item).iter().any(|filed| filed == label);
+        Ok(items(doc.kind, value).into_iter().filter(filed).cloned().collect())
     }
 
     /// Returns the best item to pick after `after` (or the very best), by the kind's rank and then by
@@ -235,6 +251,22 @@ fn container_mut<'v>(kind: &Kind, value: &'v mut Value) -> Option<&'v mut Value>
         Items::Nested(outer, field) => value.get_mut(outer)?.get_mut(field),
         Items::Document => Some(value),
     }
+}
+
+/// Replaces or appends one item of a document's list.
+pub fn put_in(doc: &Doc, value: &mut Value, id: &str, item: Value) -> Result<()> {
+    match container_mut(doc.kind, value) {
+        Some(Value::Array(list)) => match list.iter_mut().find(|old| has_id(old, id)) {
+            Some(old) => *old = item,
+            None => list.push(item),
+        },
+        Some(Value::Object(map)) => drop(map.insert(id.into(), item)),
+        _ => {
+            let message = format!("it has no list that could hold `{id}`");
+            return Err(Error::Invalid { subject: doc.file.clone(), message });
+        }
+    }
+    Ok(())
 }
 
 fn has_id(item: &Value, id: &str) -> bool {

@@ -11,6 +11,7 @@ use super::error::{Error, Result};
 use super::state::{self, Sealed};
 use crate::model::diff::{self, Change};
 use crate::model::kind::Doc;
+use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::model::time;
 
@@ -32,6 +33,7 @@ struct Shared {
 struct RoomState {
     busy: bool,
     docs: BTreeMap<String, Stored>,
+    papers: BTreeMap<String, String>,
     log: Vec<Revision>,
 }
 
@@ -79,8 +81,15 @@ impl Engine for MemoryEngine {
         }
         let state = rooms.entry(room.clone()).or_default();
         state.busy = true;
-        let docs = state.docs.clone();
-        Ok(Box::new(MemoryTransaction { engine: self, room: room.clone(), docs, new: Vec::new() }))
+        let (room, docs, papers) = (room.clone(), state.docs.clone(), state.papers.clone());
+        Ok(Box::new(MemoryTransaction {
+            engine: self,
+            room,
+            docs,
+            papers,
+            new: Vec::new(),
+            texts: Vec::new(),
+        }))
     }
 
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {
@@ -140,6 +149,10 @@ struct MemoryTransaction<'e> {
     docs: BTreeMap<String, Stored>,
     /// New contents in the order of the first write.
     new: Vec<(Doc, Option<Value>)>,
+    /// The texts before this transaction.
+    papers: BTreeMap<String, String>,
+    /// What it writes (`false`) or appends (`true`).
+    texts: Vec<(String, String, bool)>,
 }
 
 impl MemoryTransaction<'_> {
@@ -198,10 +211,38 @@ impl Transaction for MemoryTransaction<'_> {
         self.write(doc, None)
     }
 
+    /// Nobody can change a document behind this engine's back.
+    fn edits(&mut self, _: &Doc) -> Result<Vec<Change>> {
+        Ok(Vec::new())
+    }
+
+    fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
+        Ok(self.papers.get(&paper.file()).cloned())
+    }
+
+    fn folder(&mut self, dir: &'static str) -> Result<Vec<String>> {
+        let names = self.papers.keys().filter_map(|file| file.strip_prefix(dir)?.strip_prefix('/'));
+        Ok(names.map(str::to_owned).collect())
+    }
+
+    fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
+        self.texts.push((paper.file(), text, false));
+        Ok(())
+    }
+
+    fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()> {
+        self.texts.push((paper.file(), piece.to_owned(), true));
+        Ok(())
+    }
+
     fn commit(mut self: Box<Self>, entry: &Entry) -> Result<Committed> {
         let sealed = self.seal(entry)?;
         let mut rooms = self.engine.shared.lock();
         let state = rooms.entry(self.room.clone()).or_default();
+        for (file, text, append) in std::mem::take(&mut self.texts) {
+            let paper = state.papers.entry(file).or_default();
+            *paper = if append { format!("{paper}{text}") } else { text };
+        }
         let mut committed = Committed::default();
         for (stored, record) in sealed {
             if let Some(value) = stored.value.clone() {

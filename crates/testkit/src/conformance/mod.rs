@@ -8,6 +8,7 @@ mod atomicity;
 mod concurrency;
 mod history;
 mod listing;
+mod papers;
 mod picking;
 mod revisions;
 mod watching;
@@ -26,6 +27,7 @@ pub use atomicity::*;
 pub use concurrency::*;
 pub use history::*;
 pub use listing::*;
+pub use papers::*;
 pub use picking::*;
 pub use revisions::*;
 pub use watching::*;
@@ -81,6 +83,11 @@ macro_rules! conformance {
             picking_by_many_threads_gives_each_task_once
             items_by_id
             items_by_key_where_the_list_is_a_map
+            items_by_label
+
+            papers_come_with_the_commit
+            papers_of_a_dropped_transaction_are_not_written
+            papers_are_listed_by_folder
 
             watch_begins_with_a_snapshot
             watch_of_a_missing_document_reports_its_creation

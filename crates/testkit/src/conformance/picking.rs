@@ -143,3 +143,24 @@ pub fn items_by_key_where_the_list_is_a_map(make: Make<'_>) {
         assert_eq!((&map["a"]["x"], &map["b"]["x"]), (&json!(3), &json!(2)));
     }
 }
+
+pub fn items_by_label(make: Make<'_>) {
+    let (engine, queue) = (make(), doc("queue"));
+    let mut waiting = task("c", 1, 0);
+    waiting["status"] = "created".into();
+    waiting["dependencies"] = json!(["a", "b"]);
+    add_tasks(&*engine, vec![task("a", 1, 0), task("b", 2, 0), waiting]);
+    let mut transaction = engine.begin(&queue.room).unwrap();
+    let mut found = |label: &str| -> Vec<String> {
+        let items = transaction.find(&queue, label).unwrap();
+        items.iter().map(|item| id(item).to_owned()).collect()
+    };
+    assert_eq!(found("waits:a"), ["c"]);
+    assert_eq!(found("waits:b"), ["c"]);
+    assert_eq!(found("active"), [""; 0]);
+    let mut claimed = task("b", 2, 0);
+    claimed["status"] = "claimed".into();
+    transaction.put_item(&queue, "b", claimed).unwrap();
+    let active = transaction.find(&queue, "active").unwrap();
+    assert_eq!(active.iter().map(id).collect::<Vec<_>>(), ["b"], "it sees its own writes");
+}

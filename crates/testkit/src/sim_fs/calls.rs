@@ -45,6 +45,13 @@ impl Fs for SimFs {
         self.call_writing("write_at", path, bytes, write)
     }
 
+    fn append(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.call_writing("append", path, bytes, |machine, bytes| {
+            let end = machine.world.bytes(path)?.map_or(0, <[u8]>::len);
+            machine.world.write_at(path, end as u64, bytes)
+        })
+    }
+
     fn truncate(&self, path: &str, length: u64) -> io::Result<()> {
         self.call("truncate", path, |machine| machine.world.truncate(path, length))
     }

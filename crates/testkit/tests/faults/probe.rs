@@ -23,6 +23,8 @@ pub struct Case {
     pub disk: SimFs,
     pub old: Seen,
     pub new: Seen,
+    /// The texts that belong to each outcome.
+    pub papers: [Papers; 2],
     /// The call that each number is.
     pub trace: Vec<String>,
     /// Whether lazy commits may be missing from the history.
@@ -65,6 +67,7 @@ impl Case {
             disk,
             old: vec![],
             new: vec![],
+            papers: [Papers::new(), Papers::new()],
             trace,
             lazy: false,
             checked: RefCell::default(),
@@ -72,6 +75,8 @@ impl Case {
         };
         case.old = case.see(&case.disk);
         case.new = case.see(&done);
+        let recovered = crate::kill::recover(&case, &case.disk, Plan::None);
+        case.papers = [papers(&recovered), papers(&done)];
         assert_ne!(case.old, case.new, "{}: nothing happens", scenario.name);
         let mut facts = Facts::new();
         case.learn(&case.disk, &mut facts, &case.old, "at the start");
@@ -136,6 +141,7 @@ impl Case {
     fn check_doctor_first(&self, fs: &SimFs, seen: &Seen, point: &str) {
         self.check_clean(fs, seen, point);
         assert_eq!(&self.see(fs), seen, "{point}: after doctor");
+        self.check_papers(fs, seen, point);
         self.learn(fs, &mut self.facts.clone(), seen, point);
     }
 
@@ -149,6 +155,7 @@ impl Case {
             return;
         }
         written.unwrap_or_else(|failure| panic!("{point}: the next write fails: {failure:?}"));
+        self.check_papers(fs, seen, point);
         let after = self.see(fs);
         for (before, after) in seen.iter().zip(&after) {
             let before = before.as_ref().unwrap().as_ref();
@@ -167,6 +174,16 @@ impl Case {
         let newest = after.iter().map(|after| after.as_ref().unwrap().as_ref().unwrap().0);
         assert_eq!(told, newest.collect::<Vec<_>>(), "{point}: the newest revisions in the history");
         self.check_clean(fs, &after, point);
+    }
+
+    /// Whoever has entered the room finds the texts of the state that it found.
+    fn check_papers(&self, fs: &SimFs, seen: &Seen, point: &str) {
+        let [old, new] = &self.papers;
+        for (outcome, expected) in [(&self.old, old), (&self.new, new)] {
+            if seen == outcome {
+                assert_eq!(shown(&papers(fs)), shown(expected), "{point}: texts");
+            }
+        }
     }
 
     /// `doctor` finds nothing (but damage that was there before), leaves nothing over and is idempotent.
@@ -209,6 +226,22 @@ impl Case {
         }
         newest
     }
+}
+
+pub type Papers = BTreeMap<String, Vec<u8>>;
+
+/// Returns every text of the queue's room.
+fn papers(fs: &SimFs) -> Papers {
+    let mut files = contents(fs);
+    files.retain(|path, _| {
+        path.starts_with(".coordination/") && !path.ends_with(".json") && !path.contains("/.anthill/")
+    });
+    files
+}
+
+fn shown(papers: &Papers) -> BTreeMap<&str, String> {
+    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+    papers.iter().map(|(path, bytes)| (path.as_str(), text(bytes))).collect()
 }
 
 fn note(facts: &mut Facts, doc: &Doc, revision: u64, value: Option<&Value>, point: &str) {

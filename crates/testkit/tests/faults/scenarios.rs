@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anthill_core::error::Code;
 use anthill_core::model::kind::{Doc, Kind};
+use anthill_core::model::paper::Paper;
 use anthill_core::ops::edit::Target;
 use anthill_core::ops::{self, Actor, edit, history};
 use anthill_core::store::file::{FileEngine, Options};
@@ -92,6 +93,20 @@ impl Store {
             transaction.put(doc, value)?;
         }
         Ok(transaction.commit(&entry(durability)).map(drop)?)
+    }
+
+    /// Writes `mark` into the queue, a result and two logs, in one commit, as the end of a task does.
+    pub fn complete(&self, mark: &str) -> Result<(), Failure> {
+        let queue = doc("queue");
+        let paper = |id: &str| id.parse().unwrap();
+        let mut transaction = self.engine.begin(&queue.room)?;
+        let mut value = transaction.get(&queue)?.cloned().unwrap_or_else(|| queue.default(now()));
+        value["marker"] = mark.into();
+        transaction.put(&queue, value)?;
+        transaction.write_paper(&Paper::Result(paper("t1")), format!("the result of {mark}\n"))?;
+        transaction.append_paper(&Paper::Log(paper("leader")), &format!("[at] DONE: {mark}\n"))?;
+        transaction.append_paper(&Paper::Log(paper("w1")), &format!("[at] COMPLETED: {mark} by w1\n"))?;
+        Ok(transaction.commit(&entry(Durability::Synced)).map(drop)?)
     }
 
     /// Changes a file as a person with an editor does.
@@ -396,6 +411,68 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "set after a kill in the first commit",
         prepare: |store| interrupted(store, |store| store.set("config", "marker", json!("between"))),
         act: set_config,
+        ..PLAIN
+    },
+    Scenario {
+        name: "a document with new texts",
+        kinds: &["queue"],
+        act: |store| store.complete("new"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "a document with a replaced text and longer logs",
+        kinds: &["queue"],
+        prepare: |store| store.complete("old").unwrap(),
+        act: |store| store.complete("new"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "texts without exchange",
+        kinds: &["queue"],
+        exchange: false,
+        prepare: |store| store.complete("old").unwrap(),
+        act: |store| store.complete("new"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "texts after a kill at the commit point",
+        kinds: &["queue"],
+        prepare: |store| {
+            store.complete("old").unwrap();
+            interrupted(store, |store| store.complete("between"));
+        },
+        act: |store| store.complete("new"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "texts of which others wrote a part",
+        kinds: &["queue"],
+        prepare: |store| {
+            store.complete("old").unwrap();
+            let log = ".coordination/logs/leader.log";
+            let text = [store.fs.get(log).unwrap(), b"echo >> by hand\n".to_vec()].concat();
+            store.fs.put(log, &text);
+        },
+        act: |store| store.complete("new"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "texts and a new segment",
+        kinds: &["queue"],
+        segment_bytes: 1_500,
+        prepare: |store| {
+            for number in 0..99 {
+                store.complete(&format!("{number}")).unwrap();
+                let fs = store.fs.after_kill();
+                let before = segments(&fs);
+                Store::new(&fs, 1_500).complete("new").unwrap();
+                if segments(&fs) > before {
+                    return;
+                }
+            }
+            panic!("no rotation");
+        },
+        act: |store| store.complete("new"),
         ..PLAIN
     },
     Scenario {

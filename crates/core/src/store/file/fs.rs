@@ -55,6 +55,9 @@ pub trait Fs: Send + Sync + Debug {
     /// Writes `bytes` at `offset` of a file, creating it if needed.
     fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
+    /// Writes `bytes` at the end of a file, wherever that is by then, creating it if needed.
+    fn append(&self, path: &str, bytes: &[u8]) -> io::Result<()>;
+
     /// Cuts or extends a file to `length`.
     fn truncate(&self, path: &str, length: u64) -> io::Result<()>;
 

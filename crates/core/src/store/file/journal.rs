@@ -32,6 +32,21 @@ pub struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undoes: Option<u64>,
     pub docs: Vec<DocEntry>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub papers: Vec<PaperEntry>,
+}
+
+/// What a commit did to one text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PaperEntry {
+    pub file: String,
+    /// Length of the file before this piece was appended; absent when the text is all of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
+    /// Checksum of the bytes that this text replaces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<Sum>,
+    pub text: String,
 }
 
 /// What a commit did to one document.
@@ -61,6 +76,8 @@ impl Line {
         let text = |line: &Value, field: &str| line[field].as_str().map(str::to_owned);
         let docs =
             line.get_mut("docs")?.as_array_mut()?.iter_mut().map(DocEntry::read).collect::<Option<_>>()?;
+        let papers = line.get("papers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let papers = papers.iter().map(PaperEntry::read).collect::<Option<_>>()?;
         Some(Line {
             seq: line["seq"].as_u64()?,
             at: text(&line, "at")?,
@@ -68,6 +85,7 @@ impl Line {
             op: text(&line, "op")?,
             undoes: line.get("undoes").and_then(Value::as_u64),
             docs,
+            papers,
         })
     }
 
@@ -92,6 +110,17 @@ impl Line {
             undoes: self.undoes,
             changes,
         }
+    }
+}
+
+impl PaperEntry {
+    fn read(entry: &Value) -> Option<PaperEntry> {
+        Some(PaperEntry {
+            file: entry["file"].as_str()?.to_owned(),
+            at: entry.get("at").and_then(Value::as_u64),
+            base: Sum::read(entry, "base"),
+            text: entry["text"].as_str()?.to_owned(),
+        })
     }
 }
 
@@ -285,7 +314,15 @@ mod tests {
             changes: Vec::new(),
             content: Some(json!({"a": seq})),
         };
-        Line { seq, at: "t".into(), by: "b".into(), op: "set".into(), undoes: None, docs: vec![entry] }
+        Line {
+            seq,
+            at: "t".into(),
+            by: "b".into(),
+            op: "set".into(),
+            undoes: None,
+            docs: vec![entry],
+            papers: Vec::new(),
+        }
     }
 
     #[test]

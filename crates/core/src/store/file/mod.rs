@@ -8,6 +8,7 @@ pub mod check;
 pub mod events;
 pub mod fs;
 mod journal;
+mod papers;
 mod place;
 pub mod real_fs;
 mod recover;

@@ -171,6 +171,10 @@ impl Fs for RealFs {
         self.regular(path, OFlags::WRONLY | OFlags::CREATE)?.write_all_at(bytes, offset)
     }
 
+    fn append(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.regular(path, OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND)?.write_all(bytes)
+    }
+
     fn truncate(&self, path: &str, length: u64) -> io::Result<()> {
         self.regular(path, OFlags::WRONLY)?.set_len(length)
     }

@@ -16,8 +16,10 @@
 use std::collections::BTreeMap;
 
 use super::journal::{Known, Replay, Segment, Sum};
+use super::papers;
 use super::place::{Head, HeadDoc, Life, Place, parent};
 use crate::model::json;
+use crate::model::kind::Doc;
 use crate::store::error::{Error, Result};
 
 /// How the room was found.
@@ -50,6 +52,8 @@ pub struct Plan {
     bytes: Vec<u8>,
     segment: Segment,
     publish: BTreeMap<String, Publish>,
+    /// The last line that surely reached the texts; in another life there is none.
+    papers: Option<u64>,
 }
 
 struct Publish {
@@ -135,13 +139,16 @@ pub fn plan(place: &Place<'_>, head: Option<&Head>, life: Life) -> Result<Plan> 
     let replay = Replay::of(&segment);
     let same_life = head.filter(|head| life.continues(&head.life));
     let mut publish = BTreeMap::new();
-    for (file, known) in &replay.docs {
+    // A journal may come from a stranger's repository: it names no other files than documents.
+    let ours = |file: &str| Doc::at(&place.room, file).is_some();
+    for (file, known) in replay.docs.iter().filter(|(file, _)| ours(file)) {
         let last = known.seq == replay.seq;
         if let Some(action) = judge(place, file, known, last, head, same_life)? {
             publish.insert(file.clone(), action);
         }
     }
-    Ok(Plan { replay, life, source, bytes, segment, publish })
+    let papers = same_life.map(|head| head.seq);
+    Ok(Plan { replay, life, source, bytes, segment, publish, papers })
 }
 
 /// Decides whether `file` must be published again; see the table at the top.
@@ -201,6 +208,7 @@ pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
         }
         publish(place, file, known, action.exists)?;
     }
+    papers::redo(place, &plan.segment, plan.papers)?;
     sweep(place);
     let head = Head { life: place.life()?, ..plan.head() };
     place.write_head(&head);

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::FileEngine;
 use super::journal::{self, DocEntry, Line, Replay, SNAPSHOT, Segment};
 use super::place::{Head, Place, parent};
+use super::{FileEngine, papers};
 use crate::store::error::Result;
 
 /// Starts a new segment. The commit that triggered it has already happened, so a failure only means that
@@ -27,11 +27,14 @@ fn try_rotate(place: &Place<'_>, engine: &FileEngine, head: &Head) -> Result<Opt
         return Ok(None);
     }
     sync_documents(place, &snapshot)?;
+    papers::sync(place, &segment)?;
     let failed = |path: &str| {
         let path = path.to_owned();
         move |error| place.failed("rotate", &path, error)
     };
     let (hidden, journal, next_journal) = (place.room.hidden(), place.journal(), place.next_journal());
+    // Lazy lines may still be on their way to the disk.
+    place.fs.sync_file(&journal).map_err(failed(&journal))?;
     place.fs.remove(&next_journal).map_err(failed(&next_journal))?;
     place.fs.write_new(&next_journal, &next).map_err(failed(&next_journal))?;
     place.fs.sync_file(&next_journal).map_err(failed(&next_journal))?;
@@ -57,7 +60,8 @@ fn snapshot_of(segment: &Segment, head: &Head) -> Line {
         content: known.sum.map(|_| known.content),
     });
     let at = segment.lines.last().map(|line| line.at.clone()).unwrap_or_default();
-    Line { seq: head.seq, at, by: "anthill".into(), op: SNAPSHOT.into(), undoes: None, docs: docs.collect() }
+    let (by, op, docs) = ("anthill".into(), SNAPSHOT.into(), docs.collect());
+    Line { seq: head.seq, at, by, op, undoes: None, docs, papers: Vec::new() }
 }
 
 /// Makes the published bytes and names durable: the new segment no longer knows how they came about.

@@ -21,11 +21,12 @@ use serde_json::Value;
 use super::fs::Lock;
 use super::journal::{self, DocEntry, Line, Replay, Segment, Sum};
 use super::place::{Head, HeadDoc, Place, parent};
-use super::{FileEngine, rotate};
-use crate::model::diff;
+use super::{FileEngine, papers, rotate};
+use crate::model::diff::{self, Change};
 use crate::model::kind::Doc;
+use crate::model::paper::Paper;
 use crate::model::time;
-use crate::store::engine::{Committed, Document, Durability, Entry, Transaction};
+use crate::store::engine::{self, Committed, Document, Durability, Entry, Transaction};
 use crate::store::error::{Error, Result};
 use crate::store::state::{self, Sealed};
 
@@ -36,6 +37,9 @@ pub struct FileTransaction<'e> {
     loaded: BTreeMap<String, Loaded>,
     /// Files in the order of their first write.
     order: Vec<String>,
+    /// Texts to write (`false`) or to append (`true`), by file.
+    papers: BTreeMap<String, (String, bool)>,
+    folders: Vec<&'static str>,
     _lock: Box<dyn Lock>,
 }
 
@@ -53,6 +57,13 @@ struct Loaded {
     new: Option<Option<Value>>,
 }
 
+/// A commit on its way to the disk.
+struct Stage {
+    docs: Vec<Staged>,
+    papers: Vec<papers::Staged>,
+    lines: Vec<Line>,
+}
+
 /// One document of a commit on its way to the disk.
 struct Staged {
     doc: Doc,
@@ -63,7 +74,8 @@ struct Staged {
 
 impl<'e> FileTransaction<'e> {
     pub fn new(place: Place<'e>, engine: &'e FileEngine, head: Head, lock: Box<dyn Lock>) -> Self {
-        FileTransaction { place, engine, head, loaded: BTreeMap::new(), order: Vec::new(), _lock: lock }
+        let (loaded, order, papers, folders) = Default::default();
+        FileTransaction { place, engine, head, loaded, order, papers, folders, _lock: lock }
     }
 
     fn load(&mut self, doc: &Doc) -> Result<&mut Loaded> {
@@ -99,8 +111,8 @@ impl<'e> FileTransaction<'e> {
     }
 
     /// Seals every written document and composes the journal lines.
-    fn stage(&mut self, entry: &Entry) -> Result<(Vec<Staged>, Vec<Line>)> {
-        let (mut staged, mut edits, mut entries) = (Vec::new(), Vec::new(), Vec::new());
+    fn stage(&mut self, entry: &Entry) -> Result<Stage> {
+        let (mut docs, mut edits, mut entries) = (Vec::new(), Vec::new(), Vec::new());
         for file in std::mem::take(&mut self.order) {
             let mut loaded = self.loaded.remove(&file).expect("a written document is loaded");
             let new = loaded.new.take().expect("it is in the order because it was written");
@@ -112,20 +124,33 @@ impl<'e> FileTransaction<'e> {
                 .map(|value| state::seal(&loaded.doc, loaded.base.as_ref(), loaded.revision, value, entry))
                 .transpose()?;
             entries.push(self.doc_entry(&loaded, sealed.as_ref()));
-            staged.push(Staged { doc: loaded.doc, sealed, base_sum: loaded.base_sum });
+            docs.push(Staged { doc: loaded.doc, sealed, base_sum: loaded.base_sum });
         }
+        let papers = std::mem::take(&mut self.papers).into_iter();
+        let papers =
+            papers.map(|(file, (text, append))| papers::Staged::new(&self.place, file, text, append));
+        let papers = papers.collect::<Result<Vec<_>>>()?;
         let at = time::stamp(entry.at);
         let mut lines = Vec::new();
         if !edits.is_empty() {
             let (by, op) = (journal::HAND.into(), journal::EDIT.into());
-            lines.push(Line { seq: 0, at: at.clone(), by, op, undoes: None, docs: edits });
+            lines.push(Line {
+                seq: 0,
+                at: at.clone(),
+                by,
+                op,
+                undoes: None,
+                docs: edits,
+                papers: Vec::new(),
+            });
         }
-        if !entries.is_empty() {
+        if !(entries.is_empty() && papers.is_empty()) {
             let (by, op) = (entry.by.clone(), entry.op.clone());
-            lines.push(Line { seq: 0, at, by, op, undoes: entry.undoes, docs: entries });
+            let papers = papers.iter().map(|paper| paper.entry.clone()).collect();
+            lines.push(Line { seq: 0, at, by, op, undoes: entry.undoes, docs: entries, papers });
         }
         (self.head.seq + 1..).zip(&mut lines).for_each(|(seq, line)| line.seq = seq);
-        Ok((staged, lines))
+        Ok(Stage { docs, papers, lines })
     }
 
     /// Describes what a person changed in the file since our last commit.
@@ -133,17 +158,22 @@ impl<'e> FileTransaction<'e> {
         if !loaded.edited {
             return Ok(None);
         }
-        let bytes = self.place.read(&self.place.journal())?.unwrap_or_default();
-        let mut replay = Replay::of(&Segment::parse(&bytes));
-        let known = replay.docs.remove(&loaded.doc.file).filter(|known| known.sum.is_some());
-        let (changes, content) = match (&known, &loaded.base) {
+        let (changes, content) = match (self.journaled(&loaded.doc)?, &loaded.base) {
             (_, None) => (Vec::new(), None),
-            (Some(known), Some(base)) => (diff::diff(&known.content, base), None),
+            (Some(known), Some(base)) => (diff::diff(&known, base), None),
             (None, Some(base)) => (Vec::new(), Some(base.clone())),
         };
         let known = self.head.docs.get(&loaded.doc.file).and_then(|known| known.sum);
         let sums = (known, loaded.base_sum);
         Ok(Some(entry_of(&loaded.doc, loaded.revision, sums, changes, content)))
+    }
+
+    /// Returns the content that our last commit of a document left, if it left one.
+    fn journaled(&self, doc: &Doc) -> Result<Option<Value>> {
+        let bytes = self.place.read(&self.place.journal())?.unwrap_or_default();
+        let mut replay = Replay::of(&Segment::parse(&bytes));
+        let known = replay.docs.remove(&doc.file).filter(|known| known.sum.is_some());
+        Ok(known.map(|known| known.content))
     }
 
     fn doc_entry(&self, loaded: &Loaded, sealed: Option<&Sealed>) -> DocEntry {
@@ -158,9 +188,13 @@ impl<'e> FileTransaction<'e> {
     }
 
     /// Puts the new contents beside the old ones. Whatever can run out runs out here.
-    fn prepare(&self, staged: &[Staged]) -> Result<()> {
+    fn prepare(&self, stage: &Stage) -> Result<()> {
         self.place.make_dirs(&self.place.room.hidden())?;
-        for Staged { doc, sealed, base_sum } in staged {
+        for dir in &self.folders {
+            self.place.make_dirs(&self.place.doc(dir))?;
+        }
+        stage.papers.iter().try_for_each(|paper| paper.prepare(&self.place))?;
+        for Staged { doc, sealed, base_sum } in &stage.docs {
             let Some(sealed) = sealed else { continue };
             if base_sum.is_none() {
                 self.place.make_dirs(parent(&self.place.doc(&doc.file)))?;
@@ -171,10 +205,10 @@ impl<'e> FileTransaction<'e> {
     }
 
     /// Returns whether a power loss that takes the line can do no worse than the old state.
-    fn may_be_lazy(&self, staged: &[Staged]) -> bool {
-        let is_safe =
-            |sum| self.head.docs.get(&staged[0].doc.file).is_some_and(|known| known.sum == Some(sum));
-        staged.len() == 1 && staged[0].base_sum.is_some_and(is_safe)
+    fn may_be_lazy(&self, stage: &Stage) -> bool {
+        let ([staged], []) = (&stage.docs[..], &stage.papers[..]) else { return false };
+        let is_safe = |sum| self.head.docs.get(&staged.doc.file).is_some_and(|known| known.sum == Some(sum));
+        staged.base_sum.is_some_and(is_safe)
     }
 
     /// Appends the lines and, unless lazy, makes them durable: the commit point. Returns the journal's end.
@@ -197,8 +231,21 @@ impl<'e> FileTransaction<'e> {
         }
     }
 
-    /// Swaps every new content into place; on failure swaps back what was done.
-    fn publish(&self, staged: &[Staged]) -> Result<()> {
+    /// Puts documents and texts into place; on failure takes back what was done.
+    fn publish(&self, stage: &Stage) -> Result<()> {
+        self.publish_docs(&stage.docs)?;
+        for (done, paper) in stage.papers.iter().enumerate() {
+            if let Err(error) = paper.publish(&self.place) {
+                let restored = stage.papers[..done].iter().rev().all(|paper| paper.restore(&self.place))
+                    && stage.docs.iter().rev().all(|staged| self.restore(staged));
+                let back = restored && !error.indeterminate();
+                return Err(if back { self.take_back(error) } else { error.into_indeterminate() });
+            }
+        }
+        Ok(())
+    }
+
+    fn publish_docs(&self, staged: &[Staged]) -> Result<()> {
         for (done, Staged { doc, sealed, base_sum }) in staged.iter().enumerate() {
             let published = match sealed {
                 Some(_) => self.place.swap(&doc.file, base_sum.is_some()),
@@ -250,7 +297,8 @@ impl<'e> FileTransaction<'e> {
     }
 
     /// Tidies up. From here on nothing can fail any more: the commit has happened.
-    fn finish(&mut self, staged: &[Staged], lines: &[Line], end: u64) -> Vec<String> {
+    fn finish(&mut self, stage: &Stage, end: u64) -> Vec<String> {
+        let lines = &stage.lines;
         self.head.seq = lines.last().map_or(self.head.seq, |line| line.seq);
         self.head.end = end;
         if self.head.life.journal.is_none() {
@@ -262,7 +310,8 @@ impl<'e> FileTransaction<'e> {
             self.head.docs.insert(entry.file.clone(), doc);
         }
         self.place.write_head(&self.head);
-        let warnings = staged.iter().filter_map(|staged| self.clear_spare(staged)).collect();
+        stage.papers.iter().for_each(|paper| paper.clear(&self.place));
+        let warnings = stage.docs.iter().filter_map(|staged| self.clear_spare(staged)).collect();
         if end > self.engine.options.segment_bytes {
             rotate::rotate(&self.place, self.engine, &mut self.head);
         }
@@ -309,15 +358,55 @@ impl Transaction for FileTransaction<'_> {
         self.write(doc, None)
     }
 
+    fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
+        if self.get(doc)?.is_some() && self.loaded[&doc.file].new.is_none() {
+            let copy = self.loaded[&doc.file].base.clone();
+            self.write(doc, copy)?;
+        }
+        match self.load(doc)?.new.as_mut() {
+            Some(Some(value)) => engine::put_in(doc, value, id, item),
+            _ => engine::put_in(doc, &mut Value::Null, id, item),
+        }
+    }
+
+    fn edits(&mut self, doc: &Doc) -> Result<Vec<Change>> {
+        let loaded = self.load(doc)?;
+        let (false, Some(base)) = (!loaded.edited, loaded.base.clone()) else { return Ok(Vec::new()) };
+        let known = self.journaled(doc)?;
+        Ok(known.map(|known| diff::diff(&known, &base)).unwrap_or_default())
+    }
+
+    fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
+        let bytes = self.place.read_doc(&paper.file(), papers::LIMIT)?;
+        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    fn folder(&mut self, dir: &'static str) -> Result<Vec<String>> {
+        self.folders.push(dir);
+        let path = self.place.doc(dir);
+        self.place.fs.entries(&path).map_err(|error| self.place.failed("list", &path, error))
+    }
+
+    fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
+        self.papers.insert(paper.file(), (text, false));
+        Ok(())
+    }
+
+    fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()> {
+        let (text, _) = self.papers.entry(paper.file()).or_insert_with(|| (String::new(), true));
+        text.push_str(piece);
+        Ok(())
+    }
+
     fn commit(mut self: Box<Self>, entry: &Entry) -> Result<Committed> {
-        let (staged, lines) = self.stage(entry)?;
-        if lines.is_empty() {
+        let stage = self.stage(entry)?;
+        if stage.lines.is_empty() {
             return Ok(Committed::default());
         }
-        let durability = if self.may_be_lazy(&staged) { entry.durability } else { Durability::Synced };
+        let durability = if self.may_be_lazy(&stage) { entry.durability } else { Durability::Synced };
         let committed =
-            self.prepare(&staged).and_then(|()| self.append(&lines, durability)).and_then(|end| {
-                self.publish(&staged)?;
+            self.prepare(&stage).and_then(|()| self.append(&stage.lines, durability)).and_then(|end| {
+                self.publish(&stage)?;
                 Ok(end)
             });
         let end = match committed {
@@ -327,8 +416,8 @@ impl Transaction for FileTransaction<'_> {
                 return Err(error);
             }
         };
-        let warnings = self.finish(&staged, &lines, end);
-        let documents = staged.into_iter().filter_map(|staged| {
+        let warnings = self.finish(&stage, end);
+        let documents = stage.docs.into_iter().filter_map(|staged| {
             let Sealed { value, revision, .. } = staged.sealed?;
             Some((staged.doc, Document { value, revision }))
         });

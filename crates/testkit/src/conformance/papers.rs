@@ -1,0 +1,52 @@
+//! Texts that come with a commit.
+
+use anthill_core::model::paper::Paper;
+use anthill_core::store::Transaction;
+
+use super::{Make, doc, entry};
+
+fn result(id: &str) -> Paper {
+    Paper::Result(id.parse().unwrap())
+}
+
+fn log() -> Paper {
+    Paper::Log("w1".parse().unwrap())
+}
+
+fn write(transaction: &mut dyn Transaction, word: &str) {
+    transaction.write_paper(&result("t1"), format!("# {word}\n")).unwrap();
+    transaction.append_paper(&log(), &format!("{word} 1\n")).unwrap();
+    transaction.append_paper(&log(), &format!("{word} 2\n")).unwrap();
+}
+
+pub fn papers_come_with_the_commit(make: Make<'_>) {
+    let (engine, room) = (make(), doc("queue").room);
+    let read = |paper: &Paper| engine.begin(&room).unwrap().paper(paper).unwrap();
+    assert_eq!((read(&result("t1")), read(&log())), (None, None));
+    for (word, logged) in [("one", "one 1\none 2\n"), ("two", "one 1\none 2\ntwo 1\ntwo 2\n")] {
+        let mut transaction = engine.begin(&room).unwrap();
+        write(&mut *transaction, word);
+        transaction.commit(&entry("test")).unwrap();
+        assert_eq!(read(&result("t1")), Some(format!("# {word}\n")));
+        assert_eq!(read(&log()).as_deref(), Some(logged));
+    }
+}
+
+pub fn papers_of_a_dropped_transaction_are_not_written(make: Make<'_>) {
+    let (engine, room) = (make(), doc("queue").room);
+    write(&mut *engine.begin(&room).unwrap(), "one");
+    let mut transaction = engine.begin(&room).unwrap();
+    assert_eq!(transaction.paper(&result("t1")).unwrap(), None);
+    assert_eq!(transaction.paper(&log()).unwrap(), None);
+    assert_eq!(transaction.folder(Paper::RESULTS).unwrap(), [""; 0]);
+}
+
+pub fn papers_are_listed_by_folder(make: Make<'_>) {
+    let (engine, room) = (make(), doc("queue").room);
+    let mut transaction = engine.begin(&room).unwrap();
+    for id in ["b", "a"] {
+        transaction.write_paper(&result(id), String::new()).unwrap();
+    }
+    transaction.commit(&entry("test")).unwrap();
+    assert_eq!(engine.begin(&room).unwrap().folder(Paper::RESULTS).unwrap(), ["a.md", "b.md"]);
+}
