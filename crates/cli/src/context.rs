@@ -10,12 +10,12 @@ use anthill_core::model::ids::{InvalidId, SessionId};
 use anthill_core::model::kind::{Doc, Kind, Scope};
 use anthill_core::model::path::Path;
 use anthill_core::model::room::Room;
-use anthill_core::model::time;
+use anthill_core::model::time::{self, Boot, Clock, Moment};
 use anthill_core::ops::{Actor, read};
 use anthill_core::store::Engine;
 use anthill_core::store::file::real_fs::RealFs;
 use anthill_core::store::file::{FileEngine, Options};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::args::{Global, ScopeArgs, Select};
@@ -36,7 +36,8 @@ impl<'o> Context<'o> {
         // A client may name its session in ways that are no ids of ours; then it stays unnamed.
         let session = told.or_else(|| env::session()?.parse().ok());
         let user = env::text(env::USER).unwrap_or_else(|| "user".into());
-        let actor = Actor { now: now()?, session: session.as_ref().map(ToString::to_string), user };
+        let clock = clock()?;
+        let actor = Actor { clock, session: session.as_ref().map(ToString::to_string), user };
         Ok(Context { engine: open_store(global)?, actor, output, session })
     }
 
@@ -87,7 +88,7 @@ impl<'o> Context<'o> {
         let known = self.engine.documents(&Room::State)?;
         let newest = known.into_iter().rfind(|doc| doc.kind == kind);
         Ok(newest.unwrap_or_else(|| {
-            Doc::of_key(kind, &time::compact(self.actor.now).parse().expect("digits make an id"))
+            Doc::of_key(kind, &time::compact(self.actor.now()).parse().expect("digits make an id"))
         }))
     }
 }
@@ -114,13 +115,49 @@ fn absolute(cwd: &std::path::Path, path: PathBuf) -> PathBuf {
     if path.is_absolute() { path } else { cwd.join(path) }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
-pub fn now() -> Result<Timestamp> {
+/// Returns the machine's clock, or the one that stands where a test wants it.
+fn clock() -> Result<Arc<dyn Clock>> {
     match env::text(env::ANTHILL_NOW) {
-        None => Ok(Timestamp::now()),
-        Some(text) => time::read(&text)
-            .ok_or_else(|| CliError::invalid(format!("{} is not a time: `{text}`", env::ANTHILL_NOW))),
+        None => Ok(Arc::new(SystemClock::new())),
+        Some(text) => {
+            let wrong = || CliError::invalid(format!("{} is not a time: `{text}`", env::ANTHILL_NOW));
+            Ok(Arc::new(time::read(&text).ok_or_else(wrong)?))
+        }
     }
+}
+
+#[derive(Debug)]
+struct SystemClock {
+    /// Identity of the current boot, where the system tells it.
+    boot: Option<String>,
+}
+
+impl SystemClock {
+    fn new() -> SystemClock {
+        let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+        SystemClock { boot: id.map(|id| id.chars().take(8).collect()) }
+    }
+}
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
+    fn now(&self) -> Moment {
+        let at = Timestamp::now();
+        let boot = self.boot.clone().and_then(|id| Some(Boot { id, began: at.checked_sub(uptime()?).ok()? }));
+        Moment { at, boot }
+    }
+}
+
+/// Returns how long the machine has been up, sleep included; setting the clock does not change it.
+#[cfg(target_os = "linux")]
+fn uptime() -> Option<SignedDuration> {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Some(SignedDuration::new(time.tv_sec, i32::try_from(time.tv_nsec).ok()?))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn uptime() -> Option<SignedDuration> {
+    None
 }
 
 fn needs(kind: &Kind, option: &str) -> CliError {

@@ -31,7 +31,7 @@ pub struct LogArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &LogArgs) -> Result<()> {
-    let since = args.since.as_deref().map(|text| parse_since(text, context.actor.now)).transpose()?;
+    let since = args.since.as_deref().map(|text| parse_since(text, context.actor.now())).transpose()?;
     let filter = LogFilter { since, actor: args.actor.clone(), kind: args.kind.clone() };
     let revisions = history::log(&*context.engine, &filter)?;
     let start = args.limit.map_or(0, |limit| revisions.len().saturating_sub(limit));

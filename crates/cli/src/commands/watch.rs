@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::object;
 use crate::args::{Select, seconds};
-use crate::context::{Context, now};
+use crate::context::Context;
 use crate::error::{Result, io_error};
 use crate::output::compact;
 
@@ -76,7 +76,7 @@ fn newest_within(watch: &mut dyn Watch, interval: f64) -> Result<Option<Event>> 
 fn show(context: &Context<'_>, args: &WatchArgs, doc: &Doc, event: &Event) -> Result<()> {
     let at = match &event.at {
         Some(at) => at.clone(),
-        None => time::stamp(now()?),
+        None => time::stamp(context.actor.now()),
     };
     let line = compact(&object([
         ("kind", doc.kind.name.into()),

@@ -1,8 +1,36 @@
-//! Times as documents write them: RFC 3339, UTC, milliseconds.
+//! Times as documents write them (RFC 3339, UTC, milliseconds), and moments as machines know them.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+
+/// A moment, with what the machine knows of its clock.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moment {
+    pub at: Timestamp,
+    /// The machine's current boot, where it can be told.
+    pub boot: Option<Boot>,
+}
+
+/// One boot of a machine. When it began, by the clock of a moment, moves only when that clock is set: the
+/// difference between two moments of one boot is how far the clock has jumped between them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Boot {
+    pub id: String,
+    pub began: Timestamp,
+}
+
+/// Tells the time. The library asks it once per change, when it is that change's turn.
+pub trait Clock: Send + Sync + std::fmt::Debug {
+    fn now(&self) -> Moment;
+}
+
+/// A clock that stands still.
+impl Clock for Timestamp {
+    fn now(&self) -> Moment {
+        Moment { at: *self, boot: None }
+    }
+}
 
 /// Returns `now` as every document and journal line writes it.
 pub fn stamp(now: Timestamp) -> String {

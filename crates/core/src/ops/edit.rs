@@ -71,7 +71,7 @@ fn change(
     let mut document = match transaction.get(doc)? {
         Some(document) => document.clone(),
         None if op == "delete" => return Err(missing(engine, doc)),
-        None => doc.default(actor.now),
+        None => doc.default(actor.now()),
     };
     let value = edit(&mut document)?;
     transaction.put(doc, document)?;

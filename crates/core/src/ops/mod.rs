@@ -5,16 +5,19 @@ pub mod edit;
 pub mod history;
 pub mod read;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use crate::error::Code;
 use crate::model::path::PathError;
+use crate::model::time::Clock;
 use crate::store::{self, Durability, Entry};
 
 /// Who does something, and when.
 #[derive(Debug, Clone)]
 pub struct Actor {
-    pub now: Timestamp,
+    pub clock: Arc<dyn Clock>,
     /// The session at work, if known.
     pub session: Option<String>,
     /// Who it is for the log when there is no session.
@@ -22,9 +25,13 @@ pub struct Actor {
 }
 
 impl Actor {
+    pub fn now(&self) -> Timestamp {
+        self.clock.now().at
+    }
+
     fn entry(&self, op: &str) -> Entry {
         Entry {
-            at: self.now,
+            at: self.now(),
             by: self.session.clone().unwrap_or_else(|| self.user.clone()),
             author: self.session.clone(),
             op: op.into(),

@@ -18,7 +18,8 @@
 //! - **Order.** Changes of a document are reported in the order of their revisions, each once.
 //! - **Papers.** Texts are part of the commit: they are there when it is and not when it is not, also after
 //!   a crash, as soon as the next transaction of the room begins. A piece is appended once.
-//! - **Waking.** Whatever is committed after [`Engine::watch`] returned is reported by the watch.
+//! - **Waking.** Whatever is committed after [`Engine::watch`] returned is reported by the watch, and wakes
+//!   what [`Engine::listen`] returned before.
 
 use std::time::Duration;
 
@@ -49,6 +50,9 @@ pub trait Engine: Send + Sync {
 
     /// Starts to follow a document: from now (a snapshot first), or everything after revision `from`.
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>>;
+
+    /// Starts to listen for changes of a document, without telling what they are.
+    fn listen(&self, doc: &Doc) -> Result<Box<dyn Listener>>;
 
     /// Returns the rooms that hold something, in a fixed order.
     fn rooms(&self) -> Result<Vec<Room>>;
@@ -196,6 +200,13 @@ pub struct Revision {
 pub trait Watch: Send {
     /// Returns the next event, or `None` when `timeout` passed without one.
     fn next(&mut self, timeout: Option<Duration>) -> Result<Option<Event>>;
+}
+
+/// Wakes when a document changes, whoever changes it.
+pub trait Listener: Send {
+    /// Waits until the document may have changed since this was made or last woke; returns false when
+    /// `timeout` passed first.
+    fn wait(&mut self, timeout: Option<Duration>) -> Result<bool>;
 }
 
 /// Something that happened to a watched document.

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::engine::{Committed, Document, Engine, Entry, Event, Finding, Revision, Transaction, Watch};
+use super::engine::{
+    Committed, Document, Engine, Entry, Event, Finding, Listener, Revision, Transaction, Watch,
+};
 use super::error::{Error, Result};
 use super::state::{self, Sealed};
 use crate::model::diff::{self, Change};
@@ -54,6 +56,33 @@ impl Default for MemoryEngine {
 impl MemoryEngine {
     pub fn with_patience(patience: Duration) -> MemoryEngine {
         MemoryEngine { patience, ..MemoryEngine::default() }
+    }
+
+    fn revision(&self, doc: &Doc) -> u64 {
+        let rooms = self.shared.lock();
+        rooms.get(&doc.room).and_then(|room| room.docs.get(&doc.file)).map_or(0, |stored| stored.revision)
+    }
+}
+
+struct MemoryListener {
+    engine: MemoryEngine,
+    doc: Doc,
+    seen: u64,
+}
+
+impl Listener for MemoryListener {
+    fn wait(&mut self, timeout: Option<Duration>) -> Result<bool> {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        loop {
+            let seen = std::mem::replace(&mut self.seen, self.engine.revision(&self.doc));
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if seen != self.seen || left == Some(Duration::ZERO) {
+                return Ok(seen != self.seen);
+            }
+            let pause = left.unwrap_or(Duration::MAX).min(Duration::from_millis(20));
+            let rooms = self.engine.shared.lock();
+            drop(self.engine.shared.changed.wait_timeout(rooms, pause).expect("see `lock`"));
+        }
     }
 }
 
@@ -116,6 +145,11 @@ impl Engine for MemoryEngine {
         }
         drop(rooms);
         Ok(Box::new(MemoryWatch { engine: self.clone(), doc: doc.clone(), revision, queue }))
+    }
+
+    fn listen(&self, doc: &Doc) -> Result<Box<dyn Listener>> {
+        let seen = self.revision(doc);
+        Ok(Box::new(MemoryListener { engine: self.clone(), doc: doc.clone(), seen }))
     }
 
     fn rooms(&self) -> Result<Vec<Room>> {

@@ -13,6 +13,7 @@ pub mod memory;
 pub mod state;
 
 pub use engine::{
-    Committed, Document, Durability, Engine, Entry, Event, Finding, Rank, Revision, Transaction, Watch,
+    Committed, Document, Durability, Engine, Entry, Event, Finding, Listener, Rank, Revision, Transaction,
+    Watch,
 };
 pub use error::{Error, Result};

@@ -13,6 +13,7 @@ mod picking;
 mod revisions;
 mod watching;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anthill_core::model::kind::{Doc, Kind};
@@ -141,7 +142,7 @@ fn lazy(op: &str) -> Entry {
 
 /// Returns somebody who acts at a fixed time.
 pub fn actor() -> Actor {
-    Actor { now: now(), session: None, user: "tester".into() }
+    Actor { clock: Arc::new(now()), session: None, user: "tester".into() }
 }
 
 /// Changes a document in one transaction; a missing one starts from its default.

@@ -148,7 +148,7 @@ pub fn now() -> Timestamp {
 }
 
 pub fn actor() -> Actor {
-    Actor { now: now(), session: Some("s1".into()), user: "tester".into() }
+    Actor { clock: Arc::new(now()), session: Some("s1".into()), user: "tester".into() }
 }
 
 pub fn entry(durability: Durability) -> Entry {

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use anthill_core::error::Code;
 use anthill_core::model::kind::{Doc, Kind};
@@ -23,7 +24,7 @@ fn config() -> Doc {
 }
 
 fn set(engine: &FileEngine, number: u64) {
-    let actor = Actor { now: Timestamp::UNIX_EPOCH, session: None, user: "test".into() };
+    let actor = Actor { clock: Arc::new(Timestamp::UNIX_EPOCH), session: None, user: "test".into() };
     let target =
         Target { doc: &config(), path: &"global.max_parallel_agents".parse().unwrap(), expect: None };
     edit::set(engine, &target, json!(number), &actor).unwrap();

@@ -48,7 +48,7 @@ impl Model {
     /// Applies the action; returns whether a command would succeed.
     pub fn act(&mut self, doc: &Doc, action: &Action, number: u64) -> bool {
         let content = self.content.clone();
-        let or_default = || content.clone().unwrap_or_else(|| bare(doc.default(actor().now)));
+        let or_default = || content.clone().unwrap_or_else(|| bare(doc.default(actor().now())));
         match action {
             Action::Set => {
                 let mut value = or_default();

@@ -5,6 +5,7 @@ use anthill_core::ops::edit::{self, Target};
 use anthill_core::ops::{Actor, history};
 use jiff::Timestamp;
 use serde_json::json;
+use std::sync::Arc;
 
 use super::stores::{TINY, options, sim_fs, simulated};
 
@@ -16,7 +17,7 @@ fn the_configuration_says_how_many_segments_stay() {
         let kind = Kind::find(name).unwrap();
         Doc::shared(kind, kind.room().unwrap())
     };
-    let actor = Actor { now: Timestamp::UNIX_EPOCH, session: None, user: "test".into() };
+    let actor = Actor { clock: Arc::new(Timestamp::UNIX_EPOCH), session: None, user: "test".into() };
     let set = |doc: &Doc, path: &str, value| {
         let target = Target { doc, path: &path.parse().unwrap(), expect: None };
         edit::set(&engine, &target, value, &actor).unwrap()

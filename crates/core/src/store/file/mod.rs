@@ -26,7 +26,7 @@ use self::journal::{SNAPSHOT, Segment, Sum};
 use self::place::{Head, Place};
 use self::recover::View;
 use self::transaction::{FileTransaction, effective_revision};
-use super::engine::{Document, Engine, Finding, Revision, Transaction, Watch};
+use super::engine::{Document, Engine, Finding, Listener, Revision, Transaction, Watch};
 use super::error::{Error, Result};
 use super::state;
 use crate::model::json;
@@ -259,6 +259,10 @@ impl Engine for FileEngine {
 
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {
         Ok(Box::new(watch::FileWatch::start(self.clone(), doc.clone(), from)?))
+    }
+
+    fn listen(&self, doc: &Doc) -> Result<Box<dyn Listener>> {
+        Ok(Box::new(watch::FileListener::start(self.clone(), doc.clone())?))
     }
 
     fn rooms(&self) -> Result<Vec<Room>> {

@@ -14,7 +14,7 @@ use super::place::{Head, Place, parent};
 use super::recover::{self, Glance, View};
 use super::{FileEngine, Seen, each_line, see};
 use crate::model::kind::Doc;
-use crate::store::engine::{Event, Watch};
+use crate::store::engine::{Event, Listener, Watch};
 use crate::store::error::Result;
 use crate::store::state;
 
@@ -46,10 +46,7 @@ pub struct FileWatch {
 
 impl FileWatch {
     pub fn start(engine: FileEngine, doc: Doc, from: Option<u64>) -> Result<FileWatch> {
-        let place = engine.open(&doc.room)?;
-        let dirs = [parent(&doc.path()).to_owned(), doc.room.hidden()];
-        let events = place.fs.events(&dirs).map_err(|error| place.failed("watch", &dirs[0], error))?;
-        drop(place);
+        let events = arm(&engine, &doc)?;
         let mut watch = FileWatch {
             engine,
             doc,
@@ -232,6 +229,66 @@ impl FileWatch {
     }
 }
 
+/// Starts to listen to the system, before the first look.
+fn arm(engine: &FileEngine, doc: &Doc) -> Result<Box<dyn Events>> {
+    let place = engine.open(&doc.room)?;
+    let dirs = [parent(&doc.path()).to_owned(), doc.room.hidden()];
+    place.fs.events(&dirs).map_err(|error| place.failed("watch", &dirs[0], error))
+}
+
+/// Waits for the system to say that something happened.
+fn wait_for(engine: &FileEngine, doc: &Doc, events: &mut dyn Events, pause: Duration) -> Result<bool> {
+    let failed = |source| {
+        let path = engine.fs(doc.room.root()).display(&doc.path());
+        super::Error::Io { action: "watch", path, indeterminate: false, source }
+    };
+    events.wait(Some(pause)).map_err(failed)
+}
+
+/// Wakes when the bytes of a document change. It does not read what they mean: of many that wake, most find
+/// nothing to do.
+pub struct FileListener {
+    engine: FileEngine,
+    doc: Doc,
+    events: Box<dyn Events>,
+    sum: Option<Sum>,
+}
+
+impl FileListener {
+    pub fn start(engine: FileEngine, doc: Doc) -> Result<FileListener> {
+        let events = arm(&engine, &doc)?;
+        let mut listener = FileListener { engine, doc, events, sum: None };
+        listener.sum = listener.look()?;
+        Ok(listener)
+    }
+
+    fn look(&self) -> Result<Option<Sum>> {
+        let place = self.engine.open(&self.doc.room)?;
+        match place.read_doc(&self.doc.file, self.doc.kind.limit) {
+            // Whoever wants to work with it will say what is wrong.
+            Err(super::Error::NotAFile { .. }) => Ok(None),
+            other => Ok(other?.as_deref().map(Sum::of)),
+        }
+    }
+}
+
+impl Listener for FileListener {
+    fn wait(&mut self, timeout: Option<Duration>) -> Result<bool> {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        loop {
+            let sum = self.look()?;
+            if std::mem::replace(&mut self.sum, sum) != sum {
+                return Ok(true);
+            }
+            let left = deadline.map_or(SAFETY, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return Ok(false);
+            }
+            wait_for(&self.engine, &self.doc, &mut *self.events, left.min(SAFETY))?;
+        }
+    }
+}
+
 impl Watch for FileWatch {
     fn next(&mut self, timeout: Option<Duration>) -> Result<Option<Event>> {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
@@ -249,14 +306,7 @@ impl Watch for FileWatch {
             }
             let patience = if self.missing.is_some() { GRACE } else { SAFETY };
             let pause = left.map_or(patience, |left| left.min(patience));
-            let place = self.engine.fs(self.doc.room.root()).display(&self.doc.path());
-            let waited = self.events.wait(Some(pause));
-            waited.map_err(|source| super::Error::Io {
-                action: "watch",
-                path: place,
-                indeterminate: false,
-                source,
-            })?;
+            wait_for(&self.engine, &self.doc, &mut *self.events, pause)?;
         }
     }
 }
