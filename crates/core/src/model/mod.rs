@@ -2,6 +2,7 @@
 
 pub mod diff;
 pub mod documents;
+pub mod files;
 pub mod ids;
 pub mod json;
 pub mod kind;
