@@ -6,6 +6,7 @@ pub mod files;
 pub mod ids;
 pub mod json;
 pub mod kind;
+pub mod new_task;
 pub mod path;
 pub mod room;
 pub mod shape;
