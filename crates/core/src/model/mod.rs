@@ -2,10 +2,12 @@
 
 pub mod diff;
 pub mod documents;
+pub mod files;
 pub mod ids;
 pub mod json;
 pub mod kind;
 pub mod paper;
+pub mod new_task;
 pub mod path;
 pub mod room;
 pub mod shape;

@@ -1,0 +1,373 @@
+//! Do the files of two tasks overlap? Patterns as in gitignore, decided pattern against pattern.
+//!
+//! A pattern is relative to the project root and covers all beneath what it names; `.` is the whole project.
+//! `*`, `?` and `[...]` stay within a name, `**` as a whole name stands for any number of directories, and a
+//! backslash takes the next character as it is. A wildcard without a slash (`*.rs`) applies at any depth, a
+//! plain name (`Makefile`) at the root.
+//!
+//! The answer is exact but for classes: `[...]` counts as any one character. Two tasks may thus be kept
+//! apart without need, never brought together by mistake. No file is looked at: any name may become a
+//! directory, so `*.rs` meets `docs` and even `*.md`, whereas `src/*.rs` and `src/*.md` have nothing in common.
+
+/// Returns the first pair of patterns, as written, that may name a common path.
+pub fn overlap<'a, 'b>(one: &[&'a str], other: &[&'b str]) -> Option<(&'a str, &'b str)> {
+    let other: Vec<_> = other.iter().map(|text| (*text, pattern(text))).collect();
+    one.iter().find_map(|text| {
+        let parts = pattern(text);
+        let (met, _) = other.iter().find(|(_, theirs)| patterns_meet(&parts, theirs))?;
+        Some((*text, *met))
+    })
+}
+
+/// One step of a pattern: names of a path, and again characters of a name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Part<T> {
+    One(T),
+    /// Any number, also none.
+    Many,
+}
+
+/// A character of a name; `None` is any one.
+type Glyph = Part<Option<char>>;
+
+/// Names one below the other.
+type Pattern = Vec<Part<Vec<Glyph>>>;
+
+const SLASH: Glyph = Part::One(Some('/'));
+const DOT: Glyph = Part::One(Some('.'));
+
+fn pattern(text: &str) -> Pattern {
+    let glyphs = glyphs(text);
+    let mut parts = Vec::new();
+    if is_at_any_depth(&glyphs) {
+        parts.push(Part::Many);
+    }
+    for name in glyphs.split(|glyph| *glyph == SLASH) {
+        match name {
+            [] | [DOT] => {}
+            [DOT, DOT] => drop(parts.pop()),
+            [Part::Many, Part::Many] => parts.push(Part::Many),
+            name => parts.push(Part::One(name.to_vec())),
+        }
+    }
+    // What is named may be a directory.
+    parts.push(Part::Many);
+    parts
+}
+
+/// Whether there is a wildcard and no slash but at the end.
+fn is_at_any_depth(glyphs: &[Glyph]) -> bool {
+    let end = glyphs.iter().rposition(|glyph| *glyph != SLASH).map_or(0, |last| last + 1);
+    let is_wild = |glyph: &Glyph| matches!(glyph, Part::Many | Part::One(None));
+    !glyphs[..end].contains(&SLASH) && glyphs.iter().any(is_wild)
+}
+
+fn glyphs(text: &str) -> Vec<Glyph> {
+    let mut glyphs = Vec::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        let class_end = if char == '[' { after_class(chars.as_str()) } else { None };
+        glyphs.push(match char {
+            '*' => Part::Many,
+            '?' => Part::One(None),
+            '[' if class_end.is_some() => Part::One(None),
+            '\\' => Part::One(Some(chars.next().unwrap_or('\\'))),
+            char => Part::One(Some(char)),
+        });
+        chars = class_end.map_or(chars, str::chars);
+    }
+    glyphs
+}
+
+/// Returns what follows the `]` of the class whose `[` stands before `text`, if it is closed.
+fn after_class(text: &str) -> Option<&str> {
+    let text = text.strip_prefix(['!', '^']).unwrap_or(text);
+    // A `]` in the first place is a member.
+    let mut chars = text.strip_prefix(']').unwrap_or(text).chars();
+    loop {
+        match chars.next()? {
+            ']' => return Some(chars.as_str()),
+            '\\' => drop(chars.next()),
+            '[' => chars = after_class_name(chars.as_str()).unwrap_or(chars.as_str()).chars(),
+            _ => {}
+        }
+    }
+}
+
+/// Returns what follows `:alpha:]`, or another such name, at the start of `text`.
+fn after_class_name(text: &str) -> Option<&str> {
+    let (name, rest) = text.strip_prefix(':')?.split_once(']')?;
+    name.ends_with(':').then_some(rest)
+}
+
+fn patterns_meet(one: &Pattern, other: &Pattern) -> bool {
+    meet(one, other, |one, other| names_meet(one, other))
+}
+
+fn names_meet(one: &[Glyph], other: &[Glyph]) -> bool {
+    meet(one, other, |one, other| one.is_none() || other.is_none() || one == other)
+}
+
+/// Whether some sequence fits both patterns.
+fn meet<T>(mut one: &[Part<T>], mut other: &[Part<T>], fit: fn(&T, &T) -> bool) -> bool {
+    // Plain paths are decided here, without the table.
+    while let ([Part::One(left), ones @ ..], [Part::One(right), others @ ..]) = (one, other) {
+        if !fit(left, right) {
+            return false;
+        }
+        (one, other) = (ones, others);
+    }
+    meet_by_table(one, other, fit)
+}
+
+/// Decides every pair of places in the two patterns once, so that no input takes more than their product.
+fn meet_by_table<T>(one: &[Part<T>], other: &[Part<T>], fit: fn(&T, &T) -> bool) -> bool {
+    // Whether some sequence leads to the current place in `one` and to this place in `other`.
+    let mut reached = vec![false; other.len() + 1];
+    reached[0] = true;
+    for left in one.iter().map(Some).chain([None]) {
+        let mut next = vec![false; other.len() + 1];
+        for place in 0..=other.len() {
+            if !reached[place] {
+                continue;
+            }
+            match (left, other.get(place)) {
+                (None, None) => return true,
+                (Some(Part::One(left)), Some(Part::One(right))) => next[place + 1] |= fit(left, right),
+                (Some(Part::One(_)), None) | (None, Some(Part::One(_))) => {}
+                // `Many` ends here, or takes in what the other pattern has at its place.
+                (left, right) => {
+                    next[place] |= left.is_some();
+                    if right.is_some() {
+                        reached[place + 1] = true;
+                    }
+                }
+            }
+        }
+        reached = next;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn meets(one: &str, other: &str) -> bool {
+        let (there, back) = (overlap(&[one], &[other]), overlap(&[other], &[one]));
+        assert_eq!(there.is_some(), back.is_some(), "`{one}` and `{other}` in both orders");
+        there.is_some()
+    }
+
+    fn check(one: &str, other: &str, expected: bool) {
+        assert_eq!(meets(one, other), expected, "`{one}` and `{other}`");
+    }
+
+    #[test]
+    fn plain_paths_cover_what_lies_beneath() {
+        check("src/a.rs", "src/a.rs", true);
+        check("src/a.rs", "src/b.rs", false);
+        check("src", "src/a.rs", true);
+        check("src/", "src/deep/er/a.rs", true);
+        check("src", "src2/a.rs", false);
+        check("src/a", "src/a.rs", false);
+        check("Makefile", "Makefile", true);
+        check("Makefile", "makefile", false);
+        check("Makefile", "sub/Makefile", false);
+        check("ä/ö", "ä/ö/ü", true);
+    }
+
+    #[test]
+    fn paths_are_normalised() {
+        check("./src/a.rs", "/src//a.rs", true);
+        check("src/../docs", "docs/x.md", true);
+        check("src/./a", "src/a/", true);
+        check("../../a", "a", true);
+        for whole in [".", "", "/", "./", "a/..", "**", "*", "\\."] {
+            check(whole, "src/a.rs", true);
+            check(whole, "*.md", true);
+            check(whole, ".", true);
+        }
+    }
+
+    #[test]
+    fn wildcards() {
+        check("src/*.rs", "src/a*", true);
+        check("src/*.rs", "src/*.md", false);
+        check("src/*.rs", "src/a.md", false);
+        check("src/*.rs", "src/deep/a.rs", false);
+        check("src/a*", "src/ab/c.rs", true);
+        check("src/?.rs", "src/ab.rs", false);
+        check("src/?.rs", "src/a.rs", true);
+        check("src/?", "src/a/b", true);
+        check("a?c", "ab?", true);
+        check("/*a", "/*b", false);
+        check("a*b*c", "*c*b*", true);
+        check("/a*a", "a", false);
+    }
+
+    #[test]
+    fn two_stars_stand_for_directories() {
+        check("**/a.rs", "src/deep/a.rs", true);
+        check("src/**/a.rs", "src/a.rs", true);
+        check("src/**/a.rs", "docs/a.rs", false);
+        check("src/**", "src", true);
+        check("src/**/x/*.rs", "**/x/a.*", true);
+        check("src/a**", "src/abc/d", true);
+        check("src/**.rs", "src/deep/a.rs", false);
+        check("src/**.rs", "src/a.rs", true);
+        check("a/**/b", "a/c", true);
+        check("a/*/b", "a/c/d", false);
+    }
+
+    #[test]
+    fn a_wildcard_without_a_slash_applies_at_any_depth() {
+        check("*.rs", "src/deep/a.rs", true);
+        check("/*.rs", "src/a.rs", false);
+        check("./*.rs", "src/a.rs", false);
+        check("test_?/", "src/test_1/a.rs", true);
+        check("[ab]", "src/a", true);
+    }
+
+    #[test]
+    fn any_name_may_be_a_directory() {
+        check("*.rs", "docs", true);
+        check("*.rs", "src/a.md", true);
+        check("*.rs", "*.md", true);
+        check("src/**/*.rs", "src/**/*.md", true);
+    }
+
+    #[test]
+    fn escapes_and_classes() {
+        check(r"src/\*.rs", "src/a.rs", false);
+        check(r"src/\*.rs", "src/*.rs", true);
+        check(r"src\/a", "src/a", true);
+        check(r"a\", r"a\\", true);
+        check("src/[ab].rs", "src/c.rs", true);
+        check("src/[ab].rs", "src/cc.rs", false);
+        check("src/[]a].rs", "src/].rs", true);
+        check("src/[!]a]x", "src/bx", true);
+        check(r"src/[\]a]x", "src/bx", true);
+        check("src/[[:alpha:]]x", "src/bx", true);
+        check("src/[[:]x", "src/bx", true);
+        check("src/[a/b]x", "src/bx", true);
+        check("src/[ab", "src/[ab", true);
+        check("src/[ab", "src/ab", false);
+    }
+
+    #[test]
+    fn the_first_pair_is_returned_as_written() {
+        let found = overlap(&["docs", "./src/"], &["lib", "src/*.rs", "src/a"]);
+        assert_eq!(found, Some(("./src/", "src/*.rs")));
+        assert_eq!(overlap(&[], &["."]), None);
+    }
+
+    #[test]
+    fn many_stars_take_no_time() {
+        let stars = |end: &str| "*a".repeat(300) + end;
+        check(&format!("/{}", stars("b")), &format!("/{}", stars("c")), false);
+        let depths = |end: &str| "**/a/".repeat(100) + end;
+        check(&depths("b"), &depths("c"), true);
+        check(&"[".repeat(500), "x", false);
+    }
+
+    /// Whether `path` is covered, told by trying everything.
+    fn covers(pattern: &str, path: &[String]) -> bool {
+        let mut names = Vec::new();
+        for name in pattern.split('/') {
+            match name {
+                "" | "." => {}
+                ".." => drop(names.pop()),
+                name => names.push(name),
+            }
+        }
+        let floats = !pattern.trim_end_matches('/').contains('/') && pattern.contains(['*', '?', '[']);
+        let starts = if floats { 0..=path.len() } else { 0..=0 };
+        starts.into_iter().any(|start| covers_names(&names, &path[start..]))
+    }
+
+    fn covers_names(pattern: &[&str], path: &[String]) -> bool {
+        match pattern {
+            [] => true,
+            ["**", rest @ ..] => (0..=path.len()).any(|skipped| covers_names(rest, &path[skipped..])),
+            [name, rest @ ..] => {
+                !path.is_empty()
+                    && fits(name.as_bytes(), path[0].as_bytes())
+                    && covers_names(rest, &path[1..])
+            }
+        }
+    }
+
+    fn fits(pattern: &[u8], name: &[u8]) -> bool {
+        match pattern {
+            [] => name.is_empty(),
+            [b'*', rest @ ..] => (0..=name.len()).any(|taken| fits(rest, &name[taken..])),
+            [b'?', rest @ ..] | [b'[', _, _, b']', rest @ ..] => !name.is_empty() && fits(rest, &name[1..]),
+            [b'\\', char, rest @ ..] | [char, rest @ ..] => {
+                name.first() == Some(char) && fits(rest, &name[1..])
+            }
+        }
+    }
+
+    /// Returns all sequences of one to `longest` of the items.
+    fn sequences<T: Clone>(items: &[T], longest: usize) -> Vec<Vec<T>> {
+        let mut all: Vec<Vec<T>> = vec![vec![]];
+        for length in 0..longest {
+            let shorter: Vec<_> = all.iter().filter(|sequence| sequence.len() == length).cloned().collect();
+            let longer = |sequence: &Vec<T>| {
+                let sequence = sequence.clone();
+                items.iter().map(move |item| [sequence.as_slice(), std::slice::from_ref(item)].concat())
+            };
+            let longer: Vec<_> = shorter.iter().flat_map(longer).collect();
+            all.extend(longer);
+        }
+        all.split_off(1)
+    }
+
+    fn names(tokens: usize) -> impl Strategy<Value = String> {
+        let token = prop::sample::select(vec!["a", "b", "c", "*", "?", "[ab]", "\\a"]);
+        vec(token, 1..=tokens).prop_map(|tokens| tokens.concat())
+    }
+
+    proptest! {
+        /// Six characters show all there is: only a `*` reaches beyond the other three of its name.
+        #[test]
+        fn names_meet_where_some_name_fits_both(one in names(4), other in names(4)) {
+            let fits_both = |name: &Vec<char>| {
+                let name: String = name.iter().collect();
+                fits(one.as_bytes(), name.as_bytes()) && fits(other.as_bytes(), name.as_bytes())
+            };
+            let expected = sequences(&['a', 'b', 'c'], 6).iter().any(fits_both);
+            prop_assert_eq!(meets(&format!("/{one}"), &format!("/{other}")), expected);
+        }
+
+        #[test]
+        fn paths_meet_where_some_path_fits_both(one in paths(names(1)), other in paths(names(1))) {
+            let all = sequences(&["a", "b", "c"].map(str::to_owned), 6);
+            let expected = all.iter().any(|path| covers(&one, path) && covers(&other, path));
+            prop_assert_eq!(meets(&one, &other), expected);
+        }
+
+        #[test]
+        fn no_common_path_is_missed(
+            one in paths(names(3)),
+            other in paths(names(3)),
+            path in vec("[abc]{1,4}", 1..4),
+        ) {
+            prop_assert!(meets(&one, &other) || !(covers(&one, &path) && covers(&other, &path)));
+        }
+
+        #[test]
+        fn any_text_meets_itself(text in "[]a.\\[\\\\/*?!:^-]{0,12}") {
+            check(&text, &text, true);
+        }
+    }
+
+    fn paths(name: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+        let odd = prop::sample::select(vec!["**", "**", "", ".", ".."]).prop_map(str::to_owned);
+        vec(prop_oneof![4 => name, 2 => odd], 1..=3).prop_map(|names| names.join("/"))
+    }
+}
