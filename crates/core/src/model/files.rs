@@ -6,8 +6,8 @@
 //! plain name (`Makefile`) at the root.
 //!
 //! The answer is exact but for classes: `[...]` counts as any one character. Two tasks may thus be kept
-//! apart without need, never brought together by mistake. No file is looked at: any name may become a
-//! directory, so `*.rs` meets `docs` and even `*.md`, whereas `src/*.rs` and `src/*.md` have nothing in common.
+//! apart without need, never brought together by mistake. No file is looked at: any name may be a directory,
+//! so `*.rs` meets `docs`; only a wildcard with a dot (`*.rs`) is taken for files, which have nothing beneath.
 
 /// Returns the first pair of patterns, as written, that may name a common path.
 pub fn overlap<'a, 'b>(one: &[&'a str], other: &[&'b str]) -> Option<(&'a str, &'b str)> {
@@ -50,15 +50,26 @@ fn pattern(text: &str) -> Pattern {
             name => parts.push(Part::One(name.to_vec())),
         }
     }
-    // What is named may be a directory.
-    parts.push(Part::Many);
+    if !parts.last().is_some_and(looks_like_files) {
+        // What is named may be a directory.
+        parts.push(Part::Many);
+    }
     parts
+}
+
+/// Whether a name is a kind of file (`*.rs`, `test_*.py`) and not a directory.
+fn looks_like_files(last: &Part<Vec<Glyph>>) -> bool {
+    let Part::One(name) = last else { return false };
+    name.contains(&DOT) && name.iter().any(is_wild)
+}
+
+fn is_wild(glyph: &Glyph) -> bool {
+    matches!(glyph, Part::Many | Part::One(None))
 }
 
 /// Whether there is a wildcard and no slash but at the end.
 fn is_at_any_depth(glyphs: &[Glyph]) -> bool {
     let end = glyphs.iter().rposition(|glyph| *glyph != SLASH).map_or(0, |last| last + 1);
-    let is_wild = |glyph: &Glyph| matches!(glyph, Part::Many | Part::One(None));
     !glyphs[..end].contains(&SLASH) && glyphs.iter().any(is_wild)
 }
 
@@ -233,11 +244,12 @@ mod tests {
     }
 
     #[test]
-    fn any_name_may_be_a_directory() {
+    fn any_name_may_be_a_directory_but_a_kind_of_file() {
         check("*.rs", "docs", true);
         check("*.rs", "src/a.md", true);
-        check("*.rs", "*.md", true);
-        check("src/**/*.rs", "src/**/*.md", true);
+        check("*.rs", "*.md", false);
+        check("src/**/*.rs", "src/**/*.md", false);
+        check("src/*.rs", "src/a.rs/b", false);
     }
 
     #[test]
