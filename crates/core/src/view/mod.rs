@@ -1,4 +1,5 @@
 //! What people see, computed and never stored as truth.
 
+pub mod graph;
 pub mod table;
 pub mod text;
