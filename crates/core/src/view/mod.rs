@@ -1,5 +1,6 @@
 //! What people see, computed and never stored as truth.
 
+pub mod board;
 pub mod graph;
 pub mod table;
 pub mod text;
