@@ -2,5 +2,6 @@
 
 pub mod board;
 pub mod graph;
+pub mod papers;
 pub mod table;
 pub mod text;
