@@ -1,4 +1,7 @@
 //! What people see, computed and never stored as truth.
 
+pub mod board;
+pub mod graph;
+pub mod papers;
 pub mod table;
 pub mod text;

@@ -1,0 +1,505 @@
+//! The leader's board: how a queue stands at one moment, line by line.
+//!
+//! A line has a tone instead of a colour, and no line break; what else stands in its text the caller escapes.
+
+use std::cmp::Reverse;
+use std::fmt;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value};
+
+use super::graph::{Standing, Tasks, at, cut, field, list, one_line};
+
+/// The statuses of a task in the order of its life.
+const STATUSES: [&str; 7] = ["created", "available", "claimed", "in_progress", "done", "failed", "cancelled"];
+
+/// Longer than this a task in progress is looked at with doubt.
+const LONG: Duration = Duration::from_secs(30 * 60);
+
+/// How much of a description must be left beside the marks; with less they get lines of their own.
+const ENOUGH: usize = 24;
+
+/// What a line means to its reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    Plain,
+    Title,
+    Good,
+    Busy,
+    Warn,
+    Bad,
+    Dim,
+}
+
+/// One line of the board.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub tone: Tone,
+    pub text: String,
+}
+
+/// What is said behind a task's description.
+type Marks = Vec<Option<String>>;
+
+/// The tasks of every [`Standing`] that a task can have.
+type Groups<'a> = [Vec<&'a Value>; 6];
+
+/// Returns the board of a queue, at least 40 characters wide; only a command to type may be wider.
+///
+/// `left` returns the time left of a task's lease (negative: expired), `None` without a lease.
+pub fn board(
+    queue: &Value,
+    now: Timestamp,
+    left: &dyn Fn(&Value) -> Option<SignedDuration>,
+    width: usize,
+) -> Vec<Line> {
+    let tasks = Tasks::of(queue);
+    let groups = groups(&tasks, now);
+    let [working, ready, waiting, failed, done, cancelled] = &groups;
+    let mut page = Page { width: width.max(40), lines: Vec::new() };
+    page.head(&groups, &progress(queue));
+    page.block("WORKING", working, usize::MAX, |task| at_work(task, now, left(task)));
+    page.block("READY", ready, 10, |task| {
+        (Tone::Plain, vec![named("needs", &list(task, "required_capabilities"))])
+    });
+    page.block("WAITING", waiting, 10, |task| (Tone::Dim, waits(&tasks, task, now)));
+    page.block("FAILED", failed, usize::MAX, |task| (Tone::Bad, vec![by(task), reason(task)]));
+    page.block("DONE", done, 5, |task| (Tone::Good, vec![by(task), age(task, now)]));
+    page.block("CANCELLED", cancelled, 0, |_| (Tone::Dim, Vec::new()));
+    if let Some((tone, why, command)) = hint(&tasks, &groups) {
+        page.hint(tone, &why, &command);
+    }
+    page.lines
+}
+
+/// Returns `{counts, tasks, progress}`: a count for every status, and the tasks as they are stored.
+pub fn json(queue: &Value) -> Value {
+    let object = |fields: &[(&str, usize)]| {
+        Value::Object(fields.iter().map(|&(name, number)| (name.to_owned(), number.into())).collect())
+    };
+    let progress = progress(queue);
+    let numbers = [("done", progress.done), ("total", progress.total), ("percent", progress.percent())];
+    Value::Object(Map::from_iter([
+        ("counts".to_owned(), object(&counts(queue))),
+        ("tasks".to_owned(), Value::Array(Tasks::of(queue).all.to_vec())),
+        ("progress".to_owned(), object(&numbers)),
+    ]))
+}
+
+/// Returns every status with the number of tasks that have it.
+pub(super) fn counts(queue: &Value) -> [(&'static str, usize); 7] {
+    let tasks = Tasks::of(queue).all;
+    STATUSES.map(|status| (status, tasks.iter().filter(|task| field(task, "status") == status).count()))
+}
+
+/// How much is done of what there is to do.
+pub(super) struct Progress {
+    done: usize,
+    total: usize,
+}
+
+/// Measures a queue. A cancelled task is not there to be done: it counts into no number.
+pub(super) fn progress(queue: &Value) -> Progress {
+    let [.., (_, done), _, (_, cancelled)] = counts(queue);
+    Progress { done, total: Tasks::of(queue).all.len() - cancelled }
+}
+
+impl Progress {
+    fn percent(&self) -> usize {
+        (self.done * 100).checked_div(self.total).unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{} ({}%)", self.done, self.total, self.percent())
+    }
+}
+
+/// Returns the worker that has the task or had it last.
+pub(super) fn owner(task: &Value) -> Option<&str> {
+    let workers = [field(task, "claimed_by"), field(&task["last_claim"], "by")];
+    workers.into_iter().find(|worker| !worker.is_empty())
+}
+
+/// Sorts open tasks as they are claimed, finished ones newest first.
+fn groups<'a>(tasks: &Tasks<'a>, now: Timestamp) -> Groups<'a> {
+    let mut groups = Groups::default();
+    tasks.all.iter().for_each(|task| groups[tasks.standing(task, now) as usize].push(task));
+    let (open, finished) = groups.split_at_mut(Standing::Failed as usize);
+    open.iter_mut().for_each(|group| group.sort_by_key(|task| (priority(task), at(task, "created_at"))));
+    for group in finished {
+        group.reverse();
+        group.sort_by_key(|task| Reverse(at(task, "completed_at")));
+    }
+    groups
+}
+
+fn at_work(task: &Value, now: Timestamp, left: Option<SignedDuration>) -> (Tone, Marks) {
+    let started = field(task, "status") == "in_progress";
+    let began = at(task, "started_at").filter(|_| started).or_else(|| at(task, "claimed_at"));
+    let age = began.map(|began| since(began, now));
+    let stuck = started && age > Some(LONG);
+    let expired = left.is_some_and(|left| left.is_negative());
+    let lease = left.map(|left| short(left.unsigned_abs()));
+    let marks = vec![
+        by(task),
+        age.map(|age| format!("for {}", short(age))),
+        (!started).then(|| "not started".into()),
+        lease.map(|time| if expired { format!("EXPIRED {time} ago") } else { format!("lease {time} left") }),
+        stuck.then(|| "stuck?".into()),
+    ];
+    (if expired || stuck { Tone::Warn } else { Tone::Busy }, marks)
+}
+
+fn waits(tasks: &Tasks<'_>, task: &Value, now: Timestamp) -> Marks {
+    let label = |id: &str| fault(tasks, id).map_or(id.to_owned(), |fault| format!("{id} ({fault})"));
+    let open: Vec<_> = tasks.open(task).into_iter().map(label).collect();
+    let retry = at(task, "next_retry_at").filter(|retry| *retry > now);
+    let unexplained = open.is_empty() && retry.is_none();
+    vec![
+        named("waits for", &open),
+        retry.map(|retry| format!("retry in {}", short(since(now, retry)))),
+        unexplained.then(|| "not available yet".into()),
+    ]
+}
+
+/// Returns why a dependency will not be done by itself.
+fn fault<'a>(tasks: &Tasks<'a>, id: &str) -> Option<&'a str> {
+    match tasks.by_id.get(id).map(|task| field(task, "status")) {
+        None => Some("missing"),
+        status => status.filter(|status| matches!(*status, "failed" | "cancelled")),
+    }
+}
+
+fn by(task: &Value) -> Option<String> {
+    owner(task).map(|worker| format!("by {worker}"))
+}
+
+fn reason(task: &Value) -> Option<String> {
+    let line = field(&task["result"], "error").trim().lines().next()?;
+    Some(format!("— {line}"))
+}
+
+fn age(task: &Value, now: Timestamp) -> Option<String> {
+    at(task, "completed_at").map(|done| format!("{} ago", short(since(done, now))))
+}
+
+/// Says what to do next where the tasks alone do not: tone, reason, command.
+fn hint(tasks: &Tasks<'_>, groups: &Groups<'_>) -> Option<(Tone, String, String)> {
+    let hint =
+        |tone, why: &str, command: &str| Some((tone, why.to_owned(), format!("anthill leader {command}")));
+    match groups {
+        _ if tasks.all.is_empty() => hint(Tone::Dim, "no tasks yet:", "add-task \"…\""),
+        [working, ready, ..] if !working.is_empty() || !ready.is_empty() => None,
+        [_, _, waiting, ..] if !waiting.is_empty() => {
+            let (id, why) = block(tasks, waiting)?;
+            hint(Tone::Warn, &format!("stuck: {id} waits for {why}:"), &format!("explain {id}"))
+        }
+        [.., failed, _, _] if !failed.is_empty() => {
+            hint(Tone::Warn, "only failures left:", &format!("retry {}", field(failed[0], "id")))
+        }
+        [.., done, _] if !done.is_empty() => hint(Tone::Good, "all done:", "aggregate"),
+        _ => None,
+    }
+}
+
+/// Names a task that can never move and what it waits for; nothing if one of them only needs time.
+fn block<'a>(tasks: &Tasks<'_>, waiting: &[&'a Value]) -> Option<(&'a str, String)> {
+    if waiting.iter().any(|task| tasks.open(task).is_empty()) {
+        return None;
+    }
+    let with_fault = |id| fault(tasks, id).map(|fault| format!("{id} ({fault})"));
+    let by_fault =
+        |task: &&'a Value| Some((field(task, "id"), tasks.open(task).into_iter().find_map(with_fault)?));
+    let in_circle = || Some((field(waiting.first()?, "id"), "a circle of tasks".into()));
+    waiting.iter().find_map(by_fault).or_else(in_circle)
+}
+
+/// The lines written so far.
+struct Page {
+    width: usize,
+    lines: Vec<Line>,
+}
+
+impl Page {
+    fn line(&mut self, tone: Tone, text: &str) {
+        let text = cut(&one_line(text), self.width);
+        self.lines.push(Line { tone, text });
+    }
+
+    /// Writes `parts` two blanks apart, on as many lines as they need.
+    fn fold(&mut self, tone: Tone, indent: &str, parts: &[String]) {
+        let mut text = indent.to_owned();
+        for part in parts {
+            if text.len() > indent.len() && length(&text) + length(part) > self.width {
+                self.line(tone, text.trim_end());
+                text.truncate(indent.len());
+            }
+            text += &format!("{part}  ");
+        }
+        if text.len() > indent.len() {
+            self.line(tone, text.trim_end());
+        }
+    }
+
+    fn head(&mut self, groups: &Groups<'_>, progress: &Progress) {
+        self.line(Tone::Title, "COORDINATION STATUS");
+        let words = ["working", "ready", "waiting", "failed", "done", "cancelled"].iter().zip(groups);
+        let counts = words.filter(|(_, group)| !group.is_empty());
+        let counts: Vec<_> = counts.map(|(word, group)| format!("{} {word}", group.len())).collect();
+        self.fold(Tone::Plain, "", &counts);
+        let label = progress.to_string();
+        let cells = self.width.saturating_sub(label.len() + 3).min(40);
+        let full = (progress.done * cells).checked_div(progress.total).unwrap_or(0);
+        let tone = if full == cells { Tone::Good } else { Tone::Plain };
+        self.line(tone, &format!("[{}{}] {label}", "█".repeat(full), "░".repeat(cells - full)));
+    }
+
+    /// Writes a heading and the first `most` tasks with what is to be said `about` each.
+    fn block(&mut self, title: &str, tasks: &[&Value], most: usize, about: impl Fn(&Value) -> (Tone, Marks)) {
+        if tasks.is_empty() {
+            return;
+        }
+        self.line(Tone::Plain, "");
+        self.line(Tone::Title, &format!("{title} ({})", tasks.len()));
+        for task in tasks.iter().take(most) {
+            let (tone, marks) = about(task);
+            self.task(tone, task, &marks.into_iter().flatten().collect::<Vec<_>>());
+        }
+        if most > 0 && tasks.len() > most {
+            self.line(Tone::Dim, &format!("  … and {} more", tasks.len() - most));
+        }
+    }
+
+    fn task(&mut self, tone: Tone, task: &Value, marks: &[String]) {
+        let head = format!("  [{}] {}  ", priority(task), field(task, "id"));
+        let description = one_line(field(task, "description"));
+        let tail: String = marks.iter().map(|mark| format!("  {mark}")).collect();
+        let room = self.width.saturating_sub(length(&head) + length(&tail));
+        if room >= length(&description).min(ENOUGH) {
+            self.line(tone, &(head + &cut(&description, room) + &tail));
+        } else {
+            self.line(tone, &(head + &description));
+            self.fold(tone, "      ", marks);
+        }
+    }
+
+    /// Writes why and what to type, on one line or two; the command is never cut.
+    fn hint(&mut self, tone: Tone, why: &str, command: &str) {
+        self.line(Tone::Plain, "");
+        if length(why) + 1 + length(command) > self.width {
+            self.line(tone, why);
+            self.lines.push(Line { tone, text: one_line(command) });
+        } else {
+            self.line(tone, &format!("{why} {command}"));
+        }
+    }
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Returns `label` and the names, or nothing without names.
+fn named(label: &str, names: &[impl AsRef<str>]) -> Option<String> {
+    let names: Vec<_> = names.iter().map(AsRef::as_ref).collect();
+    (!names.is_empty()).then(|| format!("{label} {}", names.join(", ")))
+}
+
+/// Returns the priority of a task: 1 first, 5 unless told.
+fn priority(task: &Value) -> i64 {
+    task.get("priority").and_then(Value::as_f64).map_or(5, |number| number as i64)
+}
+
+/// Returns the time from `then` to `now`, none if clocks disagree.
+fn since(then: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(then)).unwrap_or_default()
+}
+
+/// Writes a duration with its two largest units: `12s`, `3m12s`, `2h05m`, `3d4h`.
+fn short(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60) {
+        (0, 0, 0, seconds) => format!("{seconds}s"),
+        (0, 0, minutes, seconds) => format!("{minutes}m{seconds:02}s"),
+        (0, hours, minutes, _) => format!("{hours}h{minutes:02}m"),
+        (days, hours, ..) => format!("{days}d{hours}h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::super::graph::samples;
+    use super::*;
+
+    fn lines(queue: &Value, width: usize) -> Vec<Line> {
+        let now = "2026-01-02T12:00:00Z".parse().unwrap();
+        let left = |task: &Value| Some(at(task.get("lease")?, "expires_at")?.duration_since(now));
+        board(queue, now, &left, width)
+    }
+
+    fn check(queue: &Value, width: usize, expected: &str) {
+        let text: String = lines(queue, width).into_iter().map(|line| line.text + "\n").collect();
+        assert_eq!(text, expected);
+    }
+
+    fn sample() -> Value {
+        json!({"tasks": [
+            {"id": "t1", "description": "Create the user model with id, name, e-mail and password hash", "priority": 1,
+             "status": "in_progress", "claimed_by": "w1", "claimed_at": "2026-01-02T11:50:00Z",
+             "started_at": "2026-01-02T11:56:48Z", "lease": {"expires_at": "2026-01-02T12:00:42Z"}},
+            {"id": "t2", "description": "Hash\npasswords", "status": "in_progress", "claimed_by": "w2",
+             "claimed_at": "2026-01-02T11:20:00Z", "lease": {"expires_at": "2026-01-02T11:59:40Z"}},
+            {"id": "t3", "description": "Write the guide", "status": "claimed", "claimed_by": "w3",
+             "claimed_at": "2026-01-02T11:59:48Z", "priority": 2},
+            {"id": "t4", "description": "Lint", "status": "available", "dependencies": ["t8"]},
+            {"id": "t5", "description": "Deploy", "status": "available", "priority": 1,
+             "required_capabilities": ["ops", "linux"]},
+            {"id": "t6", "description": "Register", "status": "available", "dependencies": ["t1", "t7", "t9", "no"]},
+            {"id": "t7", "description": "Migrate", "status": "failed", "claimed_by": "w1",
+             "result": {"error": "the table is locked\nand more"}},
+            {"id": "t8", "description": "Set up", "status": "done", "completed_at": "2026-01-02T09:55:00Z",
+             "last_claim": {"by": "w1"}},
+            {"id": "t9", "description": "Old", "status": "cancelled"},
+            {"id": "t10", "description": "Again", "status": "available", "next_retry_at": "2026-01-02T12:00:30Z"},
+            {"id": "t11", "description": "Later", "status": "created"},
+        ]})
+    }
+
+    #[test]
+    fn a_busy_queue_at_a_glance() {
+        let expected = "\
+COORDINATION STATUS
+3 working  2 ready  3 waiting  1 failed  1 done  1 cancelled
+[████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░] 1/10 (10%)
+
+WORKING (3)
+  [1] t1  Create the user model with id, name,…  by w1  for 3m12s  lease 42s left
+  [2] t3  Write the guide  by w3  for 12s  not started
+  [5] t2  Hash passwords  by w2  for 40m00s  EXPIRED 20s ago  stuck?
+
+READY (2)
+  [1] t5  Deploy  needs ops, linux
+  [5] t4  Lint
+
+WAITING (3)
+  [5] t6  Register  waits for t1, t7 (failed), t9 (cancelled), no (missing)
+  [5] t10  Again  retry in 30s
+  [5] t11  Later  not available yet
+
+FAILED (1)
+  [5] t7  Migrate  by w1  — the table is locked
+
+DONE (1)
+  [5] t8  Set up  by w1  2h05m ago
+
+CANCELLED (1)
+";
+        check(&sample(), 82, expected);
+        let tone =
+            |word: &str| lines(&sample(), 82).into_iter().find(|line| line.text.contains(word)).unwrap().tone;
+        let tones = ["Create", "Hash", "Deploy", "Register", "Migrate", "Set up"].map(tone);
+        assert_eq!(tones, [Tone::Busy, Tone::Warn, Tone::Plain, Tone::Dim, Tone::Bad, Tone::Good]);
+    }
+
+    #[test]
+    fn marks_move_below_where_the_place_is_narrow() {
+        let mut queue = sample();
+        queue["tasks"].as_array_mut().unwrap().truncate(2);
+        let expected = "\
+COORDINATION STATUS
+2 working
+[░░░░░░░░░░░░░░░░░░░░░░░░░░░░░] 0/2 (0%)
+
+WORKING (2)
+  [1] t1  Create the user model with id…
+      by w1  for 3m12s  lease 42s left
+  [5] t2  Hash passwords
+      by w2  for 40m00s  EXPIRED 20s ago
+      stuck?
+";
+        check(&queue, 0, expected);
+    }
+
+    #[test]
+    fn long_lists_end_with_a_number() {
+        let task = |number: usize| {
+            let (status, time) = if number < 12 { ("available", "") } else { ("done", "2026-01-02T11:59:") };
+            json!({"id": format!("t{number}"), "status": status, "completed_at": format!("{time}{number}Z")})
+        };
+        let queue = json!({"tasks": (0..20).map(task).collect::<Vec<_>>()});
+        let texts: Vec<_> = lines(&queue, 80).into_iter().map(|line| line.text).collect();
+        assert!(texts.contains(&"  … and 2 more".to_owned()) && texts.contains(&"  … and 3 more".to_owned()));
+        let newest = texts.iter().position(|text| text == "DONE (8)").unwrap() + 1;
+        assert_eq!(texts[newest], "  [5] t19    41s ago");
+    }
+
+    #[test]
+    fn hints_say_what_to_type_next() {
+        let check = |tasks: Value, expected: &str| {
+            let last = lines(&json!({"tasks": tasks}), 80).pop().unwrap().text;
+            assert_eq!(last, expected);
+        };
+        let task =
+            |id: &str, status: &str, wait: &str| json!({"id": id, "status": status, "dependencies": [wait]});
+        check(json!([]), "no tasks yet: anthill leader add-task \"…\"");
+        check(json!([task("a", "done", "")]), "all done: anthill leader aggregate");
+        check(
+            json!([task("a", "done", ""), task("b", "cancelled", "")]),
+            "all done: anthill leader aggregate",
+        );
+        let expected = "stuck: b waits for a (failed): anthill leader explain b";
+        check(
+            json!([task("a", "failed", ""), task("c", "created", "b"), task("b", "created", "a")]),
+            expected,
+        );
+        let expected = "stuck: b waits for x (missing): anthill leader explain b";
+        check(json!([task("b", "available", "x")]), expected);
+        let expected = "stuck: a waits for a circle of tasks: anthill leader explain a";
+        check(json!([task("a", "created", "b"), task("b", "created", "a")]), expected);
+        check(json!([task("a", "failed", "")]), "only failures left: anthill leader retry a");
+        check(json!([{"id": "a", "status": "cancelled"}]), "CANCELLED (1)");
+        assert_eq!(lines(&json!({}), 40).pop().unwrap().text, "anthill leader add-task \"…\"");
+    }
+
+    #[test]
+    fn durations_show_two_units() {
+        let check = |seconds, expected: &str| assert_eq!(short(Duration::from_secs(seconds)), expected);
+        check(0, "0s");
+        check(59, "59s");
+        check(192, "3m12s");
+        check(62, "1m02s");
+        check(2 * 3600 + 5 * 60 + 59, "2h05m");
+        check(76 * 3600 + 1, "3d4h");
+    }
+
+    #[test]
+    fn json_keeps_what_is_stored() {
+        let text = r#"{"tasks":[{"id":"a","status":"done","n":1e400,"x":-0.0},{"id":"b","status":"cancelled"},{"id":"c","status":"?"},{"id":"d"}]}"#;
+        let queue = crate::model::json::parse(text.as_bytes()).unwrap();
+        let expected = r#"{"counts":{"created":0,"available":0,"claimed":0,"in_progress":0,"done":1,"failed":0,"cancelled":1},"tasks":[{"id":"a","status":"done","n":1e400,"x":-0.0},{"id":"b","status":"cancelled"},{"id":"c","status":"?"},{"id":"d"}],"progress":{"done":1,"total":3,"percent":33}}"#;
+        assert_eq!(json(&queue).to_string(), expected);
+        assert_eq!(json(&Value::Null)["progress"].to_string(), r#"{"done":0,"total":0,"percent":0}"#);
+    }
+
+    proptest! {
+        #[test]
+        fn any_queue_has_a_board(queue in samples::queues(), width in 0..100_usize) {
+            let lines = lines(&queue, width);
+            for line in &lines {
+                let fits = length(&line.text) <= width.max(40) || line.text.starts_with("anthill ");
+                prop_assert!(fits && !line.text.contains('\n'), "{}", line.text);
+            }
+            json(&queue);
+            for left in [SignedDuration::MIN, SignedDuration::MAX] {
+                board(&queue, Timestamp::MIN, &|_| Some(left), width);
+                board(&queue, Timestamp::MAX, &|_| Some(left), width);
+            }
+        }
+    }
+}
