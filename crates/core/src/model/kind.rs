@@ -145,6 +145,16 @@ impl Doc {
         Doc { kind, room, file: kind.file.into() }
     }
 
+    /// The task queue.
+    pub fn queue() -> Doc {
+        Doc::shared(Kind::find("queue").expect("queue is a kind"), Room::Queue)
+    }
+
+    /// The register of the queue's workers.
+    pub fn workers() -> Doc {
+        Doc::shared(Kind::find("workers").expect("workers is a kind"), Room::Queue)
+    }
+
     /// The configuration, which others ask for a setting.
     pub fn config() -> Doc {
         Doc::shared(Kind::find("config").expect("config is a kind"), Room::Shared)
@@ -322,6 +332,9 @@ pub static KINDS: &[Kind] = kinds! {
         { time_field: Some("last_updated"), limit: LARGE, rank: Some(queue_rank), labels: Some(queue_labels) },
         |_, now| json!({"version": "1.0", "created_at": time::stamp(now), "last_updated": time::stamp(now), "tasks": []}),
         "the task queue of leader and workers";
+    "workers": queue::Agents, Queue, Scope::Queue, "agents.json", Items::Field("agents"),
+        { time_field: Some("last_updated") }, |_, _| json!({"version": "1.0", "agents": []}),
+        "the workers that have registered for the queue";
 };
 
 /// Ranks an available task by priority (1 first), then by age.
@@ -334,14 +347,19 @@ fn queue_rank(task: &Value) -> Option<(i64, i64)> {
     Some((priority, created.map_or(0, Timestamp::as_millisecond)))
 }
 
-/// Files a task under `active` while somebody has it, and under `waits:ID` for what it waits for.
+/// Files a task under `active` while somebody has it, and while nobody has under `waits:ID` for each dependency
+/// and under `created` where those are not done yet.
 fn queue_labels(task: &Value) -> Vec<String> {
     let status = task.get("status").and_then(Value::as_str).unwrap_or_default();
     let dependencies = task.get("dependencies").and_then(Value::as_array).into_iter().flatten();
     match status {
         "claimed" | "in_progress" => vec!["active".into()],
         "created" | "available" => {
-            dependencies.filter_map(Value::as_str).map(|id| format!("waits:{id}")).collect()
+            let created = (status == "created").then(|| "created".to_owned());
+            created
+                .into_iter()
+                .chain(dependencies.filter_map(Value::as_str).map(|id| format!("waits:{id}")))
+                .collect()
         }
         _ => Vec::new(),
     }

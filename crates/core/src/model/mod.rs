@@ -11,4 +11,5 @@ pub mod paper;
 pub mod path;
 pub mod room;
 pub mod shape;
+pub mod task;
 pub mod time;

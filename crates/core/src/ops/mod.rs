@@ -3,6 +3,7 @@
 pub mod doctor;
 pub mod edit;
 pub mod history;
+pub mod queue;
 pub mod read;
 
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use jiff::Timestamp;
 
 use crate::error::Code;
 use crate::model::path::PathError;
+use crate::model::task::Refusal;
 use crate::model::time::Clock;
 use crate::store::{self, Durability, Entry};
 
@@ -61,6 +63,22 @@ pub enum Error {
     ManagedField,
     #[error("{0}")]
     Input(String),
+    #[error("there is no task `{id}`")]
+    NoTask { id: String },
+    #[error("there is no worker `{worker}`, and it has no task")]
+    NoWorker { worker: String },
+    #[error("`{worker}` has no task by lease {epoch}")]
+    NoLease { worker: String, epoch: u64 },
+    #[error("there is another task `{id}` already")]
+    OtherTask { id: String },
+    #[error("the task {of:?} depends on `{id}`, which does not exist")]
+    UnknownDependency { id: String, of: String },
+    #[error("tasks depend on each other in a circle: {}", ids.join(" -> "))]
+    Circle { ids: Vec<String> },
+    #[error("there are no results yet")]
+    NoResults,
+    #[error(transparent)]
+    Task(Refusal),
 }
 
 impl Error {
@@ -71,7 +89,11 @@ impl Error {
             Error::Path(_) | Error::ManagedField | Error::NoList { .. } | Error::Input(_) => Code::Invalid,
             Error::NoDocument { .. } | Error::NoRevision { .. } => Code::NotFound,
             Error::NothingToUndo { .. } => Code::Refused,
-            Error::Conflict { .. } => Code::Conflict,
+            Error::Conflict { .. } | Error::OtherTask { .. } | Error::NoLease { .. } => Code::Conflict,
+            Error::UnknownDependency { .. } | Error::Circle { .. } => Code::Invalid,
+            Error::NoTask { .. } | Error::NoWorker { .. } | Error::NoResults => Code::NotFound,
+            Error::Task(Refusal::Taken { .. } | Refusal::LeaseOver { .. }) => Code::Conflict,
+            Error::Task(Refusal::WrongState { .. }) => Code::Refused,
         }
     }
 

@@ -58,7 +58,7 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         kind::<Workflow>("workflow"),
         kind::<TaskGraph>("task_graph"),
         kind::<Queue>("queue"),
-        kind::<Agents>("agents"),
+        kind::<Agents>("workers"),
     ]
 });
 

@@ -30,11 +30,15 @@ document!(
         required_capabilities: Option<Vec<String>>,
         context: Option<TaskContext>,
         result: Option<TaskResult>,
-        attempts: Option<Integer>,
+        /// How the last claim ended that gave the task back.
+        last_claim: Option<LastClaim>,
+        /// How often a failed attempt was followed by another one.
+        retries: Option<Integer>,
         /// The task is not given out before this time.
         next_retry_at: Option<Time>,
         created_at: Option<Time>,
         claimed_at: Option<Time>,
+        started_at: Option<Time>,
         completed_at: Option<Time>,
     }
 );
@@ -58,8 +62,26 @@ document!(
         /// How long a renewal lasts.
         seconds: Option<Decimal>,
         expires_at: Time,
+        /// By which clock: without it `expires_at` is taken as it is.
+        clock: Option<LeaseClock>,
     }
 );
+
+document!(
+    /// The clock that a lease was given by. If that boot began at another time by now, the clock was set.
+    LeaseClock {
+        boot: String,
+        began: Time,
+    }
+);
+
+document!(LastClaim {
+    by: String,
+    epoch: Integer,
+    ended_at: Time,
+    /// `expired`, `released`, `reset`, `retried` or `edited`.
+    reason: String,
+});
 
 document!(
     TaskContext {

@@ -1,0 +1,481 @@
+//! One task of the queue, and what may happen to it.
+//!
+//! ```text
+//! created -> available -> claimed -> in_progress -> done | failed        cancelled
+//!               ^------------+------------+   lease over, released, reset
+//! ```
+//! Whoever claims a task gets a lease with an *epoch* that no other claim of this task has had or will have.
+//! Everything a worker does to a task is fenced by it: an old owner is told who has the task now, and nothing
+//! changes. A lease that has run out stays valid until somebody else asks for work: work that is done is not
+//! thrown away without need.
+//!
+//! A task is edited as the value it is, so that what we do not know of it stays.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+use super::new_task::NewTask;
+use super::time::{self, Moment};
+
+pub use super::documents::queue::QueueStatus as Status;
+
+/// How long a lease lasts unless the worker says otherwise.
+pub const LEASE: f64 = 600.0;
+
+/// The priority of a task that has none.
+pub const PRIORITY: i64 = 5;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task(Value);
+
+/// Who does something to a task, and by which claim.
+#[derive(Debug, Clone, Copy)]
+pub struct Claimant<'a> {
+    pub worker: &'a str,
+    /// The epoch that the worker believes to have; not every worker remembers it.
+    pub epoch: Option<u64>,
+}
+
+/// Why a worker may not do that.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("`{id}` belongs to `{owner}` now (lease {epoch})")]
+    Taken { id: String, owner: String, epoch: u64 },
+    #[error("your lease on `{id}` is over ({reason}); nobody has the task now, it is {status}")]
+    LeaseOver { id: String, reason: String, status: &'static str },
+    #[error("cannot {verb} `{id}`: it is {status}")]
+    WrongState { id: String, verb: &'static str, status: &'static str },
+}
+
+/// What came of something that may be repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    Changed,
+    /// It was so already.
+    Repeated,
+}
+
+type Outcome = Result<Effect, Refusal>;
+
+/// What a worker reports at the end.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    pub output: String,
+    pub modified: Vec<String>,
+    pub created: Vec<String>,
+}
+
+impl Task {
+    /// Makes a new task, in the field order of the queue's documents.
+    pub fn new(id: &str, new: &NewTask, status: Status, now: Timestamp) -> Task {
+        let mut task = json!({
+            "id": id,
+            "description": new.description,
+            "status": word(status),
+            "priority": new.priority.unwrap_or(PRIORITY),
+            "claimed_by": null,
+            "dependencies": new.dependencies,
+            "context": {"files": new.files, "hints": new.hints},
+            "result": null,
+            "created_at": time::stamp(now),
+            "claimed_at": null,
+            "completed_at": null,
+        });
+        if !new.needs.is_empty() {
+            task["required_capabilities"] = json!(new.needs);
+        }
+        Task(task)
+    }
+
+    /// Takes a task of a valid queue.
+    pub fn of(value: Value) -> Task {
+        Task(value)
+    }
+
+    pub fn value(&self) -> &Value {
+        &self.0
+    }
+
+    pub fn into_value(self) -> Value {
+        self.0
+    }
+
+    pub fn id(&self) -> &str {
+        self.text("id")
+    }
+
+    pub fn status(&self) -> Status {
+        serde_json::from_value(self.0["status"].clone()).unwrap_or_default()
+    }
+
+    pub fn owner(&self) -> Option<&str> {
+        self.0.get("claimed_by").and_then(Value::as_str)
+    }
+
+    pub fn dependencies(&self) -> Vec<&str> {
+        texts(self.0.get("dependencies"))
+    }
+
+    pub fn files(&self) -> Vec<&str> {
+        texts(self.0.get("context").and_then(|context| context.get("files")))
+    }
+
+    pub fn needs(&self) -> Vec<&str> {
+        texts(self.0.get("required_capabilities"))
+    }
+
+    pub fn retry_at(&self) -> Option<Timestamp> {
+        self.0.get("next_retry_at").and_then(Value::as_str).and_then(time::read)
+    }
+
+    pub fn is_active(&self) -> bool {
+        matches!(self.status(), Status::Claimed | Status::InProgress)
+    }
+
+    /// Returns the epoch of the newest claim; 0 before the first.
+    pub fn epoch(&self) -> u64 {
+        let of = |field: &str| self.0.get(field)?.get("epoch")?.as_u64();
+        of("lease").max(of("last_claim")).unwrap_or(0)
+    }
+
+    /// Whether this is the task that `new` describes.
+    pub fn is(&self, new: &NewTask) -> bool {
+        let hints = self.0.get("context").and_then(|context| context.get("hints")).and_then(Value::as_str);
+        self.text("description") == new.description
+            && self.0.get("priority").and_then(Value::as_i64).unwrap_or(PRIORITY)
+                == new.priority.unwrap_or(PRIORITY)
+            && self.dependencies() == new.dependencies
+            && self.files() == new.files
+            && hints.unwrap_or_default() == new.hints.as_deref().unwrap_or_default()
+            && self.needs() == new.needs
+    }
+
+    /// Returns how much of the lease is left; negative when it has run out, `None` without one.
+    ///
+    /// On the boot that gave the lease a clock that was set meanwhile makes no difference.
+    pub fn lease_left(&self, now: &Moment) -> Option<SignedDuration> {
+        let lease = self.0.get("lease")?;
+        let expires = time::read(lease.get("expires_at")?.as_str()?)?;
+        let left = expires.duration_since(now.at);
+        Some(jump(lease, now).map_or(left, |jump| left.saturating_add(jump)))
+    }
+
+    pub fn is_expired(&self, now: &Moment) -> bool {
+        self.is_active() && self.lease_left(now).is_some_and(|left| left <= SignedDuration::ZERO)
+    }
+
+    /// Gives the task to a worker.
+    pub fn claim(&mut self, worker: &str, session: Option<&str>, seconds: f64, now: &Moment) {
+        let epoch = self.epoch() + 1;
+        self.set("status", word(Status::Claimed));
+        self.set("claimed_by", worker);
+        self.set("claimed_at", time::stamp(now.at));
+        match session {
+            Some(session) => self.set("session_id", session),
+            None => self.drop_field("session_id"),
+        }
+        self.drop_field("started_at");
+        self.drop_field("next_retry_at");
+        self.set("completed_at", Value::Null);
+        self.set("result", Value::Null);
+        self.lease(epoch, seconds, now);
+    }
+
+    /// Makes the lease last its full time again.
+    pub fn renew(&mut self, now: &Moment) {
+        let seconds = self.0.get("lease").and_then(|lease| lease.get("seconds")).and_then(Value::as_f64);
+        self.lease(self.epoch().max(1), seconds.unwrap_or(LEASE), now);
+    }
+
+    fn lease(&mut self, epoch: u64, seconds: f64, now: &Moment) {
+        let length = SignedDuration::try_from_secs_f64(seconds).unwrap_or(SignedDuration::MAX);
+        let expires = now.at.checked_add(length).unwrap_or(Timestamp::MAX);
+        let seconds = if seconds.fract() == 0.0 { json!(seconds as u64) } else { json!(seconds) };
+        let mut lease = json!({"epoch": epoch, "seconds": seconds, "expires_at": time::stamp(expires)});
+        if let Some(boot) = &now.boot {
+            lease["clock"] = json!({"boot": boot.id, "began": time::stamp(boot.began)});
+        }
+        self.set("lease", lease);
+    }
+
+    pub fn start(&mut self, by: Claimant<'_>, now: &Moment) -> Outcome {
+        self.fence(by, "start")?;
+        let effect = match self.status() {
+            Status::Claimed => Effect::Changed,
+            Status::InProgress => Effect::Repeated,
+            _ => return Err(self.wrong_state("start")),
+        };
+        if effect == Effect::Changed {
+            self.set("status", word(Status::InProgress));
+            self.set("started_at", time::stamp(now.at));
+        }
+        self.renew(now);
+        Ok(effect)
+    }
+
+    pub fn complete(&mut self, by: Claimant<'_>, report: &Report, now: &Moment) -> Outcome {
+        let result = json!({
+            "output": report.output, "files_modified": report.modified, "files_created": report.created,
+        });
+        self.end(by, "complete", Status::Done, result, now)
+    }
+
+    pub fn fail(&mut self, by: Claimant<'_>, reason: &str, now: &Moment) -> Outcome {
+        self.end(by, "fail", Status::Failed, json!({ "error": reason }), now)
+    }
+
+    fn end(
+        &mut self,
+        by: Claimant<'_>,
+        verb: &'static str,
+        end: Status,
+        result: Value,
+        now: &Moment,
+    ) -> Outcome {
+        self.fence(by, verb)?;
+        match self.status() {
+            Status::Claimed | Status::InProgress => {}
+            status if status == end => return Ok(Effect::Repeated),
+            _ => return Err(self.wrong_state(verb)),
+        }
+        self.set("status", word(end));
+        self.set("result", result);
+        self.set("completed_at", time::stamp(now.at));
+        Ok(Effect::Changed)
+    }
+
+    /// Gives the task back; `to` is where it goes, which depends on other tasks.
+    pub fn release(&mut self, by: Claimant<'_>, to: Status, now: &Moment) -> Outcome {
+        match self.fence(by, "release") {
+            Err(Refusal::LeaseOver { reason, .. }) if reason == "released" => return Ok(Effect::Repeated),
+            fenced => fenced?,
+        }
+        if !self.is_active() {
+            return Err(self.wrong_state("release"));
+        }
+        self.give_back(to, "released", now);
+        Ok(Effect::Changed)
+    }
+
+    /// Takes the task from whoever had it, and says why.
+    pub fn give_back(&mut self, to: Status, reason: &str, now: &Moment) {
+        if let Some(owner) = self.owner().map(str::to_owned) {
+            let (epoch, ended) = (self.epoch(), time::stamp(now.at));
+            self.set("last_claim", json!({"by": owner, "epoch": epoch, "ended_at": ended, "reason": reason}));
+        }
+        self.set("status", word(to));
+        self.set("claimed_by", Value::Null);
+        self.set("claimed_at", Value::Null);
+        self.set("completed_at", Value::Null);
+        self.set("result", Value::Null);
+        for field in ["lease", "started_at", "session_id", "next_retry_at"] {
+            self.drop_field(field);
+        }
+    }
+
+    /// Whether somebody set the status back by hand and left the traces of the claim.
+    pub fn is_half_given_back(&self) -> bool {
+        let open = matches!(self.status(), Status::Created | Status::Available);
+        open && (self.owner().is_some() || self.0.get("lease").is_some_and(Value::is_object))
+    }
+
+    pub fn set_status(&mut self, status: Status) {
+        self.set("status", word(status));
+    }
+
+    /// Counts one more attempt, not before `at`.
+    pub fn count_retry(&mut self, at: Option<Timestamp>) {
+        let retries = self.0.get("retries").and_then(Value::as_u64).unwrap_or(0);
+        self.set("retries", retries + 1);
+        if let Some(at) = at {
+            self.set("next_retry_at", time::stamp(at));
+        }
+    }
+
+    /// Refuses everybody but the current owner.
+    fn fence(&self, by: Claimant<'_>, verb: &'static str) -> Result<(), Refusal> {
+        let status = self.status();
+        let open = matches!(status, Status::Created | Status::Available);
+        let last = self.0.get("last_claim");
+        let was_owner = last.and_then(|last| last.get("by")).and_then(Value::as_str) == Some(by.worker);
+        if self.owner() == Some(by.worker) && !open && by.epoch.is_none_or(|epoch| epoch == self.epoch()) {
+            return Ok(());
+        }
+        match self.owner().filter(|_| !open) {
+            Some(owner) => {
+                Err(Refusal::Taken { id: self.id().into(), owner: owner.into(), epoch: self.epoch() })
+            }
+            None if open && (was_owner || by.epoch.is_some()) => {
+                let reason = last.and_then(|last| last.get("reason")).and_then(Value::as_str);
+                let reason = reason.unwrap_or("there is none").into();
+                Err(Refusal::LeaseOver { id: self.id().into(), reason, status: word(status) })
+            }
+            None => Err(self.wrong_state(verb)),
+        }
+    }
+
+    pub fn wrong_state(&self, verb: &'static str) -> Refusal {
+        Refusal::WrongState { id: self.id().into(), verb, status: word(self.status()) }
+    }
+
+    fn text(&self, field: &str) -> &str {
+        self.0.get(field).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn set(&mut self, field: &str, value: impl Into<Value>) {
+        if let Some(fields) = self.0.as_object_mut() {
+            fields.insert(field.into(), value.into());
+        }
+    }
+
+    fn drop_field(&mut self, field: &str) {
+        if let Some(fields) = self.0.as_object_mut() {
+            Map::shift_remove(fields, field);
+        }
+    }
+}
+
+/// Returns the word that documents use for a status.
+pub fn word(status: Status) -> &'static str {
+    match status {
+        Status::Created => "created",
+        Status::Available => "available",
+        Status::Claimed => "claimed",
+        Status::InProgress => "in_progress",
+        Status::Done => "done",
+        Status::Failed => "failed",
+        Status::Cancelled => "cancelled",
+    }
+}
+
+/// Returns how far the clock was set since the lease was given, if that was on this boot.
+fn jump(lease: &Value, now: &Moment) -> Option<SignedDuration> {
+    let (clock, boot) = (lease.get("clock")?, now.boot.as_ref()?);
+    let same = clock.get("boot")?.as_str()? == boot.id;
+    let began = time::read(clock.get("began")?.as_str()?)?;
+    same.then(|| boot.began.duration_since(began))
+}
+
+fn texts(value: Option<&Value>) -> Vec<&str> {
+    value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::time::Boot;
+    use super::*;
+
+    fn at(seconds: i64) -> Moment {
+        Moment { at: Timestamp::from_second(1_800_000_000 + seconds).unwrap(), boot: None }
+    }
+
+    fn by(worker: &str) -> Claimant<'_> {
+        Claimant { worker, epoch: None }
+    }
+
+    fn with(worker: &str, epoch: u64) -> Claimant<'_> {
+        Claimant { worker, epoch: Some(epoch) }
+    }
+
+    fn fresh() -> Task {
+        Task::new(
+            "t",
+            &NewTask { description: "d".into(), ..NewTask::default() },
+            Status::Available,
+            at(0).at,
+        )
+    }
+
+    fn claimed() -> Task {
+        let mut task = fresh();
+        task.claim("w1", None, 60.0, &at(0));
+        task
+    }
+
+    fn refusal(outcome: Outcome) -> String {
+        match outcome {
+            Ok(effect) => format!("{effect:?}"),
+            Err(refusal) => refusal.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_task_goes_through_its_life() {
+        let mut task = claimed();
+        assert_eq!((task.status(), task.epoch(), task.owner()), (Status::Claimed, 1, Some("w1")));
+        assert_eq!(task.start(by("w1"), &at(30)), Ok(Effect::Changed));
+        assert_eq!(task.lease_left(&at(30)), Some(SignedDuration::from_secs(60)), "a start renews");
+        assert_eq!(task.start(with("w1", 1), &at(31)), Ok(Effect::Repeated));
+        assert_eq!(task.complete(with("w1", 1), &Report::default(), &at(40)), Ok(Effect::Changed));
+        assert_eq!(task.complete(by("w1"), &Report::default(), &at(41)), Ok(Effect::Repeated));
+        assert_eq!(refusal(task.fail(by("w1"), "x", &at(42))), "cannot fail `t`: it is done");
+        assert_eq!(refusal(task.start(by("w1"), &at(42))), "cannot start `t`: it is done");
+    }
+
+    #[test]
+    fn an_old_owner_changes_nothing() {
+        let mut task = claimed();
+        task.give_back(Status::Available, "expired", &at(61));
+        let over = "your lease on `t` is over (expired); nobody has the task now, it is available";
+        assert_eq!(refusal(task.complete(by("w1"), &Report::default(), &at(62))), over);
+        assert_eq!(refusal(task.clone().release(with("w1", 1), Status::Available, &at(62))), over);
+        task.claim("w2", None, 60.0, &at(63));
+        let before = task.clone();
+        let taken = "`t` belongs to `w2` now (lease 2)";
+        assert_eq!(refusal(task.complete(by("w1"), &Report::default(), &at(64))), taken);
+        assert_eq!(refusal(task.fail(with("w1", 1), "x", &at(64))), taken);
+        assert_eq!(refusal(task.start(with("w2", 1), &at(64))), taken, "the right worker, an old lease");
+        assert_eq!(task, before);
+        assert_eq!(task.complete(with("w2", 2), &Report::default(), &at(65)), Ok(Effect::Changed));
+        assert_eq!(refusal(task.complete(with("w1", 1), &Report::default(), &at(66))), taken);
+    }
+
+    #[test]
+    fn a_stranger_is_told_the_state() {
+        let mut task = fresh();
+        assert_eq!(
+            refusal(task.complete(by("w9"), &Report::default(), &at(0))),
+            "cannot complete `t`: it is available"
+        );
+        assert_eq!(refusal(task.start(by("w9"), &at(0))), "cannot start `t`: it is available");
+    }
+
+    #[test]
+    fn a_release_may_be_repeated() {
+        let mut task = claimed();
+        assert_eq!(task.release(by("w1"), Status::Available, &at(1)), Ok(Effect::Changed));
+        assert_eq!((task.status(), task.owner(), task.epoch()), (Status::Available, None, 1));
+        assert_eq!(task.release(with("w1", 1), Status::Available, &at(2)), Ok(Effect::Repeated));
+        task.claim("w1", None, 1.5, &at(3));
+        assert_eq!(task.epoch(), 2, "an epoch is never given twice");
+        assert_eq!(task.value()["lease"]["seconds"], json!(1.5));
+    }
+
+    #[test]
+    fn a_lease_follows_the_boot_and_not_the_wall_clock() {
+        let moment = |wall: i64, up: i64, id: &str| {
+            let at = at(wall).at;
+            Moment { at, boot: Some(Boot { id: id.into(), began: at - SignedDuration::from_secs(up) }) }
+        };
+        let mut task = fresh();
+        task.claim("w1", None, 60.0, &moment(0, 1000, "a"));
+        let left = |task: &Task, now: &Moment| task.lease_left(now).unwrap().as_secs();
+        assert_eq!(left(&task, &moment(20, 1020, "a")), 40);
+        assert_eq!(left(&task, &moment(3620, 1020, "a")), 40, "the clock was put forward an hour");
+        assert_eq!(left(&task, &moment(-3580, 1020, "a")), 40, "and back");
+        assert!(task.is_expired(&moment(-3580, 1061, "a")), "an hour back does not make it longer");
+        assert_eq!(left(&task, &moment(20, 5, "b")), 40, "after a reboot only the wall clock is left");
+        assert_eq!(left(&task, &at(20)), 40);
+    }
+
+    #[test]
+    fn what_we_do_not_know_stays() {
+        let mut value = fresh().into_value();
+        value["note"] = json!({"a": 1});
+        let mut task = Task::of(value);
+        task.claim("w1", Some("s1"), 60.0, &at(0));
+        task.give_back(Status::Available, "reset", &at(1));
+        assert_eq!(task.value()["note"], json!({"a": 1}));
+        assert_eq!(task.value().get("session_id"), None);
+    }
+}

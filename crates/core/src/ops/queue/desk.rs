@@ -1,0 +1,187 @@
+//! The queue's room, opened for one change.
+
+use serde_json::Value;
+
+use crate::model::diff::Change;
+use crate::model::ids::Key;
+use crate::model::kind::Doc;
+use crate::model::paper::Paper;
+use crate::model::path::{Path, Segment};
+use crate::model::task::{Status, Task};
+use crate::model::time::{self, Moment};
+use crate::ops::{Actor, Error, Result};
+use crate::store::engine::items;
+use crate::store::{Durability, Engine, Entry, Transaction};
+use crate::view::papers;
+
+pub struct Desk<'e> {
+    pub transaction: Box<dyn Transaction + 'e>,
+    pub queue: Doc,
+    pub now: Moment,
+    /// Whether anything was put down yet.
+    dirty: bool,
+}
+
+impl<'e> Desk<'e> {
+    /// Takes a seat: waits for the room's turn, looks at the clock, and takes in what people edited.
+    pub fn open(engine: &'e dyn Engine, actor: &Actor) -> Result<Desk<'e>> {
+        let queue = Doc::queue();
+        let transaction = engine.begin(&queue.room)?;
+        let mut desk = Desk { transaction, queue, now: actor.clock.now(), dirty: false };
+        let edits = desk.transaction.edits(&desk.queue)?;
+        if !edits.is_empty() {
+            desk.take_in(&edits)?;
+        }
+        Ok(desk)
+    }
+
+    /// The same, where there must be a queue.
+    pub fn open_queue(engine: &'e dyn Engine, actor: &Actor) -> Result<Desk<'e>> {
+        let mut desk = Desk::open(engine, actor)?;
+        match desk.transaction.get(&desk.queue)? {
+            Some(_) => Ok(desk),
+            None => Err(crate::ops::read::missing(engine, &desk.queue)),
+        }
+    }
+
+    pub fn task(&mut self, id: &str) -> Result<Task> {
+        let found = self.transaction.item(&self.queue, id)?;
+        found.map(Task::of).ok_or_else(|| Error::NoTask { id: id.into() })
+    }
+
+    pub fn put(&mut self, task: Task) -> Result<()> {
+        self.dirty = true;
+        let id = task.id().to_owned();
+        Ok(self.transaction.put_item(&self.queue, &id, task.into_value())?)
+    }
+
+    /// Returns the tasks that somebody has.
+    pub fn active(&mut self) -> Result<Vec<Task>> {
+        Ok(self.transaction.find(&self.queue, "active")?.into_iter().map(Task::of).collect())
+    }
+
+    pub fn is_done(&mut self, id: &str) -> Result<bool> {
+        let task = self.transaction.item(&self.queue, id)?;
+        Ok(task.is_some_and(|task| Task::of(task).status() == Status::Done))
+    }
+
+    /// Returns where a task that nobody has belongs.
+    pub fn open_status(&mut self, task: &Task) -> Result<Status> {
+        for id in task.dependencies() {
+            if !self.is_done(id)? {
+                return Ok(Status::Created);
+            }
+        }
+        Ok(Status::Available)
+    }
+
+    /// Makes available what has waited for this task only.
+    pub fn release_dependents(&mut self, id: &str) -> Result<()> {
+        for dependent in self.transaction.find(&self.queue, &format!("waits:{id}"))? {
+            self.make_available(Task::of(dependent))?;
+        }
+        Ok(())
+    }
+
+    /// Takes a task from its owner and tells that owner's log.
+    pub fn give_back(&mut self, mut task: Task, reason: &str, details: &str) -> Result<Task> {
+        let (to, owner) = (self.open_status(&task)?, task.owner().map(str::to_owned));
+        task.give_back(to, reason, &self.now);
+        if let Some(owner) = owner {
+            let details = format!("{}{details}", task.id());
+            self.log(&owner, &reason.to_uppercase(), &details)?;
+        }
+        self.put(task.clone())?;
+        Ok(task)
+    }
+
+    /// Writes a line into an agent's log. Names that came in by hand and are no ids have none.
+    pub fn log(&mut self, agent: &str, action: &str, details: &str) -> Result<()> {
+        self.dirty = true;
+        let agent = agent.parse::<Key>().unwrap_or_else(|_| leader());
+        let line = papers::log_line(&time::stamp(self.now.at), action, details);
+        Ok(self.transaction.append_paper(&Paper::Log(agent), &line)?)
+    }
+
+    /// Honours what people changed in the file: statuses that were set back give the task back, and tasks
+    /// whose dependencies were set to done become available.
+    fn take_in(&mut self, edits: &[Change]) -> Result<()> {
+        let Some(queue) = self.transaction.get(&self.queue)? else { return Ok(()) };
+        let tasks: Vec<Value> = items(self.queue.kind, queue).into_iter().cloned().collect();
+        for edit in edits {
+            if let Some(details) = told(edit, &tasks) {
+                self.log("leader", "EDITED", &details)?;
+            }
+        }
+        for task in tasks.into_iter().map(Task::of).filter(Task::is_half_given_back) {
+            self.give_back(task, "edited", " (status was set back by hand)")?;
+        }
+        self.settle().map(drop)
+    }
+
+    /// Makes available what waits although all its dependencies are done, as after an edit. Returns whether
+    /// there was such a task.
+    pub fn settle(&mut self) -> Result<bool> {
+        let mut settled = false;
+        for waiting in self.transaction.find(&self.queue, "created")? {
+            settled |= self.make_available(Task::of(waiting))?;
+        }
+        Ok(settled)
+    }
+
+    fn make_available(&mut self, mut task: Task) -> Result<bool> {
+        let ready = task.status() == Status::Created && self.open_status(&task)? == Status::Available;
+        if ready {
+            task.set_status(Status::Available);
+            self.put(task)?;
+        }
+        Ok(ready)
+    }
+
+    /// Commits, and returns warnings. Nothing put down is nothing to commit.
+    pub fn commit(self, by: &str, op: &str, actor: &Actor) -> Result<Vec<String>> {
+        self.commit_with(by, op, actor, Durability::Synced)
+    }
+
+    pub fn commit_with(
+        self,
+        by: &str,
+        op: &str,
+        actor: &Actor,
+        durability: Durability,
+    ) -> Result<Vec<String>> {
+        if !self.dirty {
+            return Ok(Vec::new());
+        }
+        let entry = Entry { at: self.now.at, by: by.into(), durability, ..actor.entry(op) };
+        Ok(self.transaction.commit(&entry)?.warnings)
+    }
+
+    /// Says that a paper was written.
+    pub fn touch(&mut self) {
+        self.dirty = true;
+    }
+}
+
+/// The name that the leader's log goes by.
+fn leader() -> Key {
+    "leader".parse().expect("a constant id")
+}
+
+/// Tells an edit of a task's status, or of a whole task, in words.
+fn told(edit: &Change, tasks: &[Value]) -> Option<String> {
+    let path = Path::from_record(&edit.path).ok()?;
+    let [Segment::Key(list), Segment::Index(index), rest @ ..] = path.segments() else { return None };
+    let id = |task: &Value| task.get("id").and_then(Value::as_str).map(str::to_owned);
+    let here = usize::try_from(*index).ok().and_then(|index| tasks.get(index)).and_then(id);
+    match (list.as_str(), rest, &edit.before, &edit.after) {
+        ("tasks", [], None, Some(task)) => Some(format!("{} added by hand", id(task)?)),
+        ("tasks", [], Some(task), None) => Some(format!("{} removed by hand", id(task)?)),
+        ("tasks", [Segment::Key(field)], before, after) if field == "status" => {
+            let word =
+                |value: &Option<Value>| value.as_ref().and_then(Value::as_str).unwrap_or("none").to_owned();
+            Some(format!("{} set from {} to {} by hand", here?, word(before), word(after)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,359 @@
+//! What the leader does.
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::SignedDuration;
+use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Desk;
+use crate::model::ids::Key;
+use crate::model::kind::Doc;
+use crate::model::new_task::NewTask;
+use crate::model::paper::Paper;
+use crate::model::task::{Status, Task};
+use crate::model::time;
+use crate::ops::{Actor, Error, Result};
+use crate::store::Engine;
+use crate::store::engine::items;
+use crate::view::papers;
+
+/// Who the log names for what a leader does.
+const LEADER: &str = "leader";
+
+/// What `init` found and made, as files below the queue's room.
+#[derive(Debug, Default)]
+pub struct Initialised {
+    pub created: Vec<String>,
+    pub kept: Vec<String>,
+}
+
+/// Lays out the queue's room. What is there already stays as it is.
+pub fn init(engine: &dyn Engine, goal: &str, approach: Option<&str>, actor: &Actor) -> Result<Initialised> {
+    if goal.trim().is_empty() {
+        return Err(Error::Input("the goal is blank: say what the team is to achieve".into()));
+    }
+    let mut desk = Desk::open(engine, actor)?;
+    let (mut done, now) = (Initialised::default(), time::stamp(desk.now.at));
+    let queue = desk.queue.clone();
+    match desk.transaction.get(&queue)?.is_some() {
+        true => done.kept.push(queue.file.clone()),
+        false => {
+            done.created.push(queue.file.clone());
+            desk.transaction.put(&queue, queue.default(desk.now.at))?;
+        }
+    }
+    for (paper, text) in
+        [(Paper::Plan, papers::plan(goal, approach, &now)), (Paper::Discoveries, papers::discoveries())]
+    {
+        match desk.transaction.paper(&paper)?.is_some() {
+            true => done.kept.push(paper.file()),
+            false => {
+                done.created.push(paper.file());
+                desk.transaction.write_paper(&paper, text)?;
+            }
+        }
+    }
+    desk.transaction.folder(Paper::RESULTS)?;
+    desk.log(LEADER, "INIT", goal)?;
+    desk.commit(LEADER, "init", actor)?;
+    Ok(done)
+}
+
+/// Adds one task. The same task under the same id is no second one.
+pub fn add(engine: &dyn Engine, new: &NewTask, actor: &Actor) -> Result<Task> {
+    new.check().map_err(Error::Input)?;
+    let mut desk = Desk::open(engine, actor)?;
+    start_queue(&mut desk)?;
+    if let Some(id) = &new.id
+        && let Some(known) = desk.transaction.item(&desk.queue, id)?.map(Task::of)
+    {
+        return if known.is(new) { Ok(known) } else { Err(Error::OtherTask { id: id.clone() }) };
+    }
+    for id in &new.dependencies {
+        if desk.transaction.item(&desk.queue, id)?.is_none() {
+            return Err(Error::UnknownDependency { id: id.clone(), of: new.description.clone() });
+        }
+    }
+    let id = match &new.id {
+        Some(id) => id.clone(),
+        None => {
+            let now = desk.now.at;
+            let mut free = |id: &str| Ok::<_, Error>(desk.transaction.item(&desk.queue, id)?.is_none());
+            new_id(now, &new.description, &mut free)?
+        }
+    };
+    let mut task = Task::new(&id, new, Status::Created, desk.now.at);
+    task.set_status(desk.open_status(&task)?);
+    desk.put(task.clone())?;
+    desk.log(LEADER, "ADD_TASK", &format!("{id}: {}", new.description))?;
+    desk.commit(LEADER, "add-task", actor)?;
+    Ok(task)
+}
+
+fn start_queue(desk: &mut Desk<'_>) -> Result<()> {
+    let queue = desk.queue.clone();
+    if desk.transaction.get(&queue)?.is_none() {
+        desk.transaction.put(&queue, queue.default(desk.now.at))?;
+    }
+    Ok(())
+}
+
+/// Makes an id that is free: `task-YYYYMMDDHHMMSS-xxxx`.
+fn new_id(now: jiff::Timestamp, seed: &str, free: &mut dyn FnMut(&str) -> Result<bool>) -> Result<String> {
+    let second = time::compact(now).replace('_', "");
+    let first = xxh3_64(format!("{now} {seed}").as_bytes());
+    for step in 0.. {
+        let number = first.wrapping_add(step);
+        // So many in one second that four digits are used up get more of them.
+        let tail = if step < 4096 { format!("{:04x}", number & 0xffff) } else { format!("{number:016x}") };
+        let id = format!("task-{second}-{tail}");
+        if free(&id)? {
+            return Ok(id);
+        }
+    }
+    unreachable!("BUG: ran out of numbers")
+}
+
+/// What an import did.
+#[derive(Debug)]
+pub struct Imported {
+    /// The tasks of the file in its order, as they are now in the queue.
+    pub tasks: Vec<Value>,
+    pub added: usize,
+}
+
+/// Adds many tasks at once: all of them, or none. They may depend on each other in any order. `step` is told
+/// how many are done.
+pub fn import(
+    engine: &dyn Engine,
+    new: &[NewTask],
+    actor: &Actor,
+    step: &mut dyn FnMut(usize),
+) -> Result<Imported> {
+    let mut desk = Desk::open(engine, actor)?;
+    start_queue(&mut desk)?;
+    let queue = desk.queue.clone();
+    let mut document = desk.transaction.get(&queue)?.cloned().unwrap_or_default();
+    let known: HashMap<String, Task> = items(queue.kind, &document)
+        .into_iter()
+        .cloned()
+        .map(Task::of)
+        .map(|task| (task.id().to_owned(), task))
+        .collect();
+    let ids = ids(new, &known, desk.now.at)?;
+    check_dependencies(new, &ids, &known)?;
+    let is_done = |id: &String| known.get(id).is_some_and(|task| task.status() == Status::Done);
+    let mut imported = Imported { tasks: Vec::with_capacity(new.len()), added: 0 };
+    for (number, (new, id)) in new.iter().zip(&ids).enumerate() {
+        let task = match known.get(id) {
+            Some(task) => task.clone(),
+            None => {
+                let status =
+                    if new.dependencies.iter().all(is_done) { Status::Available } else { Status::Created };
+                imported.added += 1;
+                Task::new(id, new, status, desk.now.at)
+            }
+        };
+        if !known.contains_key(id)
+            && let Some(tasks) = document.get_mut("tasks").and_then(Value::as_array_mut)
+        {
+            tasks.push(task.value().clone());
+        }
+        imported.tasks.push(task.into_value());
+        step(number + 1);
+    }
+    if imported.added > 0 {
+        desk.transaction.put(&queue, document)?;
+        desk.log(LEADER, "IMPORT", &format!("{} tasks", imported.added))?;
+    }
+    desk.commit(LEADER, "import", actor)?;
+    Ok(imported)
+}
+
+/// Gives every task of a file its id; one that is in the queue already must be the same.
+fn ids(new: &[NewTask], known: &HashMap<String, Task>, now: jiff::Timestamp) -> Result<Vec<String>> {
+    let mut taken: HashSet<String> = HashSet::new();
+    for id in new.iter().filter_map(|new| new.id.as_ref()) {
+        if !taken.insert(id.clone()) {
+            return Err(Error::Input(format!("the id `{id}` is there twice")));
+        }
+    }
+    for (new, id) in new.iter().filter_map(|new| Some((new, new.id.as_ref()?))) {
+        if known.get(id).is_some_and(|task| !task.is(new)) {
+            return Err(Error::OtherTask { id: id.clone() });
+        }
+    }
+    let id = |new: &NewTask| match &new.id {
+        Some(id) => Ok(id.clone()),
+        None => {
+            let id =
+                new_id(now, &new.description, &mut |id| Ok(!taken.contains(id) && !known.contains_key(id)))?;
+            taken.insert(id.clone());
+            Ok(id)
+        }
+    };
+    new.iter().map(id).collect()
+}
+
+/// Refuses dependencies on nothing, and circles.
+fn check_dependencies(new: &[NewTask], ids: &[String], known: &HashMap<String, Task>) -> Result<()> {
+    let place: HashMap<&str, usize> =
+        ids.iter().enumerate().map(|(place, id)| (id.as_str(), place)).collect();
+    for task in new {
+        if let Some(id) =
+            task.dependencies.iter().find(|id| !place.contains_key(id.as_str()) && !known.contains_key(*id))
+        {
+            return Err(Error::UnknownDependency { id: id.clone(), of: task.description.clone() });
+        }
+    }
+    // Take away what waits for nothing until only circles are left.
+    let inside = |task: &NewTask| -> Vec<usize> {
+        task.dependencies.iter().filter_map(|id| place.get(id.as_str()).copied()).collect()
+    };
+    let mut waits: Vec<usize> = new.iter().map(|task| inside(task).len()).collect();
+    let mut dependents = vec![Vec::new(); new.len()];
+    for (number, task) in new.iter().enumerate() {
+        inside(task).into_iter().for_each(|on| dependents[on].push(number));
+    }
+    let mut free: Vec<usize> = (0..new.len()).filter(|number| waits[*number] == 0).collect();
+    let mut left = new.len();
+    while let Some(number) = free.pop() {
+        left -= 1;
+        for dependent in &dependents[number] {
+            waits[*dependent] -= 1;
+            if waits[*dependent] == 0 {
+                free.push(*dependent);
+            }
+        }
+    }
+    let circle = || {
+        let start = waits.iter().position(|waits| *waits > 0).unwrap_or(0);
+        walk_circle(start, |number| inside(&new[number]).into_iter().find(|on| waits[*on] > 0))
+    };
+    match left {
+        0 => Ok(()),
+        _ => Err(Error::Circle { ids: circle().into_iter().map(|number| ids[number].clone()).collect() }),
+    }
+}
+
+/// Follows dependencies until one comes again, and returns the circle.
+fn walk_circle(start: usize, next: impl Fn(usize) -> Option<usize>) -> Vec<usize> {
+    let mut walked = vec![start];
+    while let Some(number) = next(walked[walked.len() - 1]) {
+        if let Some(first) = walked.iter().position(|seen| *seen == number) {
+            return walked.split_off(first);
+        }
+        walked.push(number);
+    }
+    walked
+}
+
+/// Makes a task open again, whoever has it and however it stands. What is done stays done, unless forced.
+pub fn reset(engine: &dyn Engine, id: &Key, force: bool, actor: &Actor) -> Result<Task> {
+    let mut desk = Desk::open_queue(engine, actor)?;
+    let task = desk.task(id.as_str())?;
+    let was = task.status();
+    let task = match was {
+        Status::Done if !force => return Err(task.wrong_state("reset").into()),
+        Status::Created | Status::Available => task,
+        _ => {
+            let task = desk.give_back(task, "reset", " (by the leader)")?;
+            desk.log(LEADER, "RESET", id.as_str())?;
+            task
+        }
+    };
+    if was == Status::Done {
+        hold_dependents(&mut desk, id.as_str())?;
+    }
+    desk.commit(LEADER, "reset", actor)?;
+    Ok(task)
+}
+
+/// What waits for a task that is open again has to wait again.
+fn hold_dependents(desk: &mut Desk<'_>, id: &str) -> Result<()> {
+    for dependent in desk.transaction.find(&desk.queue, &format!("waits:{id}"))? {
+        let mut task = Task::of(dependent);
+        if task.status() == Status::Available {
+            task.set_status(Status::Created);
+            desk.put(task)?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets a failed task be tried again, at once or after a while.
+pub fn retry(engine: &dyn Engine, id: &Key, after: Option<f64>, actor: &Actor) -> Result<Task> {
+    let mut desk = Desk::open_queue(engine, actor)?;
+    let task = desk.task(id.as_str())?;
+    match task.status() {
+        Status::Failed => {}
+        // It was so already.
+        Status::Created | Status::Available if task.value().get("retries").is_some() => return Ok(task),
+        _ => return Err(task.wrong_state("retry").into()),
+    }
+    let mut task = desk.give_back(task, "retried", "")?;
+    let wait = after.and_then(|after| SignedDuration::try_from_secs_f64(after).ok());
+    task.count_retry(wait.and_then(|wait| desk.now.at.checked_add(wait).ok()));
+    desk.put(task.clone())?;
+    desk.log(LEADER, "RETRY", id.as_str())?;
+    desk.commit(LEADER, "retry", actor)?;
+    Ok(task)
+}
+
+/// Takes a task out of the work. Whoever has it is told when it reports.
+pub fn cancel(engine: &dyn Engine, id: &Key, actor: &Actor) -> Result<Task> {
+    let mut desk = Desk::open_queue(engine, actor)?;
+    let mut task = desk.task(id.as_str())?;
+    match task.status() {
+        Status::Cancelled => return Ok(task),
+        Status::Done => return Err(task.wrong_state("cancel").into()),
+        _ => {}
+    }
+    task.set_status(Status::Cancelled);
+    desk.put(task.clone())?;
+    desk.log(LEADER, "CANCEL", id.as_str())?;
+    desk.commit(LEADER, "cancel", actor)?;
+    Ok(task)
+}
+
+/// Puts all results into one text. Returns how many there are.
+pub fn aggregate(engine: &dyn Engine, actor: &Actor) -> Result<usize> {
+    let mut desk = Desk::open_queue(engine, actor)?;
+    let queue = desk.transaction.get(&desk.queue)?.cloned().unwrap_or_default();
+    let mut found: HashMap<String, String> = HashMap::new();
+    for paper in desk.transaction.folder(Paper::RESULTS)?.iter().filter_map(|name| Paper::result_named(name))
+    {
+        if let (Paper::Result(id), Some(text)) = (&paper, desk.transaction.paper(&paper)?) {
+            found.insert(id.to_string(), text);
+        }
+    }
+    let results = in_order(&queue, found);
+    if results.is_empty() {
+        return Err(Error::NoResults);
+    }
+    let plan = desk.transaction.paper(&Paper::Plan)?;
+    let goal = plan.as_deref().and_then(objective);
+    let summary = papers::summary(goal.as_deref(), &results, &queue, &time::stamp(desk.now.at));
+    desk.transaction.write_paper(&Paper::Summary, summary)?;
+    desk.log(LEADER, "AGGREGATE", &format!("{} results", results.len()))?;
+    desk.commit(LEADER, "aggregate", actor)?;
+    Ok(results.len())
+}
+
+/// Brings results into the order of their tasks; what belongs to no task comes last.
+fn in_order(queue: &Value, mut found: HashMap<String, String>) -> Vec<(String, String)> {
+    let ids = items(Doc::queue().kind, queue).into_iter().filter_map(|task| task.get("id")?.as_str());
+    let mut results: Vec<_> = ids.filter_map(|id| found.remove_entry(id)).collect();
+    let mut rest: Vec<_> = found.into_iter().collect();
+    rest.sort_unstable();
+    results.append(&mut rest);
+    results
+}
+
+/// Reads the goal back from the plan, which may have been rewritten meanwhile.
+fn objective(plan: &str) -> Option<String> {
+    let rest = plan.split_once("## Objective")?.1;
+    let text = rest.split("\n## ").next().unwrap_or(rest).trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}

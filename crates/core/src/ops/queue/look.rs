@@ -1,0 +1,261 @@
+//! Looking at the queue: what can be claimed, and why a task cannot.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::model::files;
+use crate::model::kind::Doc;
+use crate::model::task::{Status, Task, word};
+use crate::model::time::{self, Moment};
+use crate::ops::{Actor, Error, Result, read};
+use crate::store::Engine;
+use crate::store::engine::items;
+
+/// What keeps an open task from being claimed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Obstacle {
+    /// A dependency is not done; `None` if there is no such task.
+    Dependency { id: String, status: Option<Status> },
+    /// A retry is not due yet.
+    Later { until: Timestamp },
+    /// The worker lacks what the task needs.
+    Capabilities { missing: Vec<String> },
+    /// Somebody works on the same files.
+    Overlap { with: String, by: String, ours: String, theirs: String },
+}
+
+/// Returns the first thing that keeps `task` from being claimed by a worker with these capabilities.
+pub(super) fn obstacle(
+    task: &Task,
+    capabilities: &[String],
+    working: &[Task],
+    now: &Moment,
+    look_up: &mut dyn FnMut(&str) -> Result<Option<Task>>,
+) -> Result<Option<Obstacle>> {
+    for id in task.dependencies() {
+        let status = look_up(id)?.map(|task| task.status());
+        if status != Some(Status::Done) {
+            return Ok(Some(Obstacle::Dependency { id: id.into(), status }));
+        }
+    }
+    let missing = missing(task, capabilities);
+    if !missing.is_empty() {
+        return Ok(Some(Obstacle::Capabilities { missing }));
+    }
+    Ok(later(task, now).or_else(|| working.iter().find_map(|other| overlap(task, other))))
+}
+
+fn missing(task: &Task, capabilities: &[String]) -> Vec<String> {
+    let has = |need: &&str| capabilities.iter().any(|capability| capability == need);
+    task.needs().into_iter().filter(|need| !has(need)).map(str::to_owned).collect()
+}
+
+fn later(task: &Task, now: &Moment) -> Option<Obstacle> {
+    task.retry_at().filter(|until| *until > now.at).map(|until| Obstacle::Later { until })
+}
+
+fn overlap(task: &Task, other: &Task) -> Option<Obstacle> {
+    let (ours, theirs) = files::overlap(&task.files(), &other.files())?;
+    let by = other.owner().unwrap_or_default().into();
+    Some(Obstacle::Overlap { with: other.id().into(), by, ours: ours.into(), theirs: theirs.into() })
+}
+
+/// Returns the tasks that some worker could claim now, best first.
+pub fn ready(engine: &dyn Engine, actor: &Actor) -> Result<Vec<Value>> {
+    let queue = Doc::queue();
+    let document = read::document(engine, &queue)?;
+    let (tasks, now) = (Tasks::of(&document.value), actor.clock.now());
+    let able = |task: &&Task| tasks.obstacles(task, &now).is_empty();
+    let rank = queue.kind.rank.expect("the queue ranks its tasks");
+    let mut ready: Vec<_> =
+        tasks.all.iter().filter(able).filter_map(|task| Some((rank(task.value())?, task))).collect();
+    ready.sort_by_key(|(rank, _)| *rank);
+    Ok(ready.into_iter().map(|(_, task)| task.value().clone()).collect())
+}
+
+/// Why a task does not run, or that it does.
+#[derive(Debug)]
+pub struct Explained {
+    pub task: Task,
+    /// One sentence each, the most telling first.
+    pub reasons: Vec<Reason>,
+    /// Whether a worker can take it now.
+    pub ready: bool,
+}
+
+#[derive(Debug)]
+pub struct Reason {
+    /// What kind of reason it is, for scripts.
+    pub kind: &'static str,
+    pub text: String,
+    /// The other task that it is about.
+    pub task: Option<String>,
+}
+
+/// Says why a task is not running.
+pub fn explain(engine: &dyn Engine, id: &str, actor: &Actor) -> Result<Explained> {
+    let document = read::document(engine, &Doc::queue())?;
+    let (tasks, now) = (Tasks::of(&document.value), actor.clock.now());
+    let task = tasks.get(id).ok_or_else(|| Error::NoTask { id: id.into() })?.clone();
+    let open = matches!(task.status(), Status::Created | Status::Available);
+    let mut reasons = match open {
+        true => {
+            tasks.obstacles(&task, &now).into_iter().map(|obstacle| tasks.reason(&obstacle, &now)).collect()
+        }
+        false => vec![standing(&task, &now)],
+    };
+    reasons.extend(needs(engine, &task, open)?);
+    let ready = open && !reasons.iter().any(|reason| reason.kind != "capabilities");
+    if ready && reasons.is_empty() {
+        reasons.push(Reason::new("ready", "it is ready: the next worker that asks gets it", None));
+    }
+    Ok(Explained { task, reasons, ready })
+}
+
+/// Says which registered workers could do a task that needs something.
+fn needs(engine: &dyn Engine, task: &Task, open: bool) -> Result<Option<Reason>> {
+    if task.needs().is_empty() || !open {
+        return Ok(None);
+    }
+    let workers = engine.read(&Doc::workers())?.map(|document| document.value).unwrap_or_default();
+    let able = |worker: &&Value| {
+        let has = worker.get("capabilities").and_then(Value::as_array).into_iter().flatten();
+        let has: Vec<String> = has.filter_map(Value::as_str).map(str::to_owned).collect();
+        missing(task, &has).is_empty()
+    };
+    let able = items(Doc::workers().kind, &workers).into_iter().filter(able);
+    let able: Vec<_> =
+        able.filter_map(|worker| worker.get("id")?.as_str()).map(|id| format!("`{id}`")).collect();
+    let needs = task.needs().join(", ");
+    let text = match able.is_empty() {
+        true => format!("it needs {needs}, and no registered worker has that"),
+        false => format!("it needs {needs}; only {} can take it", able.join(", ")),
+    };
+    Ok(Some(Reason::new("capabilities", text, None)))
+}
+
+/// Tells how a task stands that is not open.
+fn standing(task: &Task, now: &Moment) -> Reason {
+    let owner = task.owner().unwrap_or("nobody");
+    match (task.status(), task.lease_left(now)) {
+        (status @ (Status::Claimed | Status::InProgress), Some(left)) if left.is_positive() => {
+            let text =
+                format!("`{owner}` has it ({}); its lease lasts {} more s", word(status), left.as_secs());
+            Reason::new("lease", text, None)
+        }
+        (Status::Claimed | Status::InProgress, Some(left)) => {
+            let text = format!(
+                "the lease of `{owner}` ran out {} s ago: the next claim takes it back",
+                -left.as_secs()
+            );
+            Reason::new("expired", text, None)
+        }
+        (Status::Claimed | Status::InProgress, None) => {
+            let text = format!(
+                "`{owner}` has it without a lease, so it never comes back by itself: anthill leader reset {}",
+                task.id()
+            );
+            Reason::new("lease", text, None)
+        }
+        (Status::Failed, _) => {
+            let why = task.value()["result"]["error"].as_str().unwrap_or("no reason given");
+            Reason::new(
+                "failed",
+                format!("it failed: {why}; try again: anthill leader retry {}", task.id()),
+                None,
+            )
+        }
+        (Status::Done, _) => Reason::new("done", format!("it is done, by `{owner}`"), None),
+        _ => Reason::new(
+            "cancelled",
+            format!("it was cancelled; take it up again: anthill leader reset {}", task.id()),
+            None,
+        ),
+    }
+}
+
+impl Reason {
+    fn new(kind: &'static str, text: impl Into<String>, task: Option<&str>) -> Reason {
+        Reason { kind, text: text.into(), task: task.map(str::to_owned) }
+    }
+}
+
+impl Explained {
+    pub fn json(&self) -> Value {
+        let reason =
+            |reason: &Reason| json!({"kind": reason.kind, "message": reason.text, "task": reason.task});
+        let fields = [
+            ("id", Value::from(self.task.id())),
+            ("status", word(self.task.status()).into()),
+            ("ready", self.ready.into()),
+            ("reasons", self.reasons.iter().map(reason).collect()),
+            ("task", self.task.value().clone()),
+        ];
+        fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// All tasks of a queue as they stand, by id.
+struct Tasks {
+    all: Vec<Task>,
+    by_id: HashMap<String, usize>,
+}
+
+impl Tasks {
+    fn of(queue: &Value) -> Tasks {
+        let all: Vec<_> = items(Doc::queue().kind, queue).into_iter().cloned().map(Task::of).collect();
+        let by_id = all.iter().enumerate().rev().map(|(index, task)| (task.id().to_owned(), index)).collect();
+        Tasks { all, by_id }
+    }
+
+    fn get(&self, id: &str) -> Option<&Task> {
+        self.by_id.get(id).map(|index| &self.all[*index])
+    }
+
+    /// Returns everything that keeps an open task from any worker; what it needs is not asked here.
+    fn obstacles(&self, task: &Task, now: &Moment) -> Vec<Obstacle> {
+        let status = |id: &str| self.get(id).map(Task::status);
+        let open = task.dependencies().into_iter().filter(|id| status(id) != Some(Status::Done));
+        let waits = open.map(|id| Obstacle::Dependency { id: id.into(), status: status(id) });
+        let working = self
+            .all
+            .iter()
+            .filter(|other| other.is_active() && !other.is_expired(now) && other.id() != task.id());
+        waits.chain(later(task, now)).chain(working.filter_map(|other| overlap(task, other))).collect()
+    }
+
+    fn reason(&self, obstacle: &Obstacle, now: &Moment) -> Reason {
+        match obstacle {
+            Obstacle::Dependency { id, status } => {
+                let text = match (status, self.get(id).and_then(Task::owner)) {
+                    (None, _) => format!("it waits for `{id}`, which does not exist"),
+                    (Some(status @ (Status::Claimed | Status::InProgress)), Some(owner)) => {
+                        format!("it waits for `{id}` ({}, by `{owner}`)", word(*status))
+                    }
+                    (Some(status @ (Status::Failed | Status::Cancelled)), _) => format!(
+                        "it waits for `{id}`, which is {}: anthill leader reset {id}, or take the dependency out",
+                        word(*status)
+                    ),
+                    (Some(status), _) => format!("it waits for `{id}` ({})", word(*status)),
+                };
+                Reason::new("dependency", text, Some(id))
+            }
+            Obstacle::Later { until } => {
+                let left = until.duration_since(now.at).as_secs();
+                let text = format!("it is to be tried again at {}, in {left} s", time::stamp(*until));
+                Reason::new("retry", text, None)
+            }
+            Obstacle::Overlap { with, by, ours, theirs } => {
+                let text = format!(
+                    "its files overlap with `{with}`, which `{by}` works on: `{ours}` and `{theirs}`"
+                );
+                Reason::new("overlap", text, Some(with))
+            }
+            Obstacle::Capabilities { missing } => {
+                Reason::new("capabilities", format!("it needs {}", missing.join(", ")), None)
+            }
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! What workers do.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::Desk;
+use super::look::{Obstacle, obstacle};
+use crate::model::ids::Key;
+use crate::model::kind::Doc;
+use crate::model::paper::Paper;
+use crate::model::task::{Claimant, Effect, LEASE, Refusal, Report, Task};
+use crate::model::time;
+use crate::ops::{Actor, Error, Result};
+use crate::store::{Durability, Engine};
+use crate::view::papers;
+
+/// A worker's call for a task.
+#[derive(Debug)]
+pub struct ClaimRequest<'a> {
+    pub worker: &'a Key,
+    /// How long the lease lasts without a sign of life.
+    pub lease: Option<f64>,
+}
+
+#[derive(Debug)]
+pub enum Claim {
+    Claimed { task: Task, warnings: Vec<String> },
+    NothingReady(NothingReady),
+}
+
+/// What is known when nothing can be claimed.
+#[derive(Debug, Clone, Copy)]
+pub struct NothingReady {
+    /// After this long something may be ready by itself: a lease runs out, a retry is due.
+    pub look_again: Option<Duration>,
+    /// Whether others are at work, who may set free what waits for them.
+    pub others_work: bool,
+}
+
+/// Gives the worker the best task that is ready, after taking back what dead workers have.
+pub fn claim(engine: &dyn Engine, request: &ClaimRequest<'_>, actor: &Actor) -> Result<Claim> {
+    let mut desk = Desk::open_queue(engine, actor)?;
+    let working = take_back_expired(&mut desk)?;
+    let mut next = next_expiry(&working, &desk);
+    let mut chosen = choose(&mut desk, request.worker, &working, &mut next)?;
+    // Before saying no, make sure that nothing waits for nothing.
+    if chosen.is_none() && desk.settle()? {
+        chosen = choose(&mut desk, request.worker, &working, &mut next)?;
+    }
+    let worker = request.worker.as_str();
+    let Some(mut task) = chosen else {
+        desk.commit(worker, "expire", actor)?;
+        let look_again = next.map(|next| Duration::try_from(next).unwrap_or(Duration::ZERO));
+        return Ok(Claim::NothingReady(NothingReady { look_again, others_work: !working.is_empty() }));
+    };
+    task.claim(worker, actor.session.as_deref(), request.lease.unwrap_or(LEASE), &desk.now);
+    desk.put(task.clone())?;
+    desk.log(worker, "CLAIMED", &format!("{} (lease {})", task.id(), task.epoch()))?;
+    let warnings = desk.commit(worker, "claim", actor)?;
+    Ok(Claim::Claimed { task, warnings })
+}
+
+/// Returns the best task that the worker may have; lowers `next` to the time until a retry is due.
+fn choose(
+    desk: &mut Desk<'_>,
+    worker: &Key,
+    working: &[Task],
+    next: &mut Option<SignedDuration>,
+) -> Result<Option<Task>> {
+    let capabilities = capabilities(desk, worker)?;
+    let mut after = None;
+    while let Some((rank, value)) = desk.transaction.best(&desk.queue, after)? {
+        after = Some(rank);
+        let task = Task::of(value);
+        let found = obstacle(&task, &capabilities, working, &desk.now, &mut |id| {
+            Ok(desk.transaction.item(&desk.queue, id)?.map(Task::of))
+        })?;
+        match found {
+            None => return Ok(Some(task)),
+            Some(Obstacle::Later { until }) => {
+                let wait = until.duration_since(desk.now.at);
+                *next = Some(next.map_or(wait, |next| next.min(wait)));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Takes back the tasks whose leases have run out; returns those that are being worked on.
+fn take_back_expired(desk: &mut Desk<'_>) -> Result<Vec<Task>> {
+    let mut working = Vec::new();
+    for task in desk.active()? {
+        if task.is_expired(&desk.now) {
+            let details = format!(" (lease {} ran out without a sign of life)", task.epoch());
+            desk.give_back(task, "expired", &details)?;
+        } else {
+            working.push(task);
+        }
+    }
+    Ok(working)
+}
+
+fn next_expiry(working: &[Task], desk: &Desk<'_>) -> Option<SignedDuration> {
+    working.iter().filter_map(|task| task.lease_left(&desk.now)).min()
+}
+
+fn capabilities(desk: &mut Desk<'_>, worker: &Key) -> Result<Vec<String>> {
+    let worker = desk.transaction.item(&Doc::workers(), worker.as_str())?;
+    let list = worker.as_ref().and_then(|worker| worker.get("capabilities")).and_then(Value::as_array);
+    Ok(list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect())
+}
+
+/// One task and whoever wants to do something to it.
+#[derive(Debug, Clone, Copy)]
+pub struct On<'a> {
+    pub worker: &'a Key,
+    pub task: &'a Key,
+    /// The lease that the worker believes to have.
+    pub epoch: Option<u64>,
+}
+
+/// A task after a change, and what a person should hear.
+#[derive(Debug)]
+pub struct Done {
+    pub task: Task,
+    /// Whether it was so already.
+    pub repeated: bool,
+    pub warnings: Vec<String>,
+}
+
+/// Says that the work has begun, and renews the lease.
+pub fn start(engine: &dyn Engine, on: On<'_>, actor: &Actor) -> Result<Done> {
+    change(engine, on, actor, "start", |desk, task, by| {
+        let effect = task.start(by, &desk.now)?;
+        if effect == Effect::Changed {
+            desk.log(by.worker, "STARTED", task.id())?;
+        }
+        Ok(effect)
+    })
+}
+
+/// Ends a task: result, log line and the tasks that waited for it, all at once.
+pub fn complete(engine: &dyn Engine, on: On<'_>, report: &Report, actor: &Actor) -> Result<Done> {
+    change(engine, on, actor, "complete", |desk, task, by| {
+        let effect = task.complete(by, report, &desk.now)?;
+        if effect == Effect::Changed {
+            finish(desk, on, task, "COMPLETED")?;
+            desk.release_dependents(task.id())?;
+        }
+        Ok(effect)
+    })
+}
+
+/// Ends a task that did not work out.
+pub fn fail(engine: &dyn Engine, on: On<'_>, reason: &str, actor: &Actor) -> Result<Done> {
+    change(engine, on, actor, "fail", |desk, task, by| {
+        let effect = task.fail(by, reason, &desk.now)?;
+        if effect == Effect::Changed {
+            finish(desk, on, task, "FAILED")?;
+        }
+        Ok(effect)
+    })
+}
+
+/// Gives a task back for others to take.
+pub fn release(engine: &dyn Engine, on: On<'_>, actor: &Actor) -> Result<Done> {
+    change(engine, on, actor, "release", |desk, task, by| {
+        let to = desk.open_status(task)?;
+        let effect = task.release(by, to, &desk.now)?;
+        if effect == Effect::Changed {
+            desk.log(by.worker, "RELEASED", task.id())?;
+        }
+        Ok(effect)
+    })
+}
+
+fn change(
+    engine: &dyn Engine,
+    on: On<'_>,
+    actor: &Actor,
+    op: &str,
+    act: impl FnOnce(&mut Desk<'_>, &mut Task, Claimant<'_>) -> Result<Effect>,
+) -> Result<Done> {
+    let mut desk = Desk::open_queue(engine, actor)?;
+    let mut task = desk.task(on.task.as_str())?;
+    let before = task.clone();
+    let by = Claimant { worker: on.worker.as_str(), epoch: on.epoch };
+    let effect = act(&mut desk, &mut task, by)?;
+    if task != before {
+        desk.put(task.clone())?;
+    }
+    let warnings = desk.commit(on.worker.as_str(), op, actor)?;
+    Ok(Done { task, repeated: effect == Effect::Repeated, warnings })
+}
+
+/// Writes the result of a task that has ended, and the line that says so.
+fn finish(desk: &mut Desk<'_>, on: On<'_>, task: &Task, action: &str) -> Result<()> {
+    desk.put(task.clone())?;
+    desk.transaction.write_paper(&Paper::Result(on.task.clone()), papers::result(task.value()))?;
+    let result = &task.value()["result"];
+    let told = [&result["output"], &result["error"]].into_iter().find_map(Value::as_str).unwrap_or_default();
+    let first: String = told.lines().next().unwrap_or_default().chars().take(200).collect();
+    let details = if first.is_empty() { task.id().into() } else { format!("{}: {first}", task.id()) };
+    desk.log(on.worker.as_str(), action, &details)
+}
+
+/// A worker's sign of life. Renews its leases; a worker without a task is noted in the register.
+///
+/// Atomic but not synced: a lost heartbeat repairs itself.
+pub fn heartbeat(
+    engine: &dyn Engine,
+    worker: &Key,
+    only: Option<&Key>,
+    epoch: Option<u64>,
+    actor: &Actor,
+) -> Result<Vec<Task>> {
+    let mut desk = Desk::open(engine, actor)?;
+    let wanted = |task: &Task| {
+        task.owner() == Some(worker.as_str())
+            && only.is_none_or(|only| task.id() == only.as_str())
+            && epoch.is_none_or(|epoch| task.epoch() == epoch)
+    };
+    let mut renewed = desk.active()?;
+    renewed.retain(wanted);
+    for task in &mut renewed {
+        task.renew(&desk.now);
+        desk.put(task.clone())?;
+    }
+    if renewed.is_empty() {
+        without_task(&mut desk, worker, only, epoch)?;
+    }
+    desk.commit_with(worker.as_str(), "heartbeat", actor, Durability::Lazy)?;
+    Ok(renewed)
+}
+
+/// What a heartbeat means that renews nothing.
+fn without_task(desk: &mut Desk<'_>, worker: &Key, only: Option<&Key>, epoch: Option<u64>) -> Result<()> {
+    if let Some(only) = only {
+        // The refusal knows best who has the task now; it is not meant to pass.
+        let by = Claimant { worker: worker.as_str(), epoch };
+        let mut task = desk.task(only.as_str())?;
+        task.start(by, &desk.now.clone())?;
+        return Err(task.wrong_state("renew").into());
+    }
+    if let Some(epoch) = epoch {
+        return Err(Error::NoLease { worker: worker.to_string(), epoch });
+    }
+    let workers = Doc::workers();
+    let Some(mut entry) = desk.transaction.item(&workers, worker.as_str())? else {
+        return Err(Error::NoWorker { worker: worker.to_string() });
+    };
+    entry["last_seen"] = time::stamp(desk.now.at).into();
+    desk.transaction.put_item(&workers, worker.as_str(), entry)?;
+    desk.touch();
+    Ok(())
+}
+
+/// Notes a worker and what it can do. A second time replaces what it can do.
+pub fn register(engine: &dyn Engine, worker: &Key, capabilities: &[String], actor: &Actor) -> Result<Value> {
+    let mut desk = Desk::open(engine, actor)?;
+    let (workers, now) = (Doc::workers(), time::stamp(desk.now.at));
+    if desk.transaction.get(&workers)?.is_none() {
+        desk.transaction.put(&workers, workers.default(desk.now.at))?;
+    }
+    let known = desk.transaction.item(&workers, worker.as_str())?;
+    let mut entry =
+        known.unwrap_or_else(|| json!({"id": worker.as_str(), "capabilities": [], "registered_at": now}));
+    entry["capabilities"] = json!(capabilities);
+    entry["last_seen"] = now.into();
+    desk.transaction.put_item(&workers, worker.as_str(), entry.clone())?;
+    let able =
+        if capabilities.is_empty() { String::new() } else { format!(" ({})", capabilities.join(", ")) };
+    desk.log(worker.as_str(), "REGISTERED", &format!("{worker}{able}"))?;
+    desk.commit(worker.as_str(), "register", actor)?;
+    Ok(entry)
+}
+
+/// Adds to what everybody should know.
+pub fn discover(engine: &dyn Engine, worker: &Key, text: &str, actor: &Actor) -> Result<String> {
+    if text.trim().is_empty() {
+        return Err(Error::Input("there is nothing to tell: the text is blank".into()));
+    }
+    let mut desk = Desk::open(engine, actor)?;
+    if desk.transaction.paper(&Paper::Discoveries)?.is_none() {
+        desk.transaction.append_paper(&Paper::Discoveries, &papers::discoveries())?;
+    }
+    let piece = papers::discovery(worker.as_str(), text, &time::stamp(desk.now.at));
+    desk.transaction.append_paper(&Paper::Discoveries, &piece)?;
+    let first: String = text.trim().lines().next().unwrap_or_default().chars().take(200).collect();
+    desk.log(worker.as_str(), "DISCOVERED", &first)?;
+    desk.commit(worker.as_str(), "discover", actor)?;
+    Ok(piece)
+}
+
+/// Returns until when a task may be worked on, for messages.
+pub fn lease_end(task: &Task) -> Option<Timestamp> {
+    task.value()
+        .get("lease")
+        .and_then(|lease| lease.get("expires_at"))
+        .and_then(Value::as_str)
+        .and_then(time::read)
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        Error::Task(refusal)
+    }
+}

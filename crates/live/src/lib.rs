@@ -1,0 +1,6 @@
+//! Everything of anthill that keeps running. It calls the same use cases as a command does and holds no state
+//! that is not in the store.
+//!
+//! - [`waiting`]: claim a task as soon as there is one.
+
+pub mod waiting;

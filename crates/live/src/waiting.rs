@@ -1,0 +1,38 @@
+//! Waiting for a task without asking again and again.
+//!
+//! The listener is made before the first attempt, so whatever happens after an attempt wakes it. What becomes
+//! ready by itself (a lease runs out, a retry is due) is known beforehand and bounds the sleep.
+
+use std::time::{Duration, Instant};
+
+use anthill_core::model::kind::Doc;
+use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, NothingReady};
+use anthill_core::ops::{Actor, Result};
+use anthill_core::store::Engine;
+
+/// A lease that has just run out by one clock may have a moment left by another.
+const SLACK: Duration = Duration::from_millis(2);
+
+/// Claims a task, waiting for one until `deadline`. `wait_on` is asked before every sleep, with what is known,
+/// whether to go on.
+pub fn claim(
+    engine: &dyn Engine,
+    request: &ClaimRequest<'_>,
+    actor: &Actor,
+    deadline: Option<Instant>,
+    wait_on: &mut dyn FnMut(&NothingReady) -> bool,
+) -> Result<Claim> {
+    let mut listener = engine.listen(&Doc::queue())?;
+    loop {
+        let nothing = match work::claim(engine, request, actor)? {
+            Claim::NothingReady(nothing) => nothing,
+            claimed => return Ok(claimed),
+        };
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) || !wait_on(&nothing) {
+            return Ok(Claim::NothingReady(nothing));
+        }
+        let again = nothing.look_again.map(|again| again + SLACK);
+        listener.wait([left, again].into_iter().flatten().min())?;
+    }
+}
