@@ -25,6 +25,8 @@ use crate::{env, roots};
 
 pub struct Context<'o> {
     pub engine: Box<dyn Engine>,
+    /// The home root and the project root.
+    pub roots: Roots,
     pub actor: Actor,
     pub output: &'o Output,
     session: Option<SessionId>,
@@ -38,7 +40,18 @@ impl<'o> Context<'o> {
         let user = env::text(env::USER).unwrap_or_else(|| "user".into());
         let clock = clock()?;
         let actor = Actor { clock, session: session.as_ref().map(ToString::to_string), user };
-        Ok(Context { engine: open_store(global)?, actor, output, session })
+        let roots = Roots::find(global)?;
+        Ok(Context { engine: open_store(global, &roots)?, roots, actor, output, session })
+    }
+
+    /// Returns a path inside the project as seen from its root; others stay as they are.
+    pub fn below_root(&self, path: &str) -> String {
+        let below = std::path::Path::new(path).strip_prefix(&self.roots.project);
+        match below.ok().and_then(std::path::Path::to_str) {
+            Some("") => ".".into(),
+            Some(below) => below.into(),
+            None => path.into(),
+        }
     }
 
     /// Finds the document that the arguments mean.
@@ -93,22 +106,35 @@ impl<'o> Context<'o> {
     }
 }
 
-fn open_store(global: &Global) -> Result<Box<dyn Engine>> {
+/// Where state is kept, absolute.
+#[derive(Debug)]
+pub struct Roots {
+    pub home: PathBuf,
+    pub project: PathBuf,
+}
+
+impl Roots {
+    fn find(global: &Global) -> Result<Roots> {
+        let cwd = std::env::current_dir().map_err(|error| io_error("find the working directory", &error))?;
+        let home = absolute(&cwd, roots::home(global.home.as_deref()));
+        let project = roots::project(global.root.as_deref(), &home, &cwd)
+            .map_err(|error| io_error("find the project root", &error))?;
+        Ok(Roots { project: absolute(&cwd, project), home })
+    }
+}
+
+fn open_store(global: &Global, roots: &Roots) -> Result<Box<dyn Engine>> {
     if global.store != "file" {
         let message = format!("the store `{}` is not supported by this build", global.store);
         return Err(CliError::new(Code::Unsupported, message).hinted("leave --store out to work on files"));
     }
-    let cwd = std::env::current_dir().map_err(|error| io_error("find the working directory", &error))?;
-    let home = absolute(&cwd, roots::home(global.home.as_deref()));
-    let project = roots::project(global.root.as_deref(), &home, &cwd)
-        .map_err(|error| io_error("find the project root", &error))?;
-    let project = absolute(&cwd, project);
     let options = Options {
         patience: Duration::from_secs_f64(global.lock_timeout),
         allow_network_fs: global.allow_network_fs,
         ..Options::default()
     };
-    Ok(Box::new(FileEngine::new(Arc::new(RealFs::new(home)), Arc::new(RealFs::new(project)), options)))
+    let (home, project) = (RealFs::new(&roots.home), RealFs::new(&roots.project));
+    Ok(Box::new(FileEngine::new(Arc::new(home), Arc::new(project), options)))
 }
 
 fn absolute(cwd: &std::path::Path, path: PathBuf) -> PathBuf {

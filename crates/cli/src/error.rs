@@ -5,6 +5,7 @@ use std::error::Error;
 use std::io;
 
 use anthill_core::error::Code;
+use anthill_core::model::task::Refusal;
 use anthill_core::{ops, store};
 use serde_json::{Value, json};
 
@@ -95,8 +96,47 @@ impl From<ops::Error> for CliError {
                 .detail("revision", found),
             ops::Error::NoRevision { kind, .. } => base.hinted(format!("see them: anthill history {kind}")),
             ops::Error::NoList { kind } => base.hinted(format!("see the whole document: anthill get {kind}")),
+            ops::Error::NoTask { .. } => base.hinted("see the tasks: anthill leader status"),
+            ops::Error::NoWorker { worker } => base.hinted(format!("register first: anthill worker register {worker}")),
+            ops::Error::NoLease { .. } => base.hinted("see who has what: anthill leader status"),
+            ops::Error::OtherTask { id } => base
+                .hinted(format!("see it: anthill leader explain {id}"))
+                .hinted("choose another --id, or leave it out to get a new one"),
+            ops::Error::UnknownDependency { .. } => base.hinted("see the ids: anthill leader status").hinted("nothing was added"),
+            ops::Error::Circle { .. } => base.hinted("take one of the dependencies out; nothing was added"),
+            ops::Error::NoResults => base.hinted("results come with `anthill worker complete`; see how far the work is: anthill leader status"),
+            ops::Error::Task(refusal) => refused(base, &refusal),
             ops::Error::ManagedField => base.hinted("use --expect-revision N to guard a change"),
             _ => base,
+        }
+    }
+}
+
+/// Says what a worker that was refused can do.
+fn refused(base: CliError, refusal: &Refusal) -> CliError {
+    match refusal {
+        Refusal::Taken { id, owner, epoch, .. } => base
+            .hinted("nothing was changed; the task is not yours: stop working on it and claim another one")
+            .detail("task", id.as_str())
+            .detail("owner", owner.as_str())
+            .detail("epoch", *epoch),
+        Refusal::LeaseOver { id, status, .. } => base
+            .hinted("nothing was changed; claim again: anthill worker claim W")
+            .detail("task", id.as_str())
+            .detail("owner", Value::Null)
+            .detail("status", *status),
+        Refusal::WrongState { id, verb, status } => {
+            let hint = match (*verb, *status) {
+                (_, "available") => "it has to be claimed first: anthill worker claim W".into(),
+                (_, "created") => format!("it waits for other tasks: anthill leader explain {id}"),
+                ("reset", "done") => format!("do it all over: anthill leader reset {id} --force"),
+                (_, "cancelled") => format!("take it up again: anthill leader reset {id}"),
+                ("retry", _) => {
+                    format!("only failed tasks are tried again; make it open: anthill leader reset {id}")
+                }
+                _ => format!("see how it stands: anthill leader explain {id}"),
+            };
+            base.hinted(hint).detail("task", id.as_str()).detail("status", *status)
         }
     }
 }
@@ -110,7 +150,8 @@ fn creation(kind: &str) -> String {
         "tools" => r#"anthill set tools tools.qa '{"id": "qa", "name": "Tester", "capabilities": ["testing"]}'"#.into(),
         "session" => r#"anthill set session status '"active"' --session-id ID"#.into(),
         "tasks" => r#"anthill append tasks tasks '{"id": "task-001", "title": "Try it", "status": "pending"}' --session-id ID"#.into(),
-        "queue" => r#"anthill append queue tasks '{"id": "task-1", "description": "Try it", "status": "available", "priority": 1}'"#.into(),
+        "queue" => r#"anthill leader init "what the team is to achieve"   (then: anthill leader add-task "…")"#.into(),
+        "workers" => "anthill worker register NAME --capabilities rust,sql".into(),
         other => format!("anthill set {other} PATH JSON   (`anthill schema {other}` shows the fields)"),
     }
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use anthill_core::error::Code;
+use anthill_core::view::board::{Line, Tone};
 use anthill_core::view::table::{Table, cell};
 use anthill_core::view::text::escape;
 use clap::{ColorChoice, ValueEnum};
@@ -60,6 +61,46 @@ impl Output {
         }
     }
 
+    /// Prints what a change gave. The change has happened: an error that hides this would make a script
+    /// repeat it.
+    pub fn changed(&self, value: &Value, format: Format) -> Result<()> {
+        self.value(value, format).map_err(|error| CliError { indeterminate: true, ..error })
+    }
+
+    /// Tells a person what was done or found, as data.
+    pub fn said(&self, text: &str) -> Result<()> {
+        self.data(&escape(text))
+    }
+
+    /// Prints lines in the colours of their tones.
+    pub fn lines(&self, lines: &[Line]) -> Result<()> {
+        self.data(&self.painted(lines))
+    }
+
+    /// Replaces what the terminal shows by these lines.
+    pub fn redraw(&self, lines: &[Line]) -> Result<()> {
+        let cleared = self.painted(lines).replace('\n', "\x1b[K\n");
+        self.data(&format!("\x1b[H{cleared}\x1b[J"))
+    }
+
+    fn painted(&self, lines: &[Line]) -> String {
+        let colors = match self.color {
+            ColorChoice::Auto => anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never,
+            choice => choice == ColorChoice::Always,
+        };
+        let paint = |line: &Line| {
+            let (text, style) = (escape(&line.text), style(line.tone));
+            if colors { format!("{style}{text}{style:#}") } else { text.into_owned() }
+        };
+        lines.iter().map(paint).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns how wide the terminal is.
+    pub fn width(&self) -> usize {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).map(|size| usize::from(size.ws_col));
+        size.ok().filter(|columns| *columns > 0).unwrap_or(100)
+    }
+
     /// Says what was done.
     pub fn status(&self, text: &str) {
         if !self.json {
@@ -97,6 +138,18 @@ impl Output {
         let mut stderr = anstream::AutoStream::new(io::stderr(), choice);
         // Without a place to talk to there is nobody to tell.
         let _ = writeln!(stderr, "{style}{label}{style:#}{}", escape(text));
+    }
+}
+
+fn style(tone: Tone) -> Style {
+    match tone {
+        Tone::Plain => Style::new(),
+        Tone::Title => Style::new().bold(),
+        Tone::Good => AnsiColor::Green.on_default(),
+        Tone::Busy => AnsiColor::Cyan.on_default(),
+        Tone::Warn => AnsiColor::Yellow.on_default(),
+        Tone::Bad => AnsiColor::Red.on_default(),
+        Tone::Dim => Style::new().dimmed(),
     }
 }
 

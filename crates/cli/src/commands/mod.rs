@@ -6,6 +6,7 @@ mod delete;
 mod doctor;
 mod get;
 mod history;
+mod leader;
 mod list;
 mod log;
 mod restore;
@@ -14,6 +15,7 @@ mod set;
 mod undo;
 mod validate;
 mod watch;
+mod worker;
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -34,6 +36,10 @@ use crate::output::{Format, Output, shorten};
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    #[command(subcommand)]
+    Leader(leader::Leader),
+    #[command(subcommand)]
+    Worker(worker::Worker),
     Get(get::GetArgs),
     List(list::ListArgs),
     Watch(watch::WatchArgs),
@@ -54,6 +60,8 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
     let context = || Context::new(&cli.global, output);
     let done = |result: Result<()>| result.map(|()| ExitCode::SUCCESS);
     match cli.command {
+        Command::Leader(command) => done(leader::run(&context()?, &command)),
+        Command::Worker(command) => done(worker::run(&context()?, &command)),
         Command::Get(args) => done(get::run(&context()?, &args)),
         Command::List(args) => done(list::run(&context()?, &args)),
         Command::Watch(args) => done(watch::run(&context()?, &args)),
@@ -109,8 +117,7 @@ fn report(context: &Context<'_>, kind: &str, what: &str, changed: &Changed) -> R
         ("revision", changed.revision.into()),
         ("value", changed.value.clone()),
     ]);
-    // The change has happened: an error that hides this would make a script repeat it.
-    context.output.value(&value, Format::Json).map_err(|error| CliError { indeterminate: true, ..error })
+    context.output.changed(&value, Format::Json)
 }
 
 /// Prints revisions, as JSON or as a log that people can read.

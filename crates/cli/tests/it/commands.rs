@@ -711,7 +711,7 @@ fn errors_as_json() {
 {
   "error": {
     "code": "invalid",
-    "message": "invalid value 'confg' for '<KIND>'\n  [possible values: config, tools, epics, sprints, team, session, messages, events, hooks, tasks, pm_state, group_status, orchestrator_state, dev_to_qa, qa_to_techlead, techlead_to_dev, active_agents, agent_result, work_queue, current_session, metrics, errors, backup, workflow, task_graph, queue]\n\n  tip: a similar value exists: 'config'\n\nFor more information, try '--help'.",
+    "message": "invalid value 'confg' for '<KIND>'\n  [possible values: config, tools, epics, sprints, team, session, messages, events, hooks, tasks, pm_state, group_status, orchestrator_state, dev_to_qa, qa_to_techlead, techlead_to_dev, active_agents, agent_result, work_queue, current_session, metrics, errors, backup, workflow, task_graph, queue, workers]\n\n  tip: a similar value exists: 'config'\n\nFor more information, try '--help'.",
     "hint": null,
     "retryable": false,
     "indeterminate": false
@@ -829,15 +829,30 @@ fn every_command_has_help_with_an_example() {
         "completions",
     ];
     let top = env.ok(&["--help"]).stdout;
+    let nouns = [("leader", 10), ("worker", 9)];
+    for (noun, verbs) in nouns {
+        let help = env.ok(&[noun, "--help"]).stdout;
+        assert!(help.contains(&format!("\n  anthill {noun} ")), "{noun} shows no example:\n{help}");
+        let listed = listed(&help);
+        assert_eq!(listed.len(), verbs, "verbs of {noun}: {listed:?}");
+        for verb in listed {
+            let help = env.ok(&[noun, &verb, "--help"]).stdout;
+            assert!(help.contains(&format!("anthill {noun} {verb}")), "{noun} {verb} shows no example:\n{help}");
+        }
+    }
     for command in commands {
         let help = env.ok(&[command, "--help"]).stdout;
         assert!(help.contains(&format!("  anthill {command}")), "{command} shows no example:\n{help}");
         assert!(top.contains(&format!("\n  {command} ")), "{command} is not in the list:\n{top}");
     }
-    let listed =
-        top.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let listed = listed.filter(|line| !line.trim_start().starts_with("help")).count();
-    assert_eq!(listed, commands.len(), "a command has no test here:\n{top}");
+    assert_eq!(listed(&top).len(), commands.len() + nouns.len(), "a command has no test here:\n{top}");
+}
+
+/// Returns the commands that a help text lists.
+fn listed(help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = lines.take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
 #[test]

@@ -334,7 +334,7 @@ pub static KINDS: &[Kind] = kinds! {
         "the task queue of leader and workers";
     "workers": queue::Agents, Queue, Scope::Queue, "agents.json", Items::Field("agents"),
         { time_field: Some("last_updated") }, |_, _| json!({"version": "1.0", "agents": []}),
-        "the workers that have registered for the queue";
+        "who has registered as a worker of the queue";
 };
 
 /// Ranks an available task by priority (1 first), then by age.

@@ -39,8 +39,8 @@ pub struct Claimant<'a> {
 /// Why a worker may not do that.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    #[error("`{id}` belongs to `{owner}` now (lease {epoch})")]
-    Taken { id: String, owner: String, epoch: u64 },
+    #[error("{} `{owner}` (lease {epoch})", standing(id, status))]
+    Taken { id: String, owner: String, epoch: u64, status: &'static str },
     #[error("your lease on `{id}` is over ({reason}); nobody has the task now, it is {status}")]
     LeaseOver { id: String, reason: String, status: &'static str },
     #[error("cannot {verb} `{id}`: it is {status}")]
@@ -303,7 +303,8 @@ impl Task {
         }
         match self.owner().filter(|_| !open) {
             Some(owner) => {
-                Err(Refusal::Taken { id: self.id().into(), owner: owner.into(), epoch: self.epoch() })
+                let (id, owner, epoch) = (self.id().into(), owner.into(), self.epoch());
+                Err(Refusal::Taken { id, owner, epoch, status: word(status) })
             }
             None if open && (was_owner || by.epoch.is_some()) => {
                 let reason = last.and_then(|last| last.get("reason")).and_then(Value::as_str);
@@ -345,6 +346,14 @@ pub fn word(status: Status) -> &'static str {
         Status::Done => "done",
         Status::Failed => "failed",
         Status::Cancelled => "cancelled",
+    }
+}
+
+/// Says how a task stands with its owner, whose name follows.
+fn standing(id: &str, status: &str) -> String {
+    match status {
+        "claimed" | "in_progress" => format!("`{id}` belongs now to"),
+        ended => format!("`{id}` is {ended}, by"),
     }
 }
 
@@ -421,13 +430,16 @@ mod tests {
         assert_eq!(refusal(task.clone().release(with("w1", 1), Status::Available, &at(62))), over);
         task.claim("w2", None, 60.0, &at(63));
         let before = task.clone();
-        let taken = "`t` belongs to `w2` now (lease 2)";
+        let taken = "`t` belongs now to `w2` (lease 2)";
         assert_eq!(refusal(task.complete(by("w1"), &Report::default(), &at(64))), taken);
         assert_eq!(refusal(task.fail(with("w1", 1), "x", &at(64))), taken);
         assert_eq!(refusal(task.start(with("w2", 1), &at(64))), taken, "the right worker, an old lease");
         assert_eq!(task, before);
         assert_eq!(task.complete(with("w2", 2), &Report::default(), &at(65)), Ok(Effect::Changed));
-        assert_eq!(refusal(task.complete(with("w1", 1), &Report::default(), &at(66))), taken);
+        assert_eq!(
+            refusal(task.complete(with("w1", 1), &Report::default(), &at(66))),
+            "`t` is done, by `w2` (lease 2)"
+        );
     }
 
     #[test]

@@ -234,10 +234,12 @@ impl Tasks {
                     (Some(status @ (Status::Claimed | Status::InProgress)), Some(owner)) => {
                         format!("it waits for `{id}` ({}, by `{owner}`)", word(*status))
                     }
-                    (Some(status @ (Status::Failed | Status::Cancelled)), _) => format!(
-                        "it waits for `{id}`, which is {}: anthill leader reset {id}, or take the dependency out",
-                        word(*status)
-                    ),
+                    (Some(Status::Failed), _) => {
+                        format!("it waits for `{id}`, which failed: anthill leader retry {id}")
+                    }
+                    (Some(Status::Cancelled), _) => {
+                        format!("it waits for `{id}`, which was cancelled: anthill leader reset {id}")
+                    }
                     (Some(status), _) => format!("it waits for `{id}` ({})", word(*status)),
                 };
                 Reason::new("dependency", text, Some(id))

@@ -1,0 +1,55 @@
+use anthill_core::model::new_task::NewTask;
+use anthill_core::ops::queue::lead;
+use clap::Args;
+
+use super::report;
+use crate::context::Context;
+use crate::error::Result;
+
+/// Add a task to the queue
+///
+/// It is available to workers when all its dependencies are done. Two tasks whose files overlap are never
+/// worked on at the same time. With --id the command may be repeated safely.
+///
+/// Examples:
+///   anthill leader add-task "Create the User model" -p 1 --files src/models/ --hints "Use Prisma"
+///   anthill leader add-task "Registration endpoint" -p 2 --depends TASK-ID OTHER-ID --files src/routes/users.ts
+///   anthill leader add-task "Speed up the parser" --needs rust profiling --id parser-speed
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct AddTaskArgs {
+    /// What is to be done
+    description: String,
+    /// 1 (first) to 10
+    #[arg(short, long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
+    priority: i64,
+    /// Tasks that must be done first
+    #[arg(short, long, value_name = "ID", num_args = 1..)]
+    depends: Vec<String>,
+    /// Files, directories and patterns (`src/**/*.rs`) that the task may touch
+    #[arg(short, long, value_name = "PATH", num_args = 1..)]
+    files: Vec<String>,
+    /// What the worker should know
+    #[arg(long, value_name = "TEXT")]
+    hints: Option<String>,
+    /// Capabilities that the worker must have registered
+    #[arg(long, value_name = "CAPABILITY", num_args = 1.., value_delimiter = ',')]
+    needs: Vec<String>,
+    /// The task's id [default: task-YYYYMMDDHHMMSS-xxxx]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+}
+
+pub fn run(context: &Context<'_>, args: &AddTaskArgs) -> Result<()> {
+    let new = NewTask {
+        id: args.id.clone(),
+        description: args.description.clone(),
+        priority: Some(args.priority),
+        dependencies: args.depends.clone(),
+        files: args.files.iter().map(|file| context.below_root(file)).collect(),
+        hints: args.hints.clone(),
+        needs: args.needs.clone(),
+    };
+    let task = lead::add(&*context.engine, &new, &context.actor)?;
+    report(context, "Added", &task)
+}

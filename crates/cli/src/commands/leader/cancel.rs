@@ -1,0 +1,24 @@
+use anthill_core::ops::queue::lead;
+use clap::Args;
+
+use super::report;
+use crate::context::{Context, parse_id};
+use crate::error::Result;
+
+/// Take a task out of the work
+///
+/// Tasks that depend on it stay waiting. A worker that has it is refused when it reports.
+///
+/// Example:
+///   anthill leader cancel task-20260119200002-zzzz
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct CancelArgs {
+    /// The task
+    id: String,
+}
+
+pub fn run(context: &Context<'_>, args: &CancelArgs) -> Result<()> {
+    let task = lead::cancel(&*context.engine, &parse_id(&args.id)?, &context.actor)?;
+    report(context, "Cancelled", &task)
+}

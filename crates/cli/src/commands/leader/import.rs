@@ -1,0 +1,94 @@
+use std::io::{IsTerminal, Read};
+
+use anthill_core::model::new_task::{self, NewTask};
+use anthill_core::ops::queue::lead;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::error::{CliError, Result, io_error};
+use crate::output::Format;
+
+/// Add many tasks at once from a file: all of them, or none
+///
+/// JSON: an array, or {"tasks": [...]}, or one object per line, of
+///   {"id"?, "description", "priority"?, "dependencies"?, "context"? {"files", "hints"}, "required_capabilities"?}
+/// Markdown: a checklist
+///   - [ ] Create the model {id: model, p: 1, files: src/models/}
+///   - [ ] Add the endpoint {after: model, needs: rust}
+///
+/// Tasks may depend on each other in any order, and on tasks of the queue. An import may be repeated: tasks
+/// with an id that are there already, and the same, are left alone.
+///
+/// Examples:
+///   anthill leader import plan.md
+///   generate-tasks | anthill leader import -
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct ImportArgs {
+    /// The file, or `-` for stdin
+    file: String,
+}
+
+/// The largest file that is read.
+const LIMIT: u64 = 256 << 20;
+
+/// Fewer tasks than this are done before a bar could be seen.
+const MANY: usize = 1000;
+
+pub fn run(context: &Context<'_>, args: &ImportArgs) -> Result<()> {
+    let bytes = read(&args.file)?;
+    let tasks = new_task::parse(&bytes).map_err(|error| {
+        CliError::invalid(format!("`{}`, {error}", args.file)).hinted("nothing was added")
+    })?;
+    let tasks: Vec<_> = tasks.into_iter().map(|task| below_root(context, task)).collect();
+    let bar = progress(context, tasks.len());
+    let imported = lead::import(&*context.engine, &tasks, &context.actor, &mut |done| {
+        if done % 256 == 0 || done == tasks.len() {
+            bar.set_position(done as u64);
+        }
+        if done == tasks.len() {
+            bar.set_message("writing");
+        }
+    });
+    bar.finish_and_clear();
+    let imported = imported?;
+    if context.output.json {
+        return context.output.changed(&Value::Array(imported.tasks), Format::Json);
+    }
+    let same = imported.tasks.len() - imported.added;
+    let same = if same > 0 { format!(", {same} were there already") } else { String::new() };
+    context.output.said(&format!("Imported {} tasks{same}", imported.added))
+}
+
+fn below_root(context: &Context<'_>, task: NewTask) -> NewTask {
+    NewTask { files: task.files.iter().map(|file| context.below_root(file)).collect(), ..task }
+}
+
+fn read(file: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = match file {
+        "-" => std::io::stdin().take(LIMIT + 1).read_to_end(&mut bytes),
+        path => std::fs::File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes)),
+    };
+    match read {
+        Ok(_) if bytes.len() as u64 <= LIMIT => Ok(bytes),
+        Ok(_) => Err(CliError::invalid(format!("`{file}` is larger than {LIMIT} bytes"))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(CliError::invalid(format!("there is no file `{file}`"))
+                .hinted("name a file, or `-` for stdin"))
+        }
+        Err(error) => Err(io_error(&format!("read `{file}`"), &error)),
+    }
+}
+
+/// Returns a bar that shows itself only where somebody sees it.
+fn progress(context: &Context<'_>, count: usize) -> ProgressBar {
+    let seen = count >= MANY && !context.output.json && std::io::stderr().is_terminal();
+    let target = if seen { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(Some(count as u64), target);
+    bar.with_style(
+        ProgressStyle::with_template("{bar:40} {pos}/{len} tasks {msg}").expect("a constant template"),
+    )
+}

@@ -1,0 +1,43 @@
+use anthill_core::ops::queue::lead;
+use clap::Args;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::Format;
+
+/// Lay out the queue of this project; what is there already stays
+///
+/// Makes `.coordination/` with the plan, an empty queue, and folders for context, logs and results.
+///
+/// Examples:
+///   anthill leader init "Build a REST API for user management"
+///   anthill leader init "Port the parser" --approach "One module per task, tests first"
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct InitArgs {
+    /// What the team is to achieve
+    goal: String,
+    /// How to go about it, for the plan
+    #[arg(long, value_name = "TEXT")]
+    approach: Option<String>,
+}
+
+pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
+    let done = lead::init(&*context.engine, &args.goal, args.approach.as_deref(), &context.actor)?;
+    if context.output.json {
+        let value = json!({"goal": args.goal, "created": done.created, "kept": done.kept});
+        return context.output.changed(&value, Format::Json);
+    }
+    let list = |files: &[String]| {
+        files.iter().map(|file| format!("  .coordination/{file}")).collect::<Vec<_>>().join("\n")
+    };
+    if !done.created.is_empty() {
+        context.output.said(&format!("Created:\n{}", list(&done.created)))?;
+    }
+    if !done.kept.is_empty() {
+        context.output.said(&format!("Kept as they are:\n{}", list(&done.kept)))?;
+    }
+    context.output.status("next: anthill leader add-task \"what is to be done\" -p 1 --files PATH…");
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! The leader's side of the queue.
+
+mod add_task;
+mod aggregate;
+mod cancel;
+mod explain;
+mod graph;
+mod import;
+mod init;
+mod reset;
+mod retry;
+mod status;
+
+use anthill_core::model::task::{Task, word};
+use clap::Subcommand;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::Format;
+
+/// Plan work: add tasks, follow them, put the results together
+///
+/// Examples:
+///   anthill leader init "Build a REST API for user management"
+///   anthill leader add-task "Create the User model" -p 1 --files src/models/ --hints "Use Prisma"
+///   anthill leader add-task "Registration endpoint" --depends TASK-ID OTHER-ID
+///   anthill leader status --watch
+///   anthill leader aggregate
+#[derive(Debug, Subcommand)]
+#[command(verbatim_doc_comment)]
+pub enum Leader {
+    Init(init::InitArgs),
+    AddTask(add_task::AddTaskArgs),
+    Import(import::ImportArgs),
+    Status(status::StatusArgs),
+    Graph(graph::GraphArgs),
+    Explain(explain::ExplainArgs),
+    Retry(retry::RetryArgs),
+    Reset(reset::ResetArgs),
+    Cancel(cancel::CancelArgs),
+    Aggregate(aggregate::AggregateArgs),
+}
+
+pub fn run(context: &Context<'_>, command: &Leader) -> Result<()> {
+    match command {
+        Leader::Init(args) => init::run(context, args),
+        Leader::AddTask(args) => add_task::run(context, args),
+        Leader::Import(args) => import::run(context, args),
+        Leader::Status(args) => status::run(context, args),
+        Leader::Graph(args) => graph::run(context, args),
+        Leader::Explain(args) => explain::run(context, args),
+        Leader::Retry(args) => retry::run(context, args),
+        Leader::Reset(args) => reset::run(context, args),
+        Leader::Cancel(args) => cancel::run(context, args),
+        Leader::Aggregate(args) => aggregate::run(context, args),
+    }
+}
+
+/// Reports what a task is now.
+fn report(context: &Context<'_>, what: &str, task: &Task) -> Result<()> {
+    match context.output.json {
+        true => context.output.changed(task.value(), Format::Json),
+        false => context.output.said(&format!("{what} ({}): {}", word(task.status()), task.id())),
+    }
+}

@@ -1,0 +1,71 @@
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use anthill_core::model::kind::Doc;
+use anthill_core::model::task::Task;
+use anthill_core::ops::read;
+use anthill_core::view::board::{self, Line};
+use clap::Args;
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::{Format, compact};
+
+/// Show how far the work is: counts, who works on what, what waits and why
+///
+/// Examples:
+///   anthill leader status
+///   anthill leader status --watch         redraw as things happen, until Ctrl-C
+///   anthill leader status --json | jq .progress
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct StatusArgs {
+    /// Keep the board up to date until Ctrl-C
+    #[arg(short, long)]
+    watch: bool,
+}
+
+/// A watched board is drawn again after this long even if nothing happens: its times go on.
+const TICK: Duration = Duration::from_secs(1);
+
+pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
+    if args.watch {
+        return follow(context);
+    }
+    let queue = read::document(&*context.engine, &Doc::queue())?.value;
+    match context.output.json {
+        true => context.output.value(&board::json(&queue), Format::Json),
+        false => context.output.lines(&draw(context, &queue)),
+    }
+}
+
+fn draw(context: &Context<'_>, queue: &Value) -> Vec<Line> {
+    let now = context.actor.clock.now();
+    let left = |task: &Value| Task::of(task.clone()).lease_left(&now);
+    board::board(queue, now.at, &left, context.output.width())
+}
+
+/// Draws the board again with every change. Without a terminal, one board (or JSON line) per change.
+fn follow(context: &Context<'_>) -> Result<()> {
+    let doc = Doc::queue();
+    let mut listener = context.engine.listen(&doc)?;
+    let terminal = std::io::stdout().is_terminal() && !context.output.json;
+    let mut changed = true;
+    loop {
+        let queue = context
+            .engine
+            .read(&doc)?
+            .map(|document| document.value)
+            .unwrap_or_else(|| doc.default(context.actor.now()));
+        if context.output.json {
+            context.output.data(&compact(&board::json(&queue)))?;
+        } else if terminal {
+            context.output.redraw(&draw(context, &queue))?;
+        } else if changed {
+            context.output.lines(&draw(context, &queue))?;
+            context.output.data("")?;
+        }
+        changed = listener.wait(terminal.then_some(TICK))?;
+    }
+}

@@ -1,0 +1,96 @@
+use std::time::{Duration, Instant};
+
+use anthill_core::error::Code;
+use anthill_core::model::ids::Key;
+use anthill_core::model::task::Task;
+use anthill_core::model::time;
+use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, NothingReady};
+use anthill_live::waiting;
+use clap::Args;
+use serde_json::Value;
+
+use crate::args::seconds;
+use crate::context::{Context, parse_id};
+use crate::error::{CliError, Result};
+use crate::output::Format;
+
+/// Take the best task that is ready
+///
+/// Highest priority first, then the oldest; its dependencies are done, you have what it needs, and nobody
+/// works on the same files. You have it until the lease runs out; `start` and `heartbeat` renew it. Without
+/// a sign of life it goes back to the queue by itself. Nothing ready is exit 4.
+///
+/// Examples:
+///   anthill worker claim terminal-2
+///   anthill worker claim terminal-2 --wait 60       wait up to a minute for a task (--wait alone: for ever)
+///   anthill worker claim terminal-2 --lease 3600    for long work without heartbeats
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct ClaimArgs {
+    /// Who you are
+    worker: String,
+    /// Wait for a task, at most this long; without polling
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "86400000", value_parser = seconds)]
+    wait: Option<f64>,
+    /// How long you may be silent before the task goes back [default: 600]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    lease: Option<f64>,
+}
+
+pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
+    let worker: Key = parse_id(&args.worker)?;
+    let request = ClaimRequest { worker: &worker, lease: args.lease };
+    let deadline = args.wait.map(|wait| Instant::now() + Duration::from_secs_f64(wait));
+    let mut told = false;
+    let mut wait_on = |_: &NothingReady| {
+        if !std::mem::replace(&mut told, true) {
+            context.output.status("nothing is ready yet: waiting");
+        }
+        true
+    };
+    let claim = match deadline {
+        None => work::claim(&*context.engine, &request, &context.actor)?,
+        Some(_) => waiting::claim(&*context.engine, &request, &context.actor, deadline, &mut wait_on)?,
+    };
+    match claim {
+        Claim::Claimed { task, warnings } => {
+            warnings.iter().for_each(|warning| context.output.warning(warning));
+            show(context, &worker, &task)
+        }
+        Claim::NothingReady(nothing) => Err(nothing_ready(&nothing)),
+    }
+}
+
+fn nothing_ready(nothing: &NothingReady) -> CliError {
+    let error = CliError::new(Code::NotFound, "nothing is ready to be claimed");
+    let error = match nothing.others_work {
+        true => {
+            error.hinted("others are at work; wait for what they set free: anthill worker claim W --wait 600")
+        }
+        false => error.hinted("wait for the next task: anthill worker claim W --wait 600"),
+    };
+    error.hinted("see what is open and why: anthill leader status")
+}
+
+fn show(context: &Context<'_>, worker: &Key, task: &Task) -> Result<()> {
+    if context.output.json {
+        return context.output.changed(task.value(), Format::Json);
+    }
+    let until = work::lease_end(task).map(time::stamp).unwrap_or_default();
+    let (value, mut lines) = (task.value(), Vec::new());
+    lines.push(format!("Claimed for {worker} until {until} (lease {}): {}", task.epoch(), task.id()));
+    lines.push(format!("  {}", value["description"].as_str().unwrap_or_default()));
+    lines.push(format!("  priority: {}", value.get("priority").and_then(Value::as_i64).unwrap_or(5)));
+    if !task.files().is_empty() {
+        lines.push(format!("  files: {}", task.files().join(" ")));
+    }
+    if let Some(hints) = value["context"]["hints"].as_str() {
+        lines.push(format!("  hints: {hints}"));
+    }
+    context.output.said(&lines.join("\n"))?;
+    let id = task.id();
+    context.output.status(&format!(
+        "next: anthill worker start {worker} {id}\nthen: anthill worker complete {worker} {id} \"what you did\" --modified FILE… --created FILE…"
+    ));
+    Ok(())
+}

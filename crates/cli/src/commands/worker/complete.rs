@@ -1,0 +1,39 @@
+use anthill_core::model::paper::Paper;
+use anthill_core::model::task::Report;
+use anthill_core::ops::queue::work;
+use clap::Args;
+
+use super::{OnArgs, report};
+use crate::context::Context;
+use crate::error::Result;
+
+/// Report a task as done
+///
+/// Writes the result to `.coordination/results/` and sets free what waited for it. May be repeated.
+///
+/// Example:
+///   anthill worker complete terminal-2 TASK-ID "Added the model" --modified schema.prisma --created src/user.ts db/
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct CompleteArgs {
+    #[command(flatten)]
+    on: OnArgs,
+    /// What you did
+    summary: String,
+    /// Files you changed
+    #[arg(short, long, value_name = "FILE", num_args = 1..)]
+    modified: Vec<String>,
+    /// Files you made
+    #[arg(short, long, value_name = "FILE", num_args = 1..)]
+    created: Vec<String>,
+}
+
+pub fn run(context: &Context<'_>, args: &CompleteArgs) -> Result<()> {
+    let ids = args.on.ids()?;
+    let (output, modified, created) = (args.summary.clone(), args.modified.clone(), args.created.clone());
+    let result = Report { output, modified, created };
+    let done = work::complete(&*context.engine, args.on.on(&ids), &result, &context.actor)?;
+    report(context, "Completed", &done)?;
+    context.output.status(&format!("result: {}", Paper::Result(ids.1).path()));
+    Ok(())
+}

@@ -1,0 +1,27 @@
+use anthill_core::ops::queue::work;
+use clap::Args;
+
+use super::{OnArgs, report};
+use crate::context::Context;
+use crate::error::Result;
+
+/// Report that a task did not work out
+///
+/// The leader may let it be tried again (leader retry). To give it to others as it is, use release.
+///
+/// Example:
+///   anthill worker fail terminal-2 task-20260119200000-xxxx "The schema is missing"
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct FailArgs {
+    #[command(flatten)]
+    on: OnArgs,
+    /// Why
+    reason: String,
+}
+
+pub fn run(context: &Context<'_>, args: &FailArgs) -> Result<()> {
+    let ids = args.on.ids()?;
+    let done = work::fail(&*context.engine, args.on.on(&ids), &args.reason, &context.actor)?;
+    report(context, "Failed", &done)
+}

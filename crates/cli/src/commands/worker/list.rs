@@ -1,0 +1,33 @@
+use anthill_core::ops::queue::look;
+use anthill_core::view::text::escape;
+use clap::Args;
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::{Format, shorten};
+
+/// List the tasks that can be claimed now, best first
+///
+/// Example:
+///   anthill worker list
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct ListArgs {}
+
+pub fn run(context: &Context<'_>, _: &ListArgs) -> Result<()> {
+    let ready = look::ready(&*context.engine, &context.actor)?;
+    if context.output.json {
+        return context.output.value(&Value::Array(ready), Format::Json);
+    }
+    let text =
+        |task: &Value, field: &str| task.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let line = |task: &Value| {
+        let priority = task.get("priority").and_then(Value::as_i64).unwrap_or(5);
+        let description = text(task, "description").replace(['\n', '\r', '\t'], " ");
+        format!("  [{priority}] {}: {}", text(task, "id"), shorten(&description, 60))
+    };
+    let head = format!("Available tasks ({}):", ready.len());
+    let lines: Vec<_> = std::iter::once(head).chain(ready.iter().map(line)).collect();
+    context.output.data(&escape(&lines.join("\n")))
+}

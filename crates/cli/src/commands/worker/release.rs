@@ -1,0 +1,23 @@
+use anthill_core::ops::queue::work;
+use clap::Args;
+
+use super::{OnArgs, report};
+use crate::context::Context;
+use crate::error::Result;
+
+/// Give a task back for others to take
+///
+/// Example:
+///   anthill worker release terminal-2 task-20260119200000-xxxx
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct ReleaseArgs {
+    #[command(flatten)]
+    on: OnArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &ReleaseArgs) -> Result<()> {
+    let ids = args.on.ids()?;
+    let done = work::release(&*context.engine, args.on.on(&ids), &context.actor)?;
+    report(context, "Released", &done)
+}

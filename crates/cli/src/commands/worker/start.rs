@@ -1,0 +1,23 @@
+use anthill_core::ops::queue::work;
+use clap::Args;
+
+use super::{OnArgs, report};
+use crate::context::Context;
+use crate::error::Result;
+
+/// Say that you have begun, and renew the lease
+///
+/// Example:
+///   anthill worker start terminal-2 task-20260119200000-xxxx
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct StartArgs {
+    #[command(flatten)]
+    on: OnArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
+    let ids = args.on.ids()?;
+    let done = work::start(&*context.engine, args.on.on(&ids), &context.actor)?;
+    report(context, "Started", &done)
+}
