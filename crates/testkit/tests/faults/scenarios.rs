@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use anthill_core::error::Code;
 use anthill_core::model::kind::{Doc, Kind};
+use anthill_core::model::new_task::NewTask;
 use anthill_core::model::paper::Paper;
+use anthill_core::model::task::Report;
 use anthill_core::ops::edit::Target;
+use anthill_core::ops::queue::{lead, work};
 use anthill_core::ops::{self, Actor, edit, history};
 use anthill_core::store::file::{FileEngine, Options};
 use anthill_core::store::{Durability, Engine, Entry};
@@ -476,6 +479,33 @@ pub const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
     Scenario {
+        name: "a worker claims a task",
+        kinds: &["queue"],
+        prepare: with_plan,
+        act: |store| claim(store, "w1"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "a worker completes a task and sets another free",
+        kinds: &["queue"],
+        prepare: |store| {
+            with_plan(store);
+            claim(store, "w1").unwrap();
+        },
+        act: |store| {
+            let (worker, task) = ("w1".parse().unwrap(), "first".parse().unwrap());
+            let on = work::On { worker: &worker, task: &task, epoch: Some(1) };
+            Ok(work::complete(&store.engine, on, &Report::default(), &actor()).map(drop)?)
+        },
+        ..PLAIN
+    },
+    Scenario {
+        name: "the leader lays out a queue",
+        kinds: &["queue"],
+        act: |store| Ok(lead::init(&store.engine, "the goal", None, &actor()).map(drop)?),
+        ..PLAIN
+    },
+    Scenario {
         name: "repair of a cut file",
         prepare: |store| {
             with_config(store);
@@ -496,6 +526,20 @@ pub const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
 ];
+
+/// Two tasks, the second of which waits for the first.
+fn with_plan(store: &Store) {
+    for (id, after) in [("first", vec![]), ("second", vec!["first".to_owned()])] {
+        let (id, description) = (Some(id.into()), "d".into());
+        let new = NewTask { id, description, dependencies: after, ..NewTask::default() };
+        lead::add(&store.engine, &new, &actor()).unwrap();
+    }
+}
+
+fn claim(store: &Store, worker: &str) -> Result<(), Failure> {
+    let request = work::ClaimRequest { worker: &worker.parse().unwrap(), lease: None };
+    Ok(work::claim(&store.engine, &request, &actor()).map(drop)?)
+}
 
 pub fn task(id: &str) -> Value {
     json!({"id": id, "description": "d", "status": "available", "priority": 1})
