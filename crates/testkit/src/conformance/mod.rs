@@ -98,6 +98,7 @@ macro_rules! conformance {
             watch_reports_deletes
             waking_a_sleeping_watch
             waking_what_was_reported_can_be_read
+            waking_a_listener_once_per_change
             watch_hears_only_its_own_document
 
             documents_and_rooms_are_listed

@@ -4,7 +4,9 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::{Make, SOON, assert_quiet, change, delete, doc, events_until, mark, read, replayed, session_doc};
+use super::{
+    Make, QUIET, SOON, assert_quiet, change, delete, doc, events_until, mark, read, replayed, session_doc,
+};
 
 pub fn watch_begins_with_a_snapshot(make: Make<'_>) {
     let (engine, config) = (make(), doc("config"));
@@ -140,4 +142,21 @@ pub fn watch_hears_only_its_own_document(make: Make<'_>) {
     assert_quiet(&mut *watch);
     mark(&*engine, &config, 1);
     assert_eq!(watch.next(Some(SOON)).unwrap().map(|event| event.revision), Some(1));
+}
+
+pub fn waking_a_listener_once_per_change(make: Make<'_>) {
+    let (engine, queue) = (make(), doc("queue"));
+    let mut listener = engine.listen(&queue).unwrap();
+    for number in 1..=3 {
+        assert!(!listener.wait(Some(QUIET)).unwrap(), "nothing has happened");
+        mark(&*engine, &doc("config"), number);
+        assert!(!listener.wait(Some(QUIET)).unwrap(), "something else has happened");
+        mark(&*engine, &queue, number);
+        assert!(listener.wait(Some(SOON)).unwrap(), "it happened before the wait");
+    }
+    thread::scope(|scope| {
+        let sleeper = scope.spawn(|| listener.wait(Some(SOON)).unwrap());
+        mark(&*engine, &queue, 4);
+        assert!(sleeper.join().unwrap(), "it happened meanwhile");
+    });
 }

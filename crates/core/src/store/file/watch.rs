@@ -46,7 +46,8 @@ pub struct FileWatch {
 
 impl FileWatch {
     pub fn start(engine: FileEngine, doc: Doc, from: Option<u64>) -> Result<FileWatch> {
-        let events = arm(&engine, &doc)?;
+        let dirs = [parent(&doc.path()).to_owned(), doc.room.hidden()];
+        let events = arm(&engine, &doc, &dirs)?;
         let mut watch = FileWatch {
             engine,
             doc,
@@ -230,10 +231,9 @@ impl FileWatch {
 }
 
 /// Starts to listen to the system, before the first look.
-fn arm(engine: &FileEngine, doc: &Doc) -> Result<Box<dyn Events>> {
+fn arm(engine: &FileEngine, doc: &Doc, dirs: &[String]) -> Result<Box<dyn Events>> {
     let place = engine.open(&doc.room)?;
-    let dirs = [parent(&doc.path()).to_owned(), doc.room.hidden()];
-    place.fs.events(&dirs).map_err(|error| place.failed("watch", &dirs[0], error))
+    place.fs.events(dirs).map_err(|error| place.failed("watch", &dirs[0], error))
 }
 
 /// Waits for the system to say that something happened.
@@ -256,7 +256,7 @@ pub struct FileListener {
 
 impl FileListener {
     pub fn start(engine: FileEngine, doc: Doc) -> Result<FileListener> {
-        let events = arm(&engine, &doc)?;
+        let events = arm(&engine, &doc, &[parent(&doc.path()).to_owned()])?;
         let mut listener = FileListener { engine, doc, events, sum: None };
         listener.sum = listener.look()?;
         Ok(listener)
