@@ -20,6 +20,9 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  anthill demo                                          see a team of workers (scripts) at work
+  anthill leader init \"the goal\"                        then: leader add-task, leader status
+  anthill worker claim terminal-2                       then: worker start, worker complete
   anthill set config global.default_project '\"myapp\"'   create the configuration
   anthill get config --field features.enable_orchestration
   anthill append epics epics '{\"id\": \"epic-001\", \"title\": \"Sign-in\", \"status\": \"pending\"}'

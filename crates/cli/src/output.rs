@@ -83,6 +83,13 @@ impl Output {
         self.data(&format!("\x1b[H{cleared}\x1b[J"))
     }
 
+    /// Draws these lines over the last `drawn` ones.
+    pub fn redraw_over(&self, lines: &[Line], drawn: usize) -> Result<()> {
+        let up = if drawn > 0 { format!("\x1b[{drawn}A\r") } else { String::new() };
+        let cleared = self.painted(lines).replace('\n', "\x1b[K\n");
+        self.data(&format!("{up}{cleared}\x1b[K\x1b[J"))
+    }
+
     fn painted(&self, lines: &[Line]) -> String {
         let colors = match self.color {
             ColorChoice::Auto => anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never,

@@ -3,6 +3,7 @@
 mod append;
 mod completions;
 mod delete;
+mod demo;
 mod doctor;
 mod get;
 mod history;
@@ -53,6 +54,7 @@ pub enum Command {
     Undo(undo::UndoArgs),
     Log(log::LogArgs),
     Doctor(doctor::DoctorArgs),
+    Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),
 }
 
@@ -75,6 +77,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Undo(args) => done(undo::run(&context()?, &args)),
         Command::Log(args) => done(log::run(&context()?, &args)),
         Command::Doctor(args) => doctor::run(&context()?, &args),
+        Command::Demo(args) => demo::run(&cli.global, &args, output),
         Command::Completions(args) => done(completions::run(output, &args)),
     }
 }

@@ -1,0 +1,237 @@
+//! The main job, end to end, in under a minute: a plan, three workers, one of them killed.
+
+mod show;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anthill_core::error::Code;
+use anthill_core::model::kind::Doc;
+use anthill_core::model::task::{Status, Task};
+use anthill_core::store::engine::items;
+use clap::Args;
+use serde_json::{Value, json};
+
+use self::show::Show;
+use crate::args::Global;
+use crate::context::Context;
+use crate::error::{CliError, Result, io_error};
+use crate::output::{Format, Output};
+
+/// See a team at work: a plan, three workers, one of them killed in the middle
+///
+/// The workers are shell scripts that build and test a small tool in a new directory; no model and no
+/// network are needed, and nothing outside that directory is touched. It stays for you to look at.
+///
+/// Examples:
+///   anthill demo
+///   anthill demo --dir /tmp/my-demo
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct DemoArgs {
+    /// Work in this new directory [default: one in the system's directory for temporary files]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+const GOAL: &str = "Build tally, a small tool that counts words, with checks and a release";
+const WORKERS: [&str; 3] = ["ant-1", "ant-2", "ant-3"];
+/// The one that is killed.
+const VICTIM: &str = "ant-2";
+/// Short, so that nobody waits long for the dead one's task.
+const LEASE: &str = "3";
+/// Longer than all of it takes on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub fn run(global: &Global, args: &DemoArgs, output: &Output) -> Result<ExitCode> {
+    let dir = make_dir(args.dir.as_deref())?;
+    let own =
+        Global { root: Some(dir.clone()), home: Some(dir.join("home")), session_id: None, ..global.clone() };
+    let stage = Stage { context: Context::new(&own, output)?, show: Show::new(output), dir };
+    stage.perform()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the demonstration's own directory, before there is a store in it"
+)]
+fn make_dir(wanted: Option<&Path>) -> Result<PathBuf> {
+    let dir = match wanted {
+        Some(dir) => dir.to_owned(),
+        None => std::env::temp_dir().join(format!("anthill-demo-{}", std::process::id())),
+    };
+    let made = std::fs::create_dir(&dir).and_then(|()| dir.canonicalize());
+    let made = made.and_then(|dir| {
+        std::fs::create_dir(dir.join(".git"))?;
+        std::fs::write(dir.join("plan.md"), include_str!("plan.md"))?;
+        std::fs::write(dir.join("work.sh"), include_str!("work.sh"))?;
+        Ok(dir)
+    });
+    made.map_err(|error| {
+        io_error(&format!("set up `{}`", dir.display()), &error)
+            .hinted("name a new directory: anthill demo --dir DIR")
+    })
+}
+
+struct Stage<'o> {
+    context: Context<'o>,
+    show: Show<'o>,
+    dir: PathBuf,
+}
+
+impl Stage<'_> {
+    fn perform(mut self) -> Result<ExitCode> {
+        let began = Instant::now();
+        self.show.say(&format!(
+            "Three workers build a small tool in {}\nThe workers are shell scripts (work.sh): no model, no network.\n",
+            self.dir.display()
+        ));
+        self.leader(&["init", GOAL])?;
+        self.leader(&["import", "plan.md"])?;
+        self.leader(&["graph"])?;
+        let mut workers = self.start_workers()?;
+        let played = self.play(&mut workers);
+        for worker in &mut workers {
+            // Those that have ended by themselves cannot be killed any more, which is fine.
+            let _ = worker.kill();
+            let _ = worker.wait();
+        }
+        self.show.board(&self.context, &self.queue()?);
+        played?;
+        self.leader(&["aggregate"])?;
+        self.close(began.elapsed())
+    }
+
+    /// Runs one of the leader's commands, as a person would type it.
+    fn leader(&mut self, args: &[&str]) -> Result<()> {
+        let typed: Vec<_> = args
+            .iter()
+            .map(|arg| if arg.contains(' ') { format!("\"{arg}\"") } else { (*arg).into() })
+            .collect();
+        self.show.say(&format!("$ anthill leader {}", typed.join(" ")));
+        let ran = self.anthill()?.arg("leader").args(args).output();
+        let ran = ran.map_err(|error| io_error("run anthill", &error))?;
+        self.show.say(&String::from_utf8_lossy(&ran.stdout));
+        match ran.status.success() {
+            true => Ok(()),
+            false => Err(CliError::new(Code::Bug, String::from_utf8_lossy(&ran.stderr))),
+        }
+    }
+
+    fn anthill(&self) -> Result<Command> {
+        let exe = std::env::current_exe().map_err(|error| io_error("find anthill itself", &error))?;
+        let mut command = Command::new(exe);
+        command.current_dir(&self.dir).arg("--root").arg(&self.dir).arg("--home").arg(self.dir.join("home"));
+        command.stdin(Stdio::null());
+        Ok(command)
+    }
+
+    fn start_workers(&mut self) -> Result<Vec<Child>> {
+        let mut workers = Vec::new();
+        for name in WORKERS {
+            self.show
+                .say(&format!("$ anthill worker run {name} --until-empty --lease {LEASE} -- sh work.sh &"));
+            let log = std::fs::File::create(self.dir.join(format!("{name}.out")))
+                .map_err(|error| io_error("make a log file", &error))?;
+            let run = ["worker", "run", name, "--until-empty", "--lease", LEASE, "--", "sh", "work.sh"];
+            let spawned = self.anthill()?.args(run).stdout(Stdio::null()).stderr(log).spawn();
+            workers.push(spawned.map_err(|error| io_error("start a worker", &error))?);
+        }
+        self.show.say("");
+        Ok(workers)
+    }
+
+    /// Shows the work until it is done, and kills one worker on the way.
+    fn play(&mut self, workers: &mut [Child]) -> Result<()> {
+        let mut listener = self.context.engine.listen(&Doc::queue())?;
+        let (began, mut killed) = (Instant::now(), false);
+        loop {
+            let queue = self.queue()?;
+            self.show.progress(&self.context, &queue);
+            let tasks = tasks(&queue);
+            if tasks.iter().all(|task| task.status() == Status::Done) {
+                return Ok(());
+            }
+            if let (false, Some(task)) = (killed, worked_on_by_the_victim(&tasks)) {
+                killed = true;
+                self.kill_victim(workers, task)?;
+            }
+            let ended = |worker: &mut Child| matches!(worker.try_wait(), Ok(Some(_)));
+            if began.elapsed() > PATIENCE || workers.iter_mut().all(ended) {
+                let message = format!("the work did not end; see {}/ant-*.out", self.dir.display());
+                return Err(CliError::new(Code::Refused, message));
+            }
+            listener.wait(Some(Duration::from_millis(250)))?;
+        }
+    }
+
+    fn kill_victim(&mut self, workers: &mut [Child], task: &Task) -> Result<()> {
+        // In the middle of the task, not at its first moment.
+        std::thread::sleep(Duration::from_millis(300));
+        let victim = WORKERS.iter().position(|name| *name == VICTIM).expect("the victim is a worker");
+        workers[victim].kill().map_err(|error| io_error("kill a worker", &error))?;
+        self.show.event(&format!(
+            "{VICTIM} is killed (SIGKILL) in the middle of `{}`; nobody tells the queue",
+            task.id()
+        ));
+        Ok(())
+    }
+
+    fn queue(&self) -> Result<Value> {
+        Ok(self.context.engine.read(&Doc::queue())?.map(|document| document.value).unwrap_or_default())
+    }
+
+    /// Tells what happened and where to look.
+    fn close(&mut self, took: Duration) -> Result<ExitCode> {
+        let queue = self.queue()?;
+        let recovered: Vec<_> = tasks(&queue).into_iter().filter(|task| task.epoch() > 1).collect();
+        let output = self.context.output;
+        if output.json {
+            let recovered: Vec<_> = recovered
+                .iter()
+                .map(|task| json!({"task": task.id(), "by": task.owner(), "epoch": task.epoch()}))
+                .collect();
+            let value = json!({"directory": self.dir, "tasks": tasks(&queue).len(), "recovered": recovered, "seconds": took.as_secs_f64()});
+            output.value(&value, Format::Json)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        for task in &recovered {
+            self.show.say(&format!(
+                "`{}` came back by itself when the lease of the killed {VICTIM} ran out: {} finished it by lease {}.",
+                task.id(),
+                task.owner().unwrap_or("somebody"),
+                task.epoch()
+            ));
+        }
+        self.show.say(&format!(
+            "All {} tasks were done once, in {:.0} s, by scripts.\n",
+            tasks(&queue).len(),
+            took.as_secs_f64()
+        ));
+        self.show.say(&WHERE_TO_LOOK.replace("DIR", &self.dir.display().to_string()));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+const WHERE_TO_LOOK: &str = "\
+Look around:
+  cd DIR
+  bin/tally data/sample.txt 3               what they built
+  cat .coordination/tasks.json              the queue is a file
+  cat .coordination/summary.md              all results
+  cat .coordination/logs/ant-2.log          the one that was killed
+  anthill --root . history queue            who changed what
+In a project of yours:
+  anthill leader init \"the goal\"
+  anthill leader add-task \"the first task\"
+  anthill worker run ant-1 --until-empty -- claude -p       or codex exec, gemini -p, a script
+Remove the demonstration: rm -r DIR";
+
+fn tasks(queue: &Value) -> Vec<Task> {
+    items(Doc::queue().kind, queue).into_iter().cloned().map(Task::of).collect()
+}
+
+fn worked_on_by_the_victim(tasks: &[Task]) -> Option<&Task> {
+    tasks.iter().find(|task| task.status() == Status::InProgress && task.owner() == Some(VICTIM))
+}
