@@ -27,6 +27,7 @@ pub struct Context<'o> {
     pub engine: Box<dyn Engine>,
     pub actor: Actor,
     pub output: &'o Output,
+    pub roots: Roots,
     session: Option<SessionId>,
 }
 
@@ -38,7 +39,8 @@ impl<'o> Context<'o> {
         let user = env::text(env::USER).unwrap_or_else(|| "user".into());
         let clock = clock()?;
         let actor = Actor { clock, session: session.as_ref().map(ToString::to_string), user };
-        Ok(Context { engine: open_store(global)?, actor, output, session })
+        let roots = Roots::find(global)?;
+        Ok(Context { engine: open_store(global, &roots)?, actor, output, roots, session })
     }
 
     /// Finds the document that the arguments mean.
@@ -93,26 +95,35 @@ impl<'o> Context<'o> {
     }
 }
 
-fn open_store(global: &Global) -> Result<Box<dyn Engine>> {
+/// The two roots as absolute paths.
+#[derive(Debug, Clone)]
+pub struct Roots {
+    pub home: PathBuf,
+    pub project: PathBuf,
+}
+
+impl Roots {
+    fn find(global: &Global) -> Result<Roots> {
+        let cwd = std::env::current_dir().map_err(|error| io_error("find the working directory", &error))?;
+        let home = cwd.join(roots::home(global.home.as_deref()));
+        let project = roots::project(global.root.as_deref(), &home, &cwd)
+            .map_err(|error| io_error("find the project root", &error))?;
+        Ok(Roots { project: cwd.join(project), home })
+    }
+}
+
+fn open_store(global: &Global, roots: &Roots) -> Result<Box<dyn Engine>> {
     if global.store != "file" {
         let message = format!("the store `{}` is not supported by this build", global.store);
         return Err(CliError::new(Code::Unsupported, message).hinted("leave --store out to work on files"));
     }
-    let cwd = std::env::current_dir().map_err(|error| io_error("find the working directory", &error))?;
-    let home = absolute(&cwd, roots::home(global.home.as_deref()));
-    let project = roots::project(global.root.as_deref(), &home, &cwd)
-        .map_err(|error| io_error("find the project root", &error))?;
-    let project = absolute(&cwd, project);
     let options = Options {
         patience: Duration::from_secs_f64(global.lock_timeout),
         allow_network_fs: global.allow_network_fs,
         ..Options::default()
     };
-    Ok(Box::new(FileEngine::new(Arc::new(RealFs::new(home)), Arc::new(RealFs::new(project)), options)))
-}
-
-fn absolute(cwd: &std::path::Path, path: PathBuf) -> PathBuf {
-    if path.is_absolute() { path } else { cwd.join(path) }
+    let fs = |root: &PathBuf| Arc::new(RealFs::new(root.clone()));
+    Ok(Box::new(FileEngine::new(fs(&roots.home), fs(&roots.project), options)))
 }
 
 /// Returns the machine's clock, or the one that stands where a test wants it.
