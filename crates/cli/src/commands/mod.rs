@@ -14,6 +14,7 @@ mod set;
 mod undo;
 mod validate;
 mod watch;
+mod worker;
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -46,6 +47,8 @@ pub enum Command {
     Restore(restore::RestoreArgs),
     Undo(undo::UndoArgs),
     Log(log::LogArgs),
+    #[command(subcommand)]
+    Worker(worker::Worker),
     Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -66,6 +69,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Restore(args) => done(restore::run(&context()?, &args)),
         Command::Undo(args) => done(undo::run(&context()?, &args)),
         Command::Log(args) => done(log::run(&context()?, &args)),
+        Command::Worker(command) => worker::run(context, &command),
         Command::Doctor(args) => doctor::run(&context()?, &args),
         Command::Completions(args) => done(completions::run(output, &args)),
     }
