@@ -2,5 +2,7 @@
 //! that is not in the store.
 //!
 //! - [`waiting`]: claim a task as soon as there is one.
+//! - [`runner`]: run a command for every task that can be claimed.
 
+pub mod runner;
 pub mod waiting;

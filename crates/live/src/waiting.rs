@@ -11,7 +11,7 @@ use anthill_core::ops::{Actor, Result};
 use anthill_core::store::Engine;
 
 /// A lease that has just run out by one clock may have a moment left by another.
-const SLACK: Duration = Duration::from_millis(2);
+pub(crate) const SLACK: Duration = Duration::from_millis(2);
 
 /// Claims a task, waiting for one until `deadline`. `wait_on` is asked before every sleep, with what is known,
 /// whether to go on.

@@ -63,7 +63,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
     let done = |result: Result<()>| result.map(|()| ExitCode::SUCCESS);
     match cli.command {
         Command::Leader(command) => done(leader::run(&context()?, &command)),
-        Command::Worker(command) => done(worker::run(&context()?, &command)),
+        Command::Worker(command) => worker::run(context, &command),
         Command::Get(args) => done(get::run(&context()?, &args)),
         Command::List(args) => done(list::run(&context()?, &args)),
         Command::Watch(args) => done(watch::run(&context()?, &args)),

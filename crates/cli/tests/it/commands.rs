@@ -826,10 +826,11 @@ fn every_command_has_help_with_an_example() {
         "undo",
         "log",
         "doctor",
+        "demo",
         "completions",
     ];
     let top = env.ok(&["--help"]).stdout;
-    let nouns = [("leader", 10), ("worker", 9)];
+    let nouns = [("leader", 10), ("worker", 10)];
     for (noun, verbs) in nouns {
         let help = env.ok(&[noun, "--help"]).stdout;
         assert!(help.contains(&format!("\n  anthill {noun} ")), "{noun} shows no example:\n{help}");

@@ -4,6 +4,7 @@ mod commands;
 mod damage;
 mod exit_codes;
 mod roots;
+mod run;
 mod seeds;
 mod storm;
 mod watch;

@@ -8,7 +8,11 @@ mod heartbeat;
 mod list;
 mod register;
 mod release;
+mod run;
 mod start;
+mod watchdog;
+
+use std::process::ExitCode;
 
 use anthill_core::model::ids::Key;
 use anthill_core::model::task::{Task, word};
@@ -25,6 +29,7 @@ use crate::output::Format;
 ///   anthill worker claim terminal-2
 ///   anthill worker start terminal-2 TASK-ID
 ///   anthill worker complete terminal-2 TASK-ID "What I did" --modified src/a.rs --created src/b.rs
+///   anthill worker run terminal-2 --until-empty -- claude -p
 #[derive(Debug, Subcommand)]
 #[command(verbatim_doc_comment)]
 pub enum Worker {
@@ -37,19 +42,25 @@ pub enum Worker {
     Fail(fail::FailArgs),
     Release(release::ReleaseArgs),
     Discover(discover::DiscoverArgs),
+    Run(run::RunArgs),
+    #[command(hide = true)]
+    Watchdog(watchdog::WatchdogArgs),
 }
 
-pub fn run(context: &Context<'_>, command: &Worker) -> Result<()> {
+pub fn run<'o>(context: impl FnOnce() -> Result<Context<'o>>, command: &Worker) -> Result<ExitCode> {
+    let done = |result: Result<()>| result.map(|()| ExitCode::SUCCESS);
     match command {
-        Worker::Register(args) => register::run(context, args),
-        Worker::List(args) => list::run(context, args),
-        Worker::Claim(args) => claim::run(context, args),
-        Worker::Start(args) => start::run(context, args),
-        Worker::Heartbeat(args) => heartbeat::run(context, args),
-        Worker::Complete(args) => complete::run(context, args),
-        Worker::Fail(args) => fail::run(context, args),
-        Worker::Release(args) => release::run(context, args),
-        Worker::Discover(args) => discover::run(context, args),
+        Worker::Register(args) => done(register::run(&context()?, args)),
+        Worker::List(args) => done(list::run(&context()?, args)),
+        Worker::Claim(args) => done(claim::run(&context()?, args)),
+        Worker::Start(args) => done(start::run(&context()?, args)),
+        Worker::Heartbeat(args) => done(heartbeat::run(&context()?, args)),
+        Worker::Complete(args) => done(complete::run(&context()?, args)),
+        Worker::Fail(args) => done(fail::run(&context()?, args)),
+        Worker::Release(args) => done(release::run(&context()?, args)),
+        Worker::Discover(args) => done(discover::run(&context()?, args)),
+        Worker::Run(args) => run::run(&context()?, args),
+        Worker::Watchdog(args) => Ok(watchdog::run(args)),
     }
 }
 

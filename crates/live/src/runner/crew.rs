@@ -1,0 +1,117 @@
+//! Those who work: one claims, and sends each task off with a thread of its own.
+
+use std::sync::mpsc::SyncSender;
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+use anthill_core::error::Code;
+use anthill_core::model::task::Task;
+use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, NothingReady};
+use anthill_core::ops::{self, Actor};
+use anthill_core::store::Engine;
+
+use super::shift::Shift;
+use super::task_file::TaskFiles;
+use super::watchdog::Watchdog;
+use super::{Event, Job, PAUSE, Result, Until};
+use crate::waiting::SLACK;
+
+/// What all threads of a runner work with.
+pub struct Crew<'r> {
+    pub engine: &'r dyn Engine,
+    pub job: &'r Job,
+    pub actor: &'r Actor,
+    pub shift: &'r Shift,
+    /// `None` is the end.
+    pub events: SyncSender<Option<Event>>,
+    pub watchdog: Watchdog,
+    pub files: TaskFiles,
+}
+
+impl Crew<'_> {
+    pub fn tell(&self, event: Event) {
+        // Who listens no more has what it needs.
+        let _ = self.events.send(Some(event));
+    }
+
+    pub fn warn(&self, warnings: Vec<String>) {
+        warnings.into_iter().for_each(|warning| self.tell(Event::Warning(warning)));
+    }
+
+    /// Claims tasks and sends them off until the shift is over and everybody is back.
+    pub fn work(&self) {
+        let _closing = Closing(&self.events);
+        if let Err(error) = self.watchdog.trouble() {
+            self.tell(Event::Warning(format!("commands will outlive a killed runner: {error}")));
+        }
+        thread::scope(|scope| {
+            if let Err(error) = self.dispatch(scope) {
+                self.shift.fail(error);
+            }
+        });
+    }
+
+    fn dispatch<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> Result<()> {
+        let request = ClaimRequest { worker: &self.job.worker, lease: self.job.lease };
+        while let Some(news) = self.shift.wait_for_room(self.job.parallel) {
+            let (patience, even_alone) = match work::claim(self.engine, &request, self.actor) {
+                Ok(Claim::Claimed { task, warnings }) => {
+                    self.warn(warnings);
+                    self.send_off(scope, task);
+                    continue;
+                }
+                Ok(Claim::NothingReady(nothing)) => {
+                    (nothing.look_again.map(|again| again + SLACK), self.waits(&nothing))
+                }
+                Err(error) => self.bear(error)?,
+            };
+            if !self.shift.wait_for_news(news, patience, even_alone) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns how long to wait when a patient runner cannot claim, and that it waits.
+    fn bear(&self, error: ops::Error) -> Result<(Option<Duration>, bool)> {
+        match (self.job.until, &error) {
+            (Until::Stopped, ops::Error::NoDocument { .. }) => Ok((None, true)),
+            (Until::Stopped | Until::Empty, _) if error.code() == Code::Busy => {
+                self.tell(Event::Warning(error.to_string()));
+                Ok((Some(PAUSE), true))
+            }
+            _ => Err(error.into()),
+        }
+    }
+
+    /// Whether to wait for others although no command of ours is at work.
+    fn waits(&self, nothing: &NothingReady) -> bool {
+        match self.job.until {
+            Until::NothingReady => false,
+            Until::Empty => nothing.others_work || nothing.look_again.is_some(),
+            Until::Stopped => true,
+        }
+    }
+
+    fn send_off<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, task: Task) {
+        let Ok(key) = task.id().parse() else {
+            return self.tell(Event::Warning(format!("{:?} is no id: the task is left alone", task.id())));
+        };
+        // Nobody else has wanted it since: the same command would give it back again, and again.
+        if self.shift.gave_back(&key) {
+            self.tell(Event::Warning(format!("`{key}` was given back and came round again: that is enough")));
+            self.shift.close();
+        }
+        let place = self.shift.enter();
+        scope.spawn(move || self.attend(&key, task.epoch(), &place));
+    }
+}
+
+/// Ends the telling, whatever happens to the thread that has it.
+struct Closing<'r>(&'r SyncSender<Option<Event>>);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.send(None);
+    }
+}
