@@ -77,17 +77,20 @@ impl Output {
         self.data(&self.painted(lines))
     }
 
-    /// Replaces what the terminal shows by these lines.
+    /// Replaces what the terminal shows by these lines, as many as fit.
     pub fn redraw(&self, lines: &[Line]) -> Result<()> {
+        let lines = &lines[..lines.len().min(self.height() - 1)];
         let cleared = self.painted(lines).replace('\n', "\x1b[K\n");
         self.data(&format!("\x1b[H{cleared}\x1b[J"))
     }
 
-    /// Draws these lines over the last `drawn` ones.
-    pub fn redraw_over(&self, lines: &[Line], drawn: usize) -> Result<()> {
+    /// Draws these lines over the last `drawn` ones, as many as fit; returns how many.
+    pub fn redraw_over(&self, lines: &[Line], drawn: usize) -> Result<usize> {
+        let lines = &lines[..lines.len().min(self.height() - 1)];
         let up = if drawn > 0 { format!("\x1b[{drawn}A\r") } else { String::new() };
         let cleared = self.painted(lines).replace('\n', "\x1b[K\n");
-        self.data(&format!("{up}{cleared}\x1b[K\x1b[J"))
+        self.data(&format!("{up}{cleared}\x1b[K\x1b[J"))?;
+        Ok(lines.len())
     }
 
     fn painted(&self, lines: &[Line]) -> String {
@@ -104,8 +107,11 @@ impl Output {
 
     /// Returns how wide the terminal is.
     pub fn width(&self) -> usize {
-        let size = rustix::termios::tcgetwinsize(io::stdout()).map(|size| usize::from(size.ws_col));
-        size.ok().filter(|columns| *columns > 0).unwrap_or(100)
+        terminal().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(100)
+    }
+
+    fn height(&self) -> usize {
+        terminal().map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 1).unwrap_or(24)
     }
 
     /// Says what was done.
@@ -146,6 +152,10 @@ impl Output {
         // Without a place to talk to there is nobody to tell.
         let _ = writeln!(stderr, "{style}{label}{style:#}{}", escape(text));
     }
+}
+
+fn terminal() -> Option<rustix::termios::Winsize> {
+    rustix::termios::tcgetwinsize(io::stdout()).ok()
 }
 
 fn style(tone: Tone) -> Style {

@@ -209,7 +209,9 @@ impl Stage<'_> {
             tasks(&queue).len(),
             took.as_secs_f64()
         ));
-        self.show.say(&WHERE_TO_LOOK.replace("DIR", &self.dir.display().to_string()));
+        let exe = std::env::current_exe().map(|exe| exe.display().to_string());
+        let text = WHERE_TO_LOOK.replace("DIR", &self.dir.display().to_string());
+        self.show.say(&text.replace("EXE", exe.as_deref().unwrap_or("anthill")));
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -221,7 +223,7 @@ Look around:
   cat .coordination/tasks.json              the queue is a file
   cat .coordination/summary.md              all results
   cat .coordination/logs/ant-2.log          the one that was killed
-  anthill --root . history queue            who changed what
+  EXE history queue        who changed what
 In a project of yours:
   anthill leader init \"the goal\"
   anthill leader add-task \"the first task\"

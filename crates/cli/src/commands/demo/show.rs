@@ -31,7 +31,7 @@ impl<'o> Show<'o> {
     pub fn say(&mut self, text: &str) {
         if !self.output.json {
             // A demonstration that nobody can see any more still ends well.
-            let _ = self.output.said(text.trim_end_matches('\n'));
+            let _ = self.output.said(text);
         }
     }
 
@@ -72,8 +72,7 @@ impl<'o> Show<'o> {
         board.push(Line { tone: Tone::Plain, text: String::new() });
         let events = self.events.iter().rev().take(6).rev();
         board.extend(events.map(|event| Line { tone: Tone::Dim, text: format!("  {event}") }));
-        let _ = self.output.redraw_over(&board, self.drawn);
-        self.drawn = board.len();
+        self.drawn = self.output.redraw_over(&board, self.drawn).unwrap_or(0);
     }
 }
 
