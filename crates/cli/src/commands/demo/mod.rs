@@ -127,6 +127,7 @@ impl Stage<'_> {
         Ok(command)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "what the workers say goes beside the store, not into it")]
     fn start_workers(&mut self) -> Result<Vec<Child>> {
         let mut workers = Vec::new();
         for name in WORKERS {
