@@ -128,6 +128,11 @@ impl Task {
         self.0.get("next_retry_at").and_then(Value::as_str).and_then(time::read)
     }
 
+    /// Whether nobody has it and somebody may.
+    pub fn is_open(&self) -> bool {
+        matches!(self.status(), Status::Created | Status::Available)
+    }
+
     pub fn is_active(&self) -> bool {
         matches!(self.status(), Status::Claimed | Status::InProgress)
     }
@@ -275,8 +280,24 @@ impl Task {
 
     /// Whether somebody set the status back by hand and left the traces of the claim.
     pub fn is_half_given_back(&self) -> bool {
-        let open = matches!(self.status(), Status::Created | Status::Available);
-        open && (self.owner().is_some() || self.0.get("lease").is_some_and(Value::is_object))
+        self.is_open() && (self.owner().is_some() || self.0.get("lease").is_some_and(Value::is_object))
+    }
+
+    /// Puts back what a hand took out since the task was `before`, as far as the fence needs it: who had the
+    /// task, and by which claim. Returns whether anything was missing.
+    pub fn recall(&mut self, before: &Task) -> bool {
+        let given_back = self.is_open() && !before.is_open();
+        let fields: &[&str] =
+            if given_back { &["claimed_by", "lease", "last_claim"] } else { &["last_claim"] };
+        let mut missed = false;
+        for field in fields {
+            let known = before.0.get(*field).filter(|value| !value.is_null());
+            if let (Some(known), None | Some(Value::Null)) = (known, self.0.get(*field)) {
+                self.set(field, known.clone());
+                missed = true;
+            }
+        }
+        missed
     }
 
     pub fn set_status(&mut self, status: Status) {
@@ -294,8 +315,7 @@ impl Task {
 
     /// Refuses everybody but the current owner.
     fn fence(&self, by: Claimant<'_>, verb: &'static str) -> Result<(), Refusal> {
-        let status = self.status();
-        let open = matches!(status, Status::Created | Status::Available);
+        let (status, open) = (self.status(), self.is_open());
         let last = self.0.get("last_claim");
         let was_owner = last.and_then(|last| last.get("by")).and_then(Value::as_str) == Some(by.worker);
         if self.owner() == Some(by.worker) && !open && by.epoch.is_none_or(|epoch| epoch == self.epoch()) {
@@ -399,6 +419,26 @@ mod tests {
         let mut task = fresh();
         task.claim("w1", None, 60.0, &at(0));
         task
+    }
+
+    #[test]
+    fn a_claim_is_remembered_whatever_a_hand_took_out() {
+        let before = claimed();
+        for hand in [
+            json!({"id": "t", "status": "available"}),
+            json!({"id": "t", "status": "available", "claimed_by": null, "lease": null}),
+            json!({"id": "t", "status": "created", "claimed_by": "w1"}),
+        ] {
+            let mut task = Task::of(hand);
+            assert!(task.recall(&before) && task.is_half_given_back());
+            task.give_back(Status::Available, "edited", &at(1));
+            assert_eq!(task.epoch(), 1);
+            let mut bare = fresh();
+            assert!(bare.recall(&task) && !bare.is_half_given_back());
+            assert_eq!(bare.epoch(), 1);
+        }
+        let mut other = Task::of(json!({"id": "t", "status": "claimed", "claimed_by": null}));
+        assert!(!other.recall(&before), "whoever clears the owner of a claimed task means it");
     }
 
     fn refusal(outcome: Outcome) -> String {
