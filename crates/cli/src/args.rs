@@ -92,6 +92,11 @@ pub fn kind_parser(
     PossibleValuesParser::new(known.chain(derived))
 }
 
+/// Returns the names of a list that was split at commas, without the blanks around them.
+pub fn names(list: &[String]) -> Vec<String> {
+    list.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+}
+
 /// Reads a duration in seconds, fractions allowed.
 pub fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

@@ -3,6 +3,7 @@ use anthill_core::ops::queue::lead;
 use clap::Args;
 
 use super::report;
+use crate::args::names;
 use crate::context::Context;
 use crate::error::Result;
 
@@ -48,7 +49,7 @@ pub fn run(context: &Context<'_>, args: &AddTaskArgs) -> Result<()> {
         dependencies: args.depends.clone(),
         files: args.files.iter().map(|file| context.below_root(file)).collect(),
         hints: args.hints.clone(),
-        needs: args.needs.clone(),
+        needs: names(&args.needs),
     };
     let task = lead::add(&*context.engine, &new, &context.actor)?;
     report(context, "Added", &task)
