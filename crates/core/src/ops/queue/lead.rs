@@ -256,7 +256,7 @@ pub fn reset(engine: &dyn Engine, id: &Key, force: bool, actor: &Actor) -> Resul
     let was = task.status();
     let task = match was {
         Status::Done if !force => return Err(task.wrong_state("reset").into()),
-        Status::Created | Status::Available => task,
+        Status::Created | Status::Available if task.retry_at().is_none() => task,
         _ => {
             let task = desk.give_back(task, "reset", " (by the leader)")?;
             desk.log(LEADER, "RESET", id.as_str())?;
