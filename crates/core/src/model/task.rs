@@ -313,8 +313,14 @@ impl Task {
         }
     }
 
+    /// Whether this worker had the task and it was taken away.
+    pub fn was_taken_from(&self, worker: &str) -> bool {
+        let last = |field: &str| self.0.get("last_claim")?.get(field)?.as_str();
+        last("by") == Some(worker) && matches!(last("reason"), Some("expired" | "reset" | "edited"))
+    }
+
     /// Refuses everybody but the current owner.
-    fn fence(&self, by: Claimant<'_>, verb: &'static str) -> Result<(), Refusal> {
+    pub fn fence(&self, by: Claimant<'_>, verb: &'static str) -> Result<(), Refusal> {
         let (status, open) = (self.status(), self.is_open());
         let last = self.0.get("last_claim");
         let was_owner = last.and_then(|last| last.get("by")).and_then(Value::as_str) == Some(by.worker);

@@ -238,15 +238,17 @@ pub fn heartbeat(
 
 /// What a heartbeat means that renews nothing.
 fn without_task(desk: &mut Desk<'_>, worker: &Key, only: Option<&Key>, epoch: Option<u64>) -> Result<()> {
+    let by = Claimant { worker: worker.as_str(), epoch };
     if let Some(only) = only {
-        // The refusal knows best who has the task now; it is not meant to pass.
-        let by = Claimant { worker: worker.as_str(), epoch };
-        let mut task = desk.task(only.as_str())?;
-        task.start(by, &desk.now.clone())?;
+        let task = desk.task(only.as_str())?;
+        task.fence(by, "renew")?;
         return Err(task.wrong_state("renew").into());
     }
     if let Some(epoch) = epoch {
         return Err(Error::NoLease { worker: worker.to_string(), epoch });
+    }
+    if let Some(lost) = desk.active()?.iter().find(|task| task.was_taken_from(worker.as_str())) {
+        lost.fence(by, "renew")?;
     }
     let workers = Doc::workers();
     let Some(mut entry) = desk.transaction.item(&workers, worker.as_str())? else {
