@@ -147,8 +147,7 @@ impl Task {
     pub fn is(&self, new: &NewTask) -> bool {
         let hints = self.0.get("context").and_then(|context| context.get("hints")).and_then(Value::as_str);
         self.text("description") == new.description
-            && self.0.get("priority").and_then(Value::as_i64).unwrap_or(PRIORITY)
-                == new.priority.unwrap_or(PRIORITY)
+            && priority(&self.0) == new.priority.unwrap_or(PRIORITY)
             && self.dependencies() == new.dependencies
             && self.files() == new.files
             && hints.unwrap_or_default() == new.hints.as_deref().unwrap_or_default()
@@ -360,6 +359,11 @@ impl Task {
             Map::shift_remove(fields, field);
         }
     }
+}
+
+/// Returns the priority of a task, also where it is written as `2.0`.
+pub fn priority(task: &Value) -> i64 {
+    task.get("priority").and_then(Value::as_f64).map_or(PRIORITY, |number| number as i64)
 }
 
 /// Returns the word that documents use for a status.

@@ -2,12 +2,11 @@ use std::time::{Duration, Instant};
 
 use anthill_core::error::Code;
 use anthill_core::model::ids::Key;
-use anthill_core::model::task::Task;
+use anthill_core::model::task::{Task, priority};
 use anthill_core::model::time;
 use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, NothingReady};
 use anthill_live::waiting;
 use clap::Args;
-use serde_json::Value;
 
 use crate::args::seconds;
 use crate::context::{Context, parse_id};
@@ -80,7 +79,7 @@ fn show(context: &Context<'_>, worker: &Key, task: &Task) -> Result<()> {
     let (value, mut lines) = (task.value(), Vec::new());
     lines.push(format!("Claimed for {worker} until {until} (lease {}): {}", task.epoch(), task.id()));
     lines.push(format!("  {}", value["description"].as_str().unwrap_or_default()));
-    lines.push(format!("  priority: {}", value.get("priority").and_then(Value::as_i64).unwrap_or(5)));
+    lines.push(format!("  priority: {}", priority(value)));
     if !task.files().is_empty() {
         lines.push(format!("  files: {}", task.files().join(" ")));
     }
