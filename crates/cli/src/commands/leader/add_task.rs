@@ -5,7 +5,7 @@ use clap::Args;
 use super::report;
 use crate::args::names;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error;
 
 /// Add a task to the queue
 ///
@@ -22,7 +22,7 @@ pub struct AddTaskArgs {
     /// What is to be done
     description: String,
     /// 1 (first) to 10
-    #[arg(short, long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
+    #[arg(short, long, value_name = "N", default_value_t = 5, allow_negative_numbers = true, value_parser = priority)]
     priority: i64,
     /// Tasks that must be done first
     #[arg(short, long, value_name = "ID", num_args = 1..)]
@@ -41,7 +41,12 @@ pub struct AddTaskArgs {
     id: Option<String>,
 }
 
-pub fn run(context: &Context<'_>, args: &AddTaskArgs) -> Result<()> {
+fn priority(text: &str) -> Result<i64, String> {
+    let priority = text.parse().ok().filter(|priority| (1..=10).contains(priority));
+    priority.ok_or_else(|| "expected 1 (first) to 10".into())
+}
+
+pub fn run(context: &Context<'_>, args: &AddTaskArgs) -> error::Result<()> {
     let new = NewTask {
         id: args.id.clone(),
         description: args.description.clone(),
