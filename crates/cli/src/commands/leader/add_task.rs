@@ -3,7 +3,7 @@ use anthill_core::ops::queue::lead;
 use clap::Args;
 
 use super::report;
-use crate::args::names;
+use crate::args::{names, prose};
 use crate::context::Context;
 use crate::error;
 
@@ -20,6 +20,7 @@ use crate::error;
 #[command(verbatim_doc_comment)]
 pub struct AddTaskArgs {
     /// What is to be done
+    #[arg(allow_hyphen_values = true, value_parser = prose)]
     description: String,
     /// 1 (first) to 10
     #[arg(short, long, value_name = "N", default_value_t = 5, allow_negative_numbers = true, value_parser = priority)]
@@ -31,7 +32,7 @@ pub struct AddTaskArgs {
     #[arg(short, long, value_name = "PATH", num_args = 1..)]
     files: Vec<String>,
     /// What the worker should know
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = prose)]
     hints: Option<String>,
     /// Capabilities that the worker must have registered
     #[arg(long, value_name = "CAPABILITY", num_args = 1.., value_delimiter = ',')]
