@@ -383,6 +383,7 @@ pub fn word(status: Status) -> &'static str {
 fn standing(id: &str, status: &str) -> String {
     match status {
         "claimed" | "in_progress" => format!("`{id}` belongs now to"),
+        "cancelled" => format!("`{id}` is cancelled; it belonged to"),
         ended => format!("`{id}` is {ended}, by"),
     }
 }

@@ -56,19 +56,18 @@ pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
             warnings.iter().for_each(|warning| context.output.warning(warning));
             show(context, &worker, &task)
         }
-        Claim::NothingReady(nothing) => Err(nothing_ready(&nothing)),
+        Claim::NothingReady(nothing) => Err(nothing_ready(&worker, &nothing)),
     }
 }
 
-fn nothing_ready(nothing: &NothingReady) -> CliError {
-    let error = CliError::new(Code::NotFound, "nothing is ready to be claimed");
-    let error = match nothing.others_work {
-        true => {
-            error.hinted("others are at work; wait for what they set free: anthill worker claim W --wait 600")
-        }
-        false => error.hinted("wait for the next task: anthill worker claim W --wait 600"),
+fn nothing_ready(worker: &Key, nothing: &NothingReady) -> CliError {
+    let wait = match nothing.others_work {
+        true => "others are at work; wait for what they set free",
+        false => "wait for the next task",
     };
-    error.hinted("see what is open and why: anthill leader status")
+    CliError::new(Code::NotFound, "nothing is ready to be claimed")
+        .hinted(format!("{wait}: anthill worker claim {worker} --wait 600"))
+        .hinted("see what is open and why: anthill leader status")
 }
 
 fn show(context: &Context<'_>, worker: &Key, task: &Task) -> Result<()> {
@@ -78,13 +77,14 @@ fn show(context: &Context<'_>, worker: &Key, task: &Task) -> Result<()> {
     let until = work::lease_end(task).map(time::stamp).unwrap_or_default();
     let (value, mut lines) = (task.value(), Vec::new());
     lines.push(format!("Claimed for {worker} until {until} (lease {}): {}", task.epoch(), task.id()));
-    lines.push(format!("  {}", value["description"].as_str().unwrap_or_default()));
+    let indented = |text: &str| text.trim_end().replace('\n', "\n  ");
+    lines.push(format!("  {}", indented(value["description"].as_str().unwrap_or_default())));
     lines.push(format!("  priority: {}", priority(value)));
     if !task.files().is_empty() {
         lines.push(format!("  files: {}", task.files().join(" ")));
     }
     if let Some(hints) = value["context"]["hints"].as_str() {
-        lines.push(format!("  hints: {hints}"));
+        lines.push(format!("  hints: {}", indented(hints)));
     }
     context.output.said(&lines.join("\n"))?;
     let id = task.id();

@@ -166,7 +166,8 @@ fn standing(task: &Task, now: &Moment) -> Reason {
             Reason::new("lease", text, None)
         }
         (Status::Failed, _) => {
-            let why = task.value()["result"]["error"].as_str().unwrap_or("no reason given");
+            let why = task.value()["result"]["error"].as_str().and_then(|why| why.trim().lines().next());
+            let why = why.unwrap_or("no reason given");
             Reason::new(
                 "failed",
                 format!("it failed: {why}; try again: anthill leader retry {}", task.id()),
