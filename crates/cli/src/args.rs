@@ -95,6 +95,21 @@ pub fn kind_parser(
     PossibleValuesParser::new(known.chain(derived))
 }
 
+/// Reads a text that may begin with a dash, as lists do. What looks like a mistyped option is not taken for one.
+pub fn prose(text: &str) -> Result<String, String> {
+    let name = text.trim_start_matches('-');
+    let option = name.len() < text.len() && name.starts_with(char::is_alphabetic);
+    match option && !name.contains(char::is_whitespace) {
+        true => Err("it looks like an option".into()),
+        false => Ok(text.to_owned()),
+    }
+}
+
+/// Returns the names of a list that was split at commas, without the blanks around them.
+pub fn names(list: &[String]) -> Vec<String> {
+    list.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+}
+
 /// Reads a duration in seconds, fractions allowed.
 pub fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

@@ -127,10 +127,12 @@ fn refused(base: CliError, refusal: &Refusal) -> CliError {
             .detail("status", *status),
         Refusal::WrongState { id, verb, status } => {
             let hint = match (*verb, *status) {
+                ("retry", "available" | "created") => "it has not failed".into(),
                 (_, "available") => "it has to be claimed first: anthill worker claim W".into(),
                 (_, "created") => format!("it waits for other tasks: anthill leader explain {id}"),
-                ("reset", "done") => format!("do it all over: anthill leader reset {id} --force"),
-                (_, "cancelled") => format!("take it up again: anthill leader reset {id}"),
+                ("reset" | "retry", "done") => format!("do it all over: anthill leader reset {id} --force"),
+                ("retry", "cancelled") => format!("take it up again: anthill leader reset {id}"),
+                (_, "cancelled") => "the leader took it out of the work: claim another one".into(),
                 ("retry", _) => {
                     format!("only failed tasks are tried again; make it open: anthill leader reset {id}")
                 }

@@ -22,7 +22,7 @@ fn filled() -> TestEnv {
 
 /// Insists on the exit code, on a whole error object with `--json`, and on nothing having changed.
 #[track_caller]
-fn fails(env: &TestEnv, args: &[&str], input: &[u8], code: i32, word: &str) -> Value {
+pub fn fails(env: &TestEnv, args: &[&str], input: &[u8], code: i32, word: &str) -> Value {
     let before = env.bytes();
     let plain = env.run_with_input(args, input);
     refused(&plain, args, code);

@@ -3,6 +3,7 @@
 mod commands;
 mod damage;
 mod exit_codes;
+mod queue;
 mod roots;
 mod run;
 mod seeds;

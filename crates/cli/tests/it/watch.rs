@@ -240,7 +240,7 @@ fn started_before_anything_exists() {
 }
 
 /// A watch without a document prints nothing, so its open inotify handle is what shows that it listens.
-fn wait_until_it_listens(watch: &Running) {
+pub fn wait_until_it_listens(watch: &Running) {
     let listens = || {
         let handles = std::fs::read_dir(format!("/proc/{}/fd", watch.id())).ok()?;
         handles

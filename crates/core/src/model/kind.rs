@@ -9,6 +9,7 @@ use super::documents::{agent_loop, pipeline, queue, state, workflow};
 use super::ids::{Key, ProjectId, SessionId};
 use super::room::Room;
 use super::shape::{Shape, Shaped};
+use super::task::priority;
 use super::time;
 
 /// Which of the five systems owns a kind.
@@ -342,9 +343,8 @@ fn queue_rank(task: &Value) -> Option<(i64, i64)> {
     if task.get("status")?.as_str()? != "available" {
         return None;
     }
-    let priority = task.get("priority").and_then(Value::as_i64).unwrap_or(5);
     let created = task.get("created_at").and_then(Value::as_str).and_then(time::read);
-    Some((priority, created.map_or(0, Timestamp::as_millisecond)))
+    Some((priority(task), created.map_or(0, Timestamp::as_millisecond)))
 }
 
 /// Files a task under `active` while somebody has it, and while nobody has under `waits:ID` for each dependency

@@ -7,6 +7,7 @@
 //! Validation follows JSON Schema, not serde: a struct is never read from an array, `1.0` is an integer,
 //! unknown fields are always allowed. Times are strings here; a seed document may hold `"..."`.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use serde::de::DeserializeOwned;
@@ -28,6 +29,8 @@ pub enum Shape {
     /// One of these strings.
     Words(&'static [&'static str]),
     List(&'static Shape),
+    /// A list of objects in which no `id` is there twice.
+    ById(&'static Shape),
     /// An object whose every value has the inner shape.
     Map(&'static Shape),
     Nullable(&'static Shape),
@@ -114,6 +117,9 @@ impl Shape {
             (Shape::List(item), Value::Array(values)) => {
                 return check_items(item, values, path);
             }
+            (Shape::ById(item), Value::Array(values)) => {
+                return check_items(item, values, path).and_then(|()| check_ids(values, path));
+            }
             (Shape::Map(item), Value::Object(map)) => return check_values(item, map, path),
             (Shape::Object(fields), Value::Object(map)) => return check_fields(fields, map, path),
             _ => false,
@@ -139,7 +145,7 @@ impl Shape {
                 let quoted: Vec<_> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
                 format!("one of {}", quoted.join(", "))
             }
-            Shape::List(_) => "an array".into(),
+            Shape::List(_) | Shape::ById(_) => "an array".into(),
             Shape::Map(_) | Shape::Object(_) => "an object".into(),
             Shape::Nullable(inner) => format!("{} or `null`", inner.expectation()),
             Shape::Either(left, right) => format!("{} or {}", left.expectation(), right.expectation()),
@@ -157,7 +163,7 @@ impl Shape {
             Shape::Bool => json!({"type": "boolean"}),
             Shape::Const(word) => json!({"type": "string", "const": word}),
             Shape::Words(words) => json!({"type": "string", "enum": words}),
-            Shape::List(item) => json!({"type": "array", "items": item.json_schema()}),
+            Shape::List(item) | Shape::ById(item) => json!({"type": "array", "items": item.json_schema()}),
             Shape::Map(item) => json!({"type": "object", "additionalProperties": item.json_schema()}),
             Shape::Nullable(inner) => json!({"anyOf": [inner.json_schema(), {"type": "null"}]}),
             Shape::Either(left, right) => json!({"anyOf": [left.json_schema(), right.json_schema()]}),
@@ -172,6 +178,18 @@ fn check_items(item: &Shape, values: &[Value], path: &mut String) -> Result<(), 
         let _ = write!(path, "[{index}]");
         item.check_at(value, path)?;
         path.truncate(base);
+    }
+    Ok(())
+}
+
+/// Finds the second of two items with one id: which of them is meant could not be told.
+fn check_ids(values: &[Value], path: &str) -> Result<(), Misfit> {
+    let mut seen = HashMap::with_capacity(values.len());
+    for (index, id) in values.iter().map(|value| value.get("id").and_then(Value::as_str)).enumerate() {
+        if let Some(first) = id.and_then(|id| seen.insert(id, index)) {
+            let message = format!("the same id as `{path}[{first}]`");
+            return Err(Misfit { path: format!("{path}[{index}].id"), message });
+        }
     }
     Ok(())
 }
@@ -319,6 +337,17 @@ impl Default for Decimal {
     }
 }
 
+/// A list of items that are known by their `id`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ById<T>(pub Vec<T>);
+
+impl<T> Default for ById<T> {
+    fn default() -> Self {
+        ById(Vec::new())
+    }
+}
+
 /// An object with free keys, in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Entries<T>(pub Vec<(String, T)>);
@@ -343,6 +372,10 @@ impl<T: Serialize> Serialize for Entries<T> {
 
 impl<T: Shaped> Shaped for Vec<T> {
     const SHAPE: &'static Shape = &Shape::List(T::SHAPE);
+}
+
+impl<T: Shaped> Shaped for ById<T> {
+    const SHAPE: &'static Shape = &Shape::ById(T::SHAPE);
 }
 
 impl<T: Shaped> Shaped for Entries<T> {
@@ -456,6 +489,19 @@ mod tests {
             "`inner[0].note`: expected a string, found `null`",
         );
         check(&with("/inner/0", json!(["a"])), "`inner[0]`: expected an object, found an array");
+    }
+
+    #[test]
+    fn an_id_is_there_once() {
+        document!(Known { items: ById<Inner> });
+        let check = |items: Value, expected: &str| {
+            let found = Known::SHAPE.check(&json!({ "items": items }));
+            assert_eq!(found.map_or_else(|misfit| misfit.to_string(), |()| "fits".into()), expected);
+        };
+        check(json!([{"id": "a"}, {"id": "b"}]), "fits");
+        check(json!([{"id": "a"}, {"id": "b"}, {"id": "a"}]), "`items[2].id`: the same id as `items[0]`");
+        check(json!([{"id": "a"}, {}]), "`items[1]`: the field `id` is missing");
+        assert_eq!(<ById<Inner>>::SHAPE.json_schema(), <Vec<Inner>>::SHAPE.json_schema());
     }
 
     #[test]

@@ -128,6 +128,11 @@ impl Task {
         self.0.get("next_retry_at").and_then(Value::as_str).and_then(time::read)
     }
 
+    /// Whether nobody has it and somebody may.
+    pub fn is_open(&self) -> bool {
+        matches!(self.status(), Status::Created | Status::Available)
+    }
+
     pub fn is_active(&self) -> bool {
         matches!(self.status(), Status::Claimed | Status::InProgress)
     }
@@ -142,8 +147,7 @@ impl Task {
     pub fn is(&self, new: &NewTask) -> bool {
         let hints = self.0.get("context").and_then(|context| context.get("hints")).and_then(Value::as_str);
         self.text("description") == new.description
-            && self.0.get("priority").and_then(Value::as_i64).unwrap_or(PRIORITY)
-                == new.priority.unwrap_or(PRIORITY)
+            && priority(&self.0) == new.priority.unwrap_or(PRIORITY)
             && self.dependencies() == new.dependencies
             && self.files() == new.files
             && hints.unwrap_or_default() == new.hints.as_deref().unwrap_or_default()
@@ -275,8 +279,24 @@ impl Task {
 
     /// Whether somebody set the status back by hand and left the traces of the claim.
     pub fn is_half_given_back(&self) -> bool {
-        let open = matches!(self.status(), Status::Created | Status::Available);
-        open && (self.owner().is_some() || self.0.get("lease").is_some_and(Value::is_object))
+        self.is_open() && (self.owner().is_some() || self.0.get("lease").is_some_and(Value::is_object))
+    }
+
+    /// Puts back what a hand took out since the task was `before`, as far as the fence needs it: who had the
+    /// task, and by which claim. Returns whether anything was missing.
+    pub fn recall(&mut self, before: &Task) -> bool {
+        let given_back = self.is_open() && !before.is_open();
+        let fields: &[&str] =
+            if given_back { &["claimed_by", "lease", "last_claim"] } else { &["last_claim"] };
+        let mut missed = false;
+        for field in fields {
+            let known = before.0.get(*field).filter(|value| !value.is_null());
+            if let (Some(known), None | Some(Value::Null)) = (known, self.0.get(*field)) {
+                self.set(field, known.clone());
+                missed = true;
+            }
+        }
+        missed
     }
 
     pub fn set_status(&mut self, status: Status) {
@@ -292,10 +312,15 @@ impl Task {
         }
     }
 
+    /// Whether this worker had the task and it was taken away.
+    pub fn was_taken_from(&self, worker: &str) -> bool {
+        let last = |field: &str| self.0.get("last_claim")?.get(field)?.as_str();
+        last("by") == Some(worker) && matches!(last("reason"), Some("expired" | "reset" | "edited"))
+    }
+
     /// Refuses everybody but the current owner.
-    fn fence(&self, by: Claimant<'_>, verb: &'static str) -> Result<(), Refusal> {
-        let status = self.status();
-        let open = matches!(status, Status::Created | Status::Available);
+    pub fn fence(&self, by: Claimant<'_>, verb: &'static str) -> Result<(), Refusal> {
+        let (status, open) = (self.status(), self.is_open());
         let last = self.0.get("last_claim");
         let was_owner = last.and_then(|last| last.get("by")).and_then(Value::as_str) == Some(by.worker);
         if self.owner() == Some(by.worker) && !open && by.epoch.is_none_or(|epoch| epoch == self.epoch()) {
@@ -336,6 +361,11 @@ impl Task {
     }
 }
 
+/// Returns the priority of a task, also where it is written as `2.0`.
+pub fn priority(task: &Value) -> i64 {
+    task.get("priority").and_then(Value::as_f64).map_or(PRIORITY, |number| number as i64)
+}
+
 /// Returns the word that documents use for a status.
 pub fn word(status: Status) -> &'static str {
     match status {
@@ -353,6 +383,7 @@ pub fn word(status: Status) -> &'static str {
 fn standing(id: &str, status: &str) -> String {
     match status {
         "claimed" | "in_progress" => format!("`{id}` belongs now to"),
+        "cancelled" => format!("`{id}` is cancelled; it belonged to"),
         ended => format!("`{id}` is {ended}, by"),
     }
 }
@@ -399,6 +430,26 @@ mod tests {
         let mut task = fresh();
         task.claim("w1", None, 60.0, &at(0));
         task
+    }
+
+    #[test]
+    fn a_claim_is_remembered_whatever_a_hand_took_out() {
+        let before = claimed();
+        for hand in [
+            json!({"id": "t", "status": "available"}),
+            json!({"id": "t", "status": "available", "claimed_by": null, "lease": null}),
+            json!({"id": "t", "status": "created", "claimed_by": "w1"}),
+        ] {
+            let mut task = Task::of(hand);
+            assert!(task.recall(&before) && task.is_half_given_back());
+            task.give_back(Status::Available, "edited", &at(1));
+            assert_eq!(task.epoch(), 1);
+            let mut bare = fresh();
+            assert!(bare.recall(&task) && !bare.is_half_given_back());
+            assert_eq!(bare.epoch(), 1);
+        }
+        let mut other = Task::of(json!({"id": "t", "status": "claimed", "claimed_by": null}));
+        assert!(!other.recall(&before), "whoever clears the owner of a claimed task means it");
     }
 
     fn refusal(outcome: Outcome) -> String {

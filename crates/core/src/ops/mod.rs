@@ -73,7 +73,7 @@ pub enum Error {
     OtherTask { id: String },
     #[error("the task {of:?} depends on `{id}`, which does not exist")]
     UnknownDependency { id: String, of: String },
-    #[error("tasks depend on each other in a circle: {}", ids.join(" -> "))]
+    #[error("tasks depend on each other in a circle: {} -> {}", ids.join(" -> "), ids[0])]
     Circle { ids: Vec<String> },
     #[error("there are no results yet")]
     NoResults,

@@ -1,28 +1,32 @@
 //! The Markdown papers and log lines that a queue leaves for people, and the prompt for a worker's command.
 //!
-//! Texts of people and agents go in as they are, with two cares: where several of them share one paper, a code
-//! block that one left open ends with it; and in a prompt they stand in fences that they cannot close.
+//! Texts of people and agents go in as they are, with four cares: what could steer the terminal that a paper is
+//! read in is shown as an escape; their headings stay below the paper's own; a code block that one left open
+//! ends with it; and in a prompt they stand in fences that they cannot close.
 
 use serde_json::Value;
 
 use super::board::{counts, owner, progress};
 use super::graph::{Tasks, cut, field, list, one_line};
 use super::table::Table;
+use super::text::escape;
+
+/// How far the headings of a text go down that stands in a section of a paper.
+const BELOW_SECTION: usize = 2;
 
 /// Returns the first `master-plan.md`.
 pub fn plan(goal: &str, approach: Option<&str>, now: &str) -> String {
     let approach = approach.unwrap_or("_How will the goal be reached? Not decided yet._");
+    let [goal, approach] = [goal, approach].map(|text| outlined(text, BELOW_SECTION));
     format!(
         "# Master Plan
 
 ## Objective
 
 {goal}
-
 ## Approach
 
 {approach}
-
 ## Success Criteria
 
 - [ ] Every task of the queue is done
@@ -59,9 +63,9 @@ What one worker finds out and the others should know. To add something:
 pub fn discovery(worker: &str, text: &str, now: &str) -> String {
     let text = text.trim();
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-    let title = cut(&one_line(first.trim_end()), 80);
+    let title = cut(&escape(&one_line(first.trim_end())), 80);
     let body = if title == first.trim_end() { rest.trim() } else { text };
-    let body = outlined(body, 0);
+    let body = outlined(body, BELOW_SECTION);
     let gap = if body.is_empty() { "" } else { "\n" };
     format!("\n## Discovery: {title}\n\n{body}{gap}_{}, {now}_\n", one_line(worker))
 }
@@ -93,7 +97,7 @@ pub fn result(task: &Value) -> String {
     let mut paper = format!("# Task: {}\n", one_line(field(task, "id")));
     for (heading, text) in [("Description", field(task, "description"))].iter().chain(sections) {
         let text = if text.trim().is_empty() { "none" } else { text };
-        paper += &format!("\n## {heading}\n\n{}", outlined(text, 0));
+        paper += &format!("\n## {heading}\n\n{}", outlined(text, BELOW_SECTION));
     }
     paper
 }
@@ -107,7 +111,7 @@ pub fn summary(goal: Option<&str>, results: &[(String, String)], queue: &Value, 
     let counts = counts(queue).into_iter().filter(|(_, number)| *number > 0);
     let counts: String = counts.map(|(status, number)| format!(", {number} {status}")).collect();
     paper += &format!("\n## Tasks\n\nProgress: {}{counts}\n\n", progress(queue));
-    paper += &overview(queue).markdown();
+    paper += &escape(&overview(queue).markdown());
     for (id, text) in results {
         let is_titled = text.trim_start().starts_with("# ");
         let title = if is_titled { String::new() } else { format!("## Task: {id}\n\n") };
@@ -119,7 +123,7 @@ pub fn summary(goal: Option<&str>, results: &[(String, String)], queue: &Value, 
 /// Returns one event as one line of `logs/{agent}.log`, whatever the details contain.
 pub fn log_line(at: &str, action: &str, details: &str) -> String {
     let details = one_line(details).replace(char::is_control, " ");
-    format!("[{at}] {action}: {}\n", details.trim_end())
+    format!("[{at}] {action}: {}\n", escape(details.trim_end()))
 }
 
 /// Returns what a worker's command reads on its standard input.
@@ -187,12 +191,20 @@ fn fenced(text: &str) -> String {
 fn outlined(text: &str, down: usize) -> String {
     let mut paper = String::new();
     let mut open: Option<&str> = None;
+    let mut after_text = false;
     for line in text.trim_end().lines() {
         match heading(line).filter(|_| open.is_none()) {
-            Some(level) => paper += &line.replacen('#', &"#".repeat(1 + down.min(6 - level)), 1),
-            None => paper += line,
+            Some(level) => paper += &escape(&line.replacen('#', &"#".repeat(1 + down.min(6 - level)), 1)),
+            None => {
+                if open.is_none() && after_text && is_underline(line) {
+                    // Apart from its text it makes no heading of it.
+                    paper.push('\n');
+                }
+                paper += &escape(line);
+            }
         }
         paper.push('\n');
+        after_text = !line.trim().is_empty();
         open = match (open, fence(line)) {
             (Some(mark), Some(run)) if run.starts_with(mark) && line.trim() == run => None,
             (open, run) => open.or(run),
@@ -202,6 +214,12 @@ fn outlined(text: &str, down: usize) -> String {
         paper += &format!("{mark}\n");
     }
     paper
+}
+
+/// Whether `line` makes a heading of the text before it.
+fn is_underline(line: &str) -> bool {
+    let marks = unindented(line).unwrap_or_default().trim_end();
+    !marks.is_empty() && ["=", "-"].iter().any(|mark| marks.trim_start_matches(mark).is_empty())
 }
 
 /// Returns the level of the heading that `line` is.
@@ -331,6 +349,17 @@ FAILED
         assert_eq!(result_of("failed"), failed);
         let bare = result(&json!({"last_claim": {"by": "w2", "ended_at": "then"}}));
         assert!(bare.contains("## Completed By\n\nw2\n\n## Completed At\n\nthen\n\n## Output\n\nnone\n"));
+    }
+
+    #[test]
+    fn texts_stay_below_the_headings_of_their_paper() {
+        let check =
+            |text: &str, expected: &str| assert_eq!(outlined(text, BELOW_SECTION), expected, "{text:?}");
+        check("# A\n## Status\n\nFAILED", "### A\n#### Status\n\nFAILED\n");
+        check("Status\n---\nA\n===", "Status\n\n---\nA\n\n===\n");
+        check("---\n- a\n\n---", "---\n- a\n\n---\n");
+        check("```\n# A\nB\n---", "```\n# A\nB\n---\n```\n");
+        check("a\x1b[2J\r\nb\u{202e}\tc", "a\\u{1b}[2J\nb\\u{202e}\tc\n");
     }
 
     #[test]

@@ -114,6 +114,7 @@ impl Kind {
 
     /// Asserts that all judges agree on `value`, and returns what they say.
     fn fits(&self, value: &Value) -> bool {
+        let value = &with_own_ids(self.word, value);
         let verdict = self.shape.check(value);
         assert_eq!(self.printed.is_valid(value), verdict.is_ok(), "{}: {verdict:?}: {value}", self.word);
         if let Some(seed) = &self.seed {
@@ -132,6 +133,22 @@ impl Kind {
             (self.rewritten)(value).unwrap_or_else(|error| panic!("{}: {error}: {value}", self.word));
         assert_eq!(self.shape.check(&rewritten), Ok(()), "{}: {rewritten}", self.word);
     }
+}
+
+/// Gives every task and worker an id of its own, which we demand and a schema cannot.
+fn with_own_ids(word: &str, value: &Value) -> Value {
+    let mut value = value.clone();
+    let list = match word {
+        "queue" => value.get_mut("tasks"),
+        "workers" => value.get_mut("agents"),
+        _ => None,
+    };
+    for (number, item) in list.and_then(Value::as_array_mut).into_iter().flatten().enumerate() {
+        if let Some(Value::String(id)) = item.get_mut("id") {
+            id.push_str(&format!("-{number}"));
+        }
+    }
+    value
 }
 
 /// Removes each `"end_time": null`, which we allow and the seed's schemas do not.

@@ -3,8 +3,9 @@ use anthill_core::ops::queue::lead;
 use clap::Args;
 
 use super::report;
+use crate::args::{names, prose};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error;
 
 /// Add a task to the queue
 ///
@@ -19,9 +20,10 @@ use crate::error::Result;
 #[command(verbatim_doc_comment)]
 pub struct AddTaskArgs {
     /// What is to be done
+    #[arg(allow_hyphen_values = true, value_parser = prose)]
     description: String,
     /// 1 (first) to 10
-    #[arg(short, long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
+    #[arg(short, long, value_name = "N", default_value_t = 5, allow_negative_numbers = true, value_parser = priority)]
     priority: i64,
     /// Tasks that must be done first
     #[arg(short, long, value_name = "ID", num_args = 1..)]
@@ -30,7 +32,7 @@ pub struct AddTaskArgs {
     #[arg(short, long, value_name = "PATH", num_args = 1..)]
     files: Vec<String>,
     /// What the worker should know
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = prose)]
     hints: Option<String>,
     /// Capabilities that the worker must have registered
     #[arg(long, value_name = "CAPABILITY", num_args = 1.., value_delimiter = ',')]
@@ -40,7 +42,12 @@ pub struct AddTaskArgs {
     id: Option<String>,
 }
 
-pub fn run(context: &Context<'_>, args: &AddTaskArgs) -> Result<()> {
+fn priority(text: &str) -> Result<i64, String> {
+    let priority = text.parse().ok().filter(|priority| (1..=10).contains(priority));
+    priority.ok_or_else(|| "expected 1 (first) to 10".into())
+}
+
+pub fn run(context: &Context<'_>, args: &AddTaskArgs) -> error::Result<()> {
     let new = NewTask {
         id: args.id.clone(),
         description: args.description.clone(),
@@ -48,7 +55,7 @@ pub fn run(context: &Context<'_>, args: &AddTaskArgs) -> Result<()> {
         dependencies: args.depends.clone(),
         files: args.files.iter().map(|file| context.below_root(file)).collect(),
         hints: args.hints.clone(),
-        needs: args.needs.clone(),
+        needs: names(&args.needs),
     };
     let task = lead::add(&*context.engine, &new, &context.actor)?;
     report(context, "Added", &task)

@@ -2,6 +2,7 @@ use anthill_core::ops::queue::lead;
 use clap::Args;
 use serde_json::json;
 
+use crate::args::prose;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::Format;
@@ -17,9 +18,10 @@ use crate::output::Format;
 #[command(verbatim_doc_comment)]
 pub struct InitArgs {
     /// What the team is to achieve
+    #[arg(allow_hyphen_values = true, value_parser = prose)]
     goal: String,
     /// How to go about it, for the plan
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = prose)]
     approach: Option<String>,
 }
 

@@ -2,12 +2,13 @@ use std::time::{Duration, Instant};
 
 use anthill_core::error::Code;
 use anthill_core::model::ids::Key;
-use anthill_core::model::task::Task;
+use anthill_core::model::kind::Doc;
+use anthill_core::model::task::{Task, priority};
 use anthill_core::model::time;
+use anthill_core::ops;
 use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, NothingReady};
 use anthill_live::waiting;
 use clap::Args;
-use serde_json::Value;
 
 use crate::args::seconds;
 use crate::context::{Context, parse_id};
@@ -37,6 +38,9 @@ pub struct ClaimArgs {
     lease: Option<f64>,
 }
 
+/// How long a damaged queue may be about to be whole again.
+const MOMENT: Duration = Duration::from_secs(2);
+
 pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
     let worker: Key = parse_id(&args.worker)?;
     let request = ClaimRequest { worker: &worker, lease: args.lease };
@@ -50,26 +54,46 @@ pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
     };
     let claim = match deadline {
         None => work::claim(&*context.engine, &request, &context.actor)?,
-        Some(_) => waiting::claim(&*context.engine, &request, &context.actor, deadline, &mut wait_on)?,
+        Some(_) => patiently(context, || {
+            waiting::claim(&*context.engine, &request, &context.actor, deadline, &mut wait_on)
+        })?,
     };
     match claim {
         Claim::Claimed { task, warnings } => {
             warnings.iter().for_each(|warning| context.output.warning(warning));
             show(context, &worker, &task)
         }
-        Claim::NothingReady(nothing) => Err(nothing_ready(&nothing)),
+        Claim::NothingReady(nothing) => Err(nothing_ready(&worker, &nothing)),
     }
 }
 
-fn nothing_ready(nothing: &NothingReady) -> CliError {
-    let error = CliError::new(Code::NotFound, "nothing is ready to be claimed");
-    let error = match nothing.others_work {
-        true => {
-            error.hinted("others are at work; wait for what they set free: anthill worker claim W --wait 600")
+/// Waits with `claim`, which people may disturb by editing the queue: an editor that writes in place leaves a
+/// damaged file for a moment, and that is no reason to give up what may take hours.
+fn patiently(context: &Context<'_>, mut claim: impl FnMut() -> ops::Result<Claim>) -> Result<Claim> {
+    let mut since = None;
+    loop {
+        let began = Instant::now();
+        let error = match claim() {
+            Err(error) if error.code() == Code::Damaged => error,
+            other => return Ok(other?),
+        };
+        let first = since.take().filter(|_| began.elapsed() < MOMENT).unwrap_or_else(Instant::now);
+        if first.elapsed() > MOMENT {
+            return Err(error.into());
         }
-        false => error.hinted("wait for the next task: anthill worker claim W --wait 600"),
+        since = Some(first);
+        context.engine.listen(&Doc::queue())?.wait(Some(MOMENT / 20))?;
+    }
+}
+
+fn nothing_ready(worker: &Key, nothing: &NothingReady) -> CliError {
+    let wait = match nothing.others_work {
+        true => "others are at work; wait for what they set free",
+        false => "wait for the next task",
     };
-    error.hinted("see what is open and why: anthill leader status")
+    CliError::new(Code::NotFound, "nothing is ready to be claimed")
+        .hinted(format!("{wait}: anthill worker claim {worker} --wait 600"))
+        .hinted("see what is open and why: anthill leader status")
 }
 
 fn show(context: &Context<'_>, worker: &Key, task: &Task) -> Result<()> {
@@ -79,13 +103,14 @@ fn show(context: &Context<'_>, worker: &Key, task: &Task) -> Result<()> {
     let until = work::lease_end(task).map(time::stamp).unwrap_or_default();
     let (value, mut lines) = (task.value(), Vec::new());
     lines.push(format!("Claimed for {worker} until {until} (lease {}): {}", task.epoch(), task.id()));
-    lines.push(format!("  {}", value["description"].as_str().unwrap_or_default()));
-    lines.push(format!("  priority: {}", value.get("priority").and_then(Value::as_i64).unwrap_or(5)));
+    let indented = |text: &str| text.trim_end().replace('\n', "\n  ");
+    lines.push(format!("  {}", indented(value["description"].as_str().unwrap_or_default())));
+    lines.push(format!("  priority: {}", priority(value)));
     if !task.files().is_empty() {
         lines.push(format!("  files: {}", task.files().join(" ")));
     }
     if let Some(hints) = value["context"]["hints"].as_str() {
-        lines.push(format!("  hints: {hints}"));
+        lines.push(format!("  hints: {}", indented(hints)));
     }
     context.output.said(&lines.join("\n"))?;
     let id = task.id();

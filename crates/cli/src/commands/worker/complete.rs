@@ -4,6 +4,7 @@ use anthill_core::ops::queue::work;
 use clap::Args;
 
 use super::{OnArgs, report};
+use crate::args::prose;
 use crate::context::Context;
 use crate::error::Result;
 
@@ -19,6 +20,7 @@ pub struct CompleteArgs {
     #[command(flatten)]
     on: OnArgs,
     /// What you did
+    #[arg(allow_hyphen_values = true, value_parser = prose)]
     summary: String,
     /// Files you changed
     #[arg(short, long, value_name = "FILE", num_args = 1..)]

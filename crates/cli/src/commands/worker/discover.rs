@@ -4,6 +4,7 @@ use anthill_core::ops::queue::work;
 use clap::Args;
 use serde_json::json;
 
+use crate::args::prose;
 use crate::context::{Context, parse_id};
 use crate::error::Result;
 use crate::output::Format;
@@ -20,6 +21,7 @@ pub struct DiscoverArgs {
     /// Who you are
     worker: String,
     /// What you found out; the first line is the title
+    #[arg(allow_hyphen_values = true, value_parser = prose)]
     text: String,
 }
 

@@ -2,6 +2,7 @@ use anthill_core::ops::queue::work;
 use clap::Args;
 
 use super::{OnArgs, report};
+use crate::args::prose;
 use crate::context::Context;
 use crate::error::Result;
 
@@ -17,6 +18,7 @@ pub struct FailArgs {
     #[command(flatten)]
     on: OnArgs,
     /// Why
+    #[arg(allow_hyphen_values = true, value_parser = prose)]
     reason: String,
 }
 

@@ -1,3 +1,4 @@
+use anthill_core::model::task::priority;
 use anthill_core::ops::queue::look;
 use anthill_core::view::text::escape;
 use clap::Args;
@@ -23,9 +24,8 @@ pub fn run(context: &Context<'_>, _: &ListArgs) -> Result<()> {
     let text =
         |task: &Value, field: &str| task.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let line = |task: &Value| {
-        let priority = task.get("priority").and_then(Value::as_i64).unwrap_or(5);
         let description = text(task, "description").replace(['\n', '\r', '\t'], " ");
-        format!("  [{priority}] {}: {}", text(task, "id"), shorten(&description, 60))
+        format!("  [{}] {}: {}", priority(task), text(task, "id"), shorten(&description, 60))
     };
     let head = format!("Available tasks ({}):", ready.len());
     let lines: Vec<_> = std::iter::once(head).chain(ready.iter().map(line)).collect();

@@ -2,6 +2,7 @@ use anthill_core::model::ids::Key;
 use anthill_core::ops::queue::work;
 use clap::Args;
 
+use crate::args::names;
 use crate::context::{Context, parse_id};
 use crate::error::Result;
 use crate::output::Format;
@@ -26,9 +27,7 @@ pub struct RegisterArgs {
 
 pub fn run(context: &Context<'_>, args: &RegisterArgs) -> Result<()> {
     let worker: Key = parse_id(&args.worker)?;
-    let able: Vec<_> =
-        args.capabilities.iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect();
-    let entry = work::register(&*context.engine, &worker, &able, &context.actor)?;
+    let entry = work::register(&*context.engine, &worker, &names(&args.capabilities), &context.actor)?;
     match context.output.json {
         true => context.output.changed(&entry, Format::Json),
         false => context.output.said(&format!("Registered: {worker}")),

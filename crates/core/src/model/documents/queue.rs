@@ -1,6 +1,6 @@
 //! The task queue of a leader and its workers, and the register of workers (seed 004).
 
-use crate::model::shape::{Decimal, FormatVersion, Integer, Time, document, words};
+use crate::model::shape::{ById, Decimal, FormatVersion, Integer, Time, document, words};
 
 document!(
     /// The tasks a leader has added and how far workers are with them.
@@ -9,7 +9,7 @@ document!(
         revision: Option<Integer>,
         created_at: Option<Time>,
         last_updated: Option<Time>,
-        tasks: Vec<QueueTask>,
+        tasks: ById<QueueTask>,
     }
 );
 
@@ -107,7 +107,7 @@ document!(
         version: Option<FormatVersion>,
         revision: Option<Integer>,
         last_updated: Option<Time>,
-        agents: Vec<Worker>,
+        agents: ById<Worker>,
     }
 );
 

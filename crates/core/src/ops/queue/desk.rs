@@ -1,13 +1,14 @@
 //! The queue's room, opened for one change.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
-use crate::model::diff::Change;
+use crate::model::diff::{self, Change};
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
-use crate::model::path::{Path, Segment};
-use crate::model::task::{Status, Task};
+use crate::model::task::{Status, Task, word};
 use crate::model::time::{self, Moment};
 use crate::ops::{Actor, Error, Result};
 use crate::store::engine::items;
@@ -107,14 +108,20 @@ impl<'e> Desk<'e> {
     /// whose dependencies were set to done become available.
     fn take_in(&mut self, edits: &[Change]) -> Result<()> {
         let Some(queue) = self.transaction.get(&self.queue)? else { return Ok(()) };
-        let tasks: Vec<Value> = items(self.queue.kind, queue).into_iter().cloned().collect();
-        for edit in edits {
-            if let Some(details) = told(edit, &tasks) {
-                self.log("leader", "EDITED", &details)?;
-            }
+        let mut before = queue.clone();
+        diff::apply(&mut before, &diff::invert(edits)).expect("BUG: edits lead to the document as it is");
+        let (before, tasks) = (tasks(&self.queue, &before), tasks(&self.queue, queue));
+        for details in told(&before, &tasks) {
+            self.log("leader", "EDITED", &details)?;
         }
-        for task in tasks.into_iter().map(Task::of).filter(Task::is_half_given_back) {
-            self.give_back(task, "edited", " (status was set back by hand)")?;
+        let before: HashMap<&str, &Task> = before.iter().map(|task| (task.id(), task)).collect();
+        for mut task in tasks {
+            let missed = before.get(task.id()).is_some_and(|before| task.recall(before));
+            if task.is_half_given_back() {
+                self.give_back(task, "edited", " (status was set back by hand)")?;
+            } else if missed {
+                self.put(task)?;
+            }
         }
         self.settle().map(drop)
     }
@@ -168,20 +175,21 @@ fn leader() -> Key {
     "leader".parse().expect("a constant id")
 }
 
-/// Tells an edit of a task's status, or of a whole task, in words.
-fn told(edit: &Change, tasks: &[Value]) -> Option<String> {
-    let path = Path::from_record(&edit.path).ok()?;
-    let [Segment::Key(list), Segment::Index(index), rest @ ..] = path.segments() else { return None };
-    let id = |task: &Value| task.get("id").and_then(Value::as_str).map(str::to_owned);
-    let here = usize::try_from(*index).ok().and_then(|index| tasks.get(index)).and_then(id);
-    match (list.as_str(), rest, &edit.before, &edit.after) {
-        ("tasks", [], None, Some(task)) => Some(format!("{} added by hand", id(task)?)),
-        ("tasks", [], Some(task), None) => Some(format!("{} removed by hand", id(task)?)),
-        ("tasks", [Segment::Key(field)], before, after) if field == "status" => {
-            let word =
-                |value: &Option<Value>| value.as_ref().and_then(Value::as_str).unwrap_or("none").to_owned();
-            Some(format!("{} set from {} to {} by hand", here?, word(before), word(after)))
+fn tasks(doc: &Doc, queue: &Value) -> Vec<Task> {
+    items(doc.kind, queue).into_iter().cloned().map(Task::of).collect()
+}
+
+/// Tells in words which tasks came, went or got another status.
+fn told(before: &[Task], after: &[Task]) -> Vec<String> {
+    let statuses: HashMap<&str, Status> = before.iter().map(|task| (task.id(), task.status())).collect();
+    let left: HashSet<&str> = after.iter().map(Task::id).collect();
+    let gone = before.iter().filter(|task| !left.contains(task.id()));
+    let changed = after.iter().filter_map(|task| match (statuses.get(task.id()), task.status()) {
+        (None, _) => Some(format!("{} added by hand", task.id())),
+        (Some(was), is) if *was != is => {
+            Some(format!("{} set from {} to {} by hand", task.id(), word(*was), word(is)))
         }
         _ => None,
-    }
+    });
+    gone.map(|task| format!("{} removed by hand", task.id())).chain(changed).collect()
 }

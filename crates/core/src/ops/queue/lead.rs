@@ -76,7 +76,10 @@ pub fn add(engine: &dyn Engine, new: &NewTask, actor: &Actor) -> Result<Task> {
         }
     }
     let id = match &new.id {
-        Some(id) => id.clone(),
+        Some(id) => {
+            check_circle(&mut desk, id, &new.dependencies)?;
+            id.clone()
+        }
         None => {
             let now = desk.now.at;
             let mut free = |id: &str| Ok::<_, Error>(desk.transaction.item(&desk.queue, id)?.is_none());
@@ -89,6 +92,33 @@ pub fn add(engine: &dyn Engine, new: &NewTask, actor: &Actor) -> Result<Task> {
     desk.log(LEADER, "ADD_TASK", &format!("{id}: {}", new.description))?;
     desk.commit(LEADER, "add-task", actor)?;
     Ok(task)
+}
+
+/// Refuses a task that would wait for what waits for it: somebody may have named it by hand before it came.
+fn check_circle(desk: &mut Desk<'_>, id: &str, dependencies: &[String]) -> Result<()> {
+    if desk.transaction.find(&desk.queue, &format!("waits:{id}"))?.is_empty() {
+        return Ok(());
+    }
+    let mut dependents: HashMap<String, String> = HashMap::new();
+    let mut next: Vec<_> = dependencies.iter().map(|on| (on.clone(), id.to_owned())).collect();
+    while let Some((on, of)) = next.pop() {
+        if dependents.contains_key(&on) {
+            continue;
+        }
+        dependents.insert(on.clone(), of);
+        if on == id {
+            let mut circle = vec![dependents[id].clone()];
+            while circle[circle.len() - 1] != id {
+                circle.push(dependents[&circle[circle.len() - 1]].clone());
+            }
+            circle.reverse();
+            return Err(Error::Circle { ids: circle });
+        }
+        let task = desk.transaction.item(&desk.queue, &on)?.map(Task::of);
+        let further = task.iter().flat_map(Task::dependencies);
+        next.extend(further.map(|further| (further.to_owned(), on.clone())));
+    }
+    Ok(())
 }
 
 fn start_queue(desk: &mut Desk<'_>) -> Result<()> {
@@ -196,30 +226,50 @@ fn ids(new: &[NewTask], known: &HashMap<String, Task>, now: jiff::Timestamp) -> 
     new.iter().map(id).collect()
 }
 
-/// Refuses dependencies on nothing, and circles.
+/// Refuses dependencies on nothing, and circles; a task of the queue may wait for one that only comes now.
 fn check_dependencies(new: &[NewTask], ids: &[String], known: &HashMap<String, Task>) -> Result<()> {
-    let place: HashMap<&str, usize> =
-        ids.iter().enumerate().map(|(place, id)| (id.as_str(), place)).collect();
+    let mut place: HashMap<&str, usize> = HashMap::with_capacity(new.len() + known.len());
+    let mut waits_for: Vec<Vec<&str>> = Vec::with_capacity(new.len() + known.len());
+    for (id, task) in ids.iter().zip(new) {
+        place.insert(id, waits_for.len());
+        waits_for.push(task.dependencies.iter().map(String::as_str).collect());
+    }
+    for (id, task) in known {
+        if !place.contains_key(id.as_str()) {
+            place.insert(id, waits_for.len());
+            waits_for.push(task.dependencies());
+        }
+    }
     for task in new {
-        if let Some(id) =
-            task.dependencies.iter().find(|id| !place.contains_key(id.as_str()) && !known.contains_key(*id))
-        {
+        if let Some(id) = task.dependencies.iter().find(|id| !place.contains_key(id.as_str())) {
             return Err(Error::UnknownDependency { id: id.clone(), of: task.description.clone() });
         }
     }
-    // Take away what waits for nothing until only circles are left.
-    let inside = |task: &NewTask| -> Vec<usize> {
-        task.dependencies.iter().filter_map(|id| place.get(id.as_str()).copied()).collect()
-    };
-    let mut waits: Vec<usize> = new.iter().map(|task| inside(task).len()).collect();
-    let mut dependents = vec![Vec::new(); new.len()];
-    for (number, task) in new.iter().enumerate() {
-        inside(task).into_iter().for_each(|on| dependents[on].push(number));
+    let waits_for: Vec<Vec<usize>> = waits_for
+        .into_iter()
+        .map(|on| on.into_iter().filter_map(|id| place.get(id).copied()).collect())
+        .collect();
+    let stuck = stuck(&waits_for);
+    // A circle that is in the queue already is no reason to refuse what has nothing to do with it.
+    match (0..new.len()).find(|number| stuck[*number]) {
+        None => Ok(()),
+        Some(start) => {
+            let circle = walk_circle(start, |number| waits_for[number].iter().copied().find(|on| stuck[*on]));
+            let names: HashMap<usize, &str> = place.iter().map(|(id, number)| (*number, *id)).collect();
+            Err(Error::Circle { ids: circle.iter().map(|number| names[number].to_owned()).collect() })
+        }
     }
-    let mut free: Vec<usize> = (0..new.len()).filter(|number| waits[*number] == 0).collect();
-    let mut left = new.len();
+}
+
+/// Takes away what waits for nothing until only circles, and what waits for them, are left.
+fn stuck(waits_for: &[Vec<usize>]) -> Vec<bool> {
+    let mut waits: Vec<usize> = waits_for.iter().map(Vec::len).collect();
+    let mut dependents = vec![Vec::new(); waits_for.len()];
+    for (number, on) in waits_for.iter().enumerate() {
+        on.iter().for_each(|on| dependents[*on].push(number));
+    }
+    let mut free: Vec<usize> = (0..waits.len()).filter(|number| waits[*number] == 0).collect();
     while let Some(number) = free.pop() {
-        left -= 1;
         for dependent in &dependents[number] {
             waits[*dependent] -= 1;
             if waits[*dependent] == 0 {
@@ -227,14 +277,7 @@ fn check_dependencies(new: &[NewTask], ids: &[String], known: &HashMap<String, T
             }
         }
     }
-    let circle = || {
-        let start = waits.iter().position(|waits| *waits > 0).unwrap_or(0);
-        walk_circle(start, |number| inside(&new[number]).into_iter().find(|on| waits[*on] > 0))
-    };
-    match left {
-        0 => Ok(()),
-        _ => Err(Error::Circle { ids: circle().into_iter().map(|number| ids[number].clone()).collect() }),
-    }
+    waits.iter().map(|waits| *waits > 0).collect()
 }
 
 /// Follows dependencies until one comes again, and returns the circle.
@@ -256,7 +299,7 @@ pub fn reset(engine: &dyn Engine, id: &Key, force: bool, actor: &Actor) -> Resul
     let was = task.status();
     let task = match was {
         Status::Done if !force => return Err(task.wrong_state("reset").into()),
-        Status::Created | Status::Available => task,
+        Status::Created | Status::Available if task.retry_at().is_none() => task,
         _ => {
             let task = desk.give_back(task, "reset", " (by the leader)")?;
             desk.log(LEADER, "RESET", id.as_str())?;

@@ -67,10 +67,16 @@ pub fn ready(engine: &dyn Engine, actor: &Actor) -> Result<Vec<Value>> {
     let queue = Doc::queue();
     let document = read::document(engine, &queue)?;
     let (tasks, now) = (Tasks::of(&document.value), actor.clock.now());
-    let able = |task: &&Task| tasks.obstacles(task, &now).is_empty();
-    let rank = queue.kind.rank.expect("the queue ranks its tasks");
+    let able =
+        |task: &&Task| (task.is_open() || task.is_expired(&now)) && tasks.obstacles(task, &now).is_empty();
+    // A claim makes it available first: what waits for nothing, and what its owner let go.
+    let rank = |task: &Task| {
+        let mut task = task.clone();
+        task.set_status(Status::Available);
+        queue.kind.rank.and_then(|rank| rank(task.value()))
+    };
     let mut ready: Vec<_> =
-        tasks.all.iter().filter(able).filter_map(|task| Some((rank(task.value())?, task))).collect();
+        tasks.all.iter().filter(able).filter_map(|task| Some((rank(task)?, task))).collect();
     ready.sort_by_key(|(rank, _)| *rank);
     Ok(ready.into_iter().map(|(_, task)| task.value().clone()).collect())
 }
@@ -160,7 +166,8 @@ fn standing(task: &Task, now: &Moment) -> Reason {
             Reason::new("lease", text, None)
         }
         (Status::Failed, _) => {
-            let why = task.value()["result"]["error"].as_str().unwrap_or("no reason given");
+            let why = task.value()["result"]["error"].as_str().and_then(|why| why.trim().lines().next());
+            let why = why.unwrap_or("no reason given");
             Reason::new(
                 "failed",
                 format!("it failed: {why}; try again: anthill leader retry {}", task.id()),

@@ -238,15 +238,17 @@ pub fn heartbeat(
 
 /// What a heartbeat means that renews nothing.
 fn without_task(desk: &mut Desk<'_>, worker: &Key, only: Option<&Key>, epoch: Option<u64>) -> Result<()> {
+    let by = Claimant { worker: worker.as_str(), epoch };
     if let Some(only) = only {
-        // The refusal knows best who has the task now; it is not meant to pass.
-        let by = Claimant { worker: worker.as_str(), epoch };
-        let mut task = desk.task(only.as_str())?;
-        task.start(by, &desk.now.clone())?;
+        let task = desk.task(only.as_str())?;
+        task.fence(by, "renew")?;
         return Err(task.wrong_state("renew").into());
     }
     if let Some(epoch) = epoch {
         return Err(Error::NoLease { worker: worker.to_string(), epoch });
+    }
+    if let Some(lost) = desk.active()?.iter().find(|task| task.was_taken_from(worker.as_str())) {
+        lost.fence(by, "renew")?;
     }
     let workers = Doc::workers();
     let Some(mut entry) = desk.transaction.item(&workers, worker.as_str())? else {
@@ -271,6 +273,11 @@ pub fn register(engine: &dyn Engine, worker: &Key, capabilities: &[String], acto
     entry["capabilities"] = json!(capabilities);
     entry["last_seen"] = now.into();
     desk.transaction.put_item(&workers, worker.as_str(), entry.clone())?;
+    // Claims that wait listen to the queue, and this worker may have become able to take something.
+    let queue = desk.queue.clone();
+    if let Some(tasks) = desk.transaction.get(&queue)?.cloned() {
+        desk.transaction.put(&queue, tasks)?;
+    }
     let able =
         if capabilities.is_empty() { String::new() } else { format!(" ({})", capabilities.join(", ")) };
     desk.log(worker.as_str(), "REGISTERED", &format!("{worker}{able}"))?;
