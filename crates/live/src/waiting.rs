@@ -22,7 +22,7 @@ pub fn claim(
     deadline: Option<Instant>,
     wait_on: &mut dyn FnMut(&NothingReady) -> bool,
 ) -> Result<Claim> {
-    let mut listener = engine.listen(&Doc::queue())?;
+    let mut listener = engine.listen(&[Doc::queue(), Doc::workers()])?;
     loop {
         let nothing = match work::claim(engine, request, actor)? {
             Claim::NothingReady(nothing) => nothing,

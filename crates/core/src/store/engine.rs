@@ -51,8 +51,9 @@ pub trait Engine: Send + Sync {
     /// Starts to follow a document: from now (a snapshot first), or everything after revision `from`.
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>>;
 
-    /// Starts to listen for changes of a document, without telling what they are.
-    fn listen(&self, doc: &Doc) -> Result<Box<dyn Listener>>;
+    /// Starts to listen for changes of documents, at least one and all below one root, without telling what
+    /// they are.
+    fn listen(&self, docs: &[Doc]) -> Result<Box<dyn Listener>>;
 
     /// Returns the rooms that hold something, in a fixed order.
     fn rooms(&self) -> Result<Vec<Room>>;
@@ -202,9 +203,9 @@ pub trait Watch: Send {
     fn next(&mut self, timeout: Option<Duration>) -> Result<Option<Event>>;
 }
 
-/// Wakes when a document changes, whoever changes it.
+/// Wakes when one of its documents changes, whoever changes it.
 pub trait Listener: Send {
-    /// Waits until the document may have changed since this was made or last woke; returns false when
+    /// Waits until something may have changed since this was made or last woke; returns false when
     /// `timeout` passed first.
     fn wait(&mut self, timeout: Option<Duration>) -> Result<bool>;
 }

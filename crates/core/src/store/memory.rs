@@ -58,23 +58,24 @@ impl MemoryEngine {
         MemoryEngine { patience, ..MemoryEngine::default() }
     }
 
-    fn revision(&self, doc: &Doc) -> u64 {
+    fn revisions(&self, docs: &[Doc]) -> Vec<u64> {
         let rooms = self.shared.lock();
-        rooms.get(&doc.room).and_then(|room| room.docs.get(&doc.file)).map_or(0, |stored| stored.revision)
+        let stored = |doc: &Doc| rooms.get(&doc.room).and_then(|room| room.docs.get(&doc.file));
+        docs.iter().map(|doc| stored(doc).map_or(0, |stored| stored.revision)).collect()
     }
 }
 
 struct MemoryListener {
     engine: MemoryEngine,
-    doc: Doc,
-    seen: u64,
+    docs: Vec<Doc>,
+    seen: Vec<u64>,
 }
 
 impl Listener for MemoryListener {
     fn wait(&mut self, timeout: Option<Duration>) -> Result<bool> {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         loop {
-            let seen = std::mem::replace(&mut self.seen, self.engine.revision(&self.doc));
+            let seen = std::mem::replace(&mut self.seen, self.engine.revisions(&self.docs));
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             if seen != self.seen || left == Some(Duration::ZERO) {
                 return Ok(seen != self.seen);
@@ -147,9 +148,8 @@ impl Engine for MemoryEngine {
         Ok(Box::new(MemoryWatch { engine: self.clone(), doc: doc.clone(), revision, queue }))
     }
 
-    fn listen(&self, doc: &Doc) -> Result<Box<dyn Listener>> {
-        let seen = self.revision(doc);
-        Ok(Box::new(MemoryListener { engine: self.clone(), doc: doc.clone(), seen }))
+    fn listen(&self, docs: &[Doc]) -> Result<Box<dyn Listener>> {
+        Ok(Box::new(MemoryListener { engine: self.clone(), docs: docs.to_vec(), seen: self.revisions(docs) }))
     }
 
     fn rooms(&self) -> Result<Vec<Room>> {

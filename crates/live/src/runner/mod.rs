@@ -132,7 +132,10 @@ pub fn run(engine: &dyn Engine, job: &Job, actor: &Actor, tell: &mut dyn FnMut(E
     let shift = Arc::new(Shift::default());
     let signals = signals::heed(&shift)?;
     // Made before the first claim, so whatever happens after a claim is heard.
-    look_out(engine.listen(&Doc::queue()).map_err(ops::Error::from)?, Arc::downgrade(&shift));
+    look_out(
+        engine.listen(&[Doc::queue(), Doc::workers()]).map_err(ops::Error::from)?,
+        Arc::downgrade(&shift),
+    );
     let (events, told) = mpsc::sync_channel(EVENTS);
     let (watchdog, files) = (Watchdog::start(job.watchdog.as_deref()), TaskFiles::new()?);
     let crew = Crew { engine, job, actor, shift: &shift, events, watchdog, files };

@@ -146,7 +146,7 @@ pub fn watch_hears_only_its_own_document(make: Make<'_>) {
 
 pub fn waking_a_listener_once_per_change(make: Make<'_>) {
     let (engine, queue) = (make(), doc("queue"));
-    let mut listener = engine.listen(&queue).unwrap();
+    let mut listener = engine.listen(&[doc("workers"), queue.clone()]).unwrap();
     for number in 1..=3 {
         assert!(!listener.wait(Some(QUIET)).unwrap(), "nothing has happened");
         mark(&*engine, &doc("config"), number);

@@ -145,7 +145,7 @@ impl Stage<'_> {
 
     /// Shows the work until it is done, and kills one worker on the way.
     fn play(&mut self, workers: &mut [Child]) -> Result<()> {
-        let mut listener = self.context.engine.listen(&Doc::queue())?;
+        let mut listener = self.context.engine.listen(&[Doc::queue()])?;
         let (began, mut killed) = (Instant::now(), false);
         loop {
             let queue = self.queue()?;

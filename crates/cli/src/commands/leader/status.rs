@@ -49,7 +49,7 @@ fn draw(context: &Context<'_>, queue: &Value) -> Vec<Line> {
 /// Draws the board again with every change. Without a terminal, one board (or JSON line) per change.
 fn follow(context: &Context<'_>) -> Result<()> {
     let doc = Doc::queue();
-    let mut listener = context.engine.listen(&doc)?;
+    let mut listener = context.engine.listen(std::slice::from_ref(&doc))?;
     let terminal = std::io::stdout().is_terminal() && !context.output.json;
     let mut changed = true;
     loop {

@@ -2,10 +2,8 @@ use std::time::{Duration, Instant};
 
 use anthill_core::error::Code;
 use anthill_core::model::ids::Key;
-use anthill_core::model::kind::Doc;
 use anthill_core::model::task::{Task, priority};
 use anthill_core::model::time;
-use anthill_core::ops;
 use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, NothingReady};
 use anthill_live::waiting;
 use clap::Args;
@@ -38,9 +36,6 @@ pub struct ClaimArgs {
     lease: Option<f64>,
 }
 
-/// How long a damaged queue may be about to be whole again.
-const MOMENT: Duration = Duration::from_secs(2);
-
 pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
     let worker: Key = parse_id(&args.worker)?;
     let request = ClaimRequest { worker: &worker, lease: args.lease };
@@ -54,9 +49,7 @@ pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
     };
     let claim = match deadline {
         None => work::claim(&*context.engine, &request, &context.actor)?,
-        Some(_) => patiently(context, || {
-            waiting::claim(&*context.engine, &request, &context.actor, deadline, &mut wait_on)
-        })?,
+        Some(_) => waiting::claim(&*context.engine, &request, &context.actor, deadline, &mut wait_on)?,
     };
     match claim {
         Claim::Claimed { task, warnings } => {
@@ -64,25 +57,6 @@ pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
             show(context, &worker, &task)
         }
         Claim::NothingReady(nothing) => Err(nothing_ready(&worker, &nothing)),
-    }
-}
-
-/// Waits with `claim`, which people may disturb by editing the queue: an editor that writes in place leaves a
-/// damaged file for a moment, and that is no reason to give up what may take hours.
-fn patiently(context: &Context<'_>, mut claim: impl FnMut() -> ops::Result<Claim>) -> Result<Claim> {
-    let mut since = None;
-    loop {
-        let began = Instant::now();
-        let error = match claim() {
-            Err(error) if error.code() == Code::Damaged => error,
-            other => return Ok(other?),
-        };
-        let first = since.take().filter(|_| began.elapsed() < MOMENT).unwrap_or_else(Instant::now);
-        if first.elapsed() > MOMENT {
-            return Err(error.into());
-        }
-        since = Some(first);
-        context.engine.listen(&Doc::queue())?.wait(Some(MOMENT / 20))?;
     }
 }
 

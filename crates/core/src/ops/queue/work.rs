@@ -273,11 +273,6 @@ pub fn register(engine: &dyn Engine, worker: &Key, capabilities: &[String], acto
     entry["capabilities"] = json!(capabilities);
     entry["last_seen"] = now.into();
     desk.transaction.put_item(&workers, worker.as_str(), entry.clone())?;
-    // Claims that wait listen to the queue, and this worker may have become able to take something.
-    let queue = desk.queue.clone();
-    if let Some(tasks) = desk.transaction.get(&queue)?.cloned() {
-        desk.transaction.put(&queue, tasks)?;
-    }
     let able =
         if capabilities.is_empty() { String::new() } else { format!(" ({})", capabilities.join(", ")) };
     desk.log(worker.as_str(), "REGISTERED", &format!("{worker}{able}"))?;

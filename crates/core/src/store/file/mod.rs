@@ -93,7 +93,7 @@ impl FileEngine {
     /// Returns the room's place, after making sure that its locks can be trusted.
     fn open(&self, room: &Room) -> Result<Place<'_>> {
         let root = room.root();
-        let place = Place { fs: self.fs(root), room: room.clone() };
+        let place = Place { fs: self.fs(root), room: room.clone(), patience: self.options.patience };
         if self.options.allow_network_fs || self.local[root as usize].get().is_some() {
             return Ok(place);
         }
@@ -107,7 +107,7 @@ impl FileEngine {
 
     /// Returns whether a room has documents or a history; a lock that somebody once took is neither.
     fn holds_something(&self, room: &Room) -> bool {
-        let place = Place { fs: self.fs(room.root()), room: room.clone() };
+        let place = Place { fs: self.fs(room.root()), room: room.clone(), patience: self.options.patience };
         let there = |path: &str| !matches!(place.fs.size(path), Ok(None));
         there(&place.journal())
             || there(&place.next_journal())
@@ -116,7 +116,7 @@ impl FileEngine {
 
     /// Takes the lock and finishes what a crash left.
     fn enter(&self, place: &Place<'_>) -> Result<(Box<dyn fs::Lock>, Head)> {
-        let lock = place.lock(self.options.patience)?;
+        let lock = place.lock()?;
         let head = match recover::look(place)? {
             View::Fresh => Head { life: place.life()?, ..Head::default() },
             View::Clean(head) => head,
@@ -169,9 +169,7 @@ fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Seen> {
             head.docs.get(&doc.file)
         }
     };
-    let bytes = place.read_doc(&doc.file, doc.kind.limit)?;
-    let sum = bytes.as_deref().map(Sum::of);
-    let mut value = bytes.map(|bytes| state::open(doc, &place.show(doc), &bytes)).transpose()?;
+    let (mut value, sum) = place.open_doc(doc)?.unzip();
     let revision = effective_revision(known, sum, value.as_ref());
     let edited = known.and_then(|known| known.sum) != sum;
     if let Some(value) = value.as_mut().filter(|value| revision != state::revision_in(value)) {
@@ -261,8 +259,8 @@ impl Engine for FileEngine {
         Ok(Box::new(watch::FileWatch::start(self.clone(), doc.clone(), from)?))
     }
 
-    fn listen(&self, doc: &Doc) -> Result<Box<dyn Listener>> {
-        Ok(Box::new(watch::FileListener::start(self.clone(), doc.clone())?))
+    fn listen(&self, docs: &[Doc]) -> Result<Box<dyn Listener>> {
+        Ok(Box::new(watch::FileListener::start(self.clone(), docs.to_vec())?))
     }
 
     fn rooms(&self) -> Result<Vec<Room>> {

@@ -2,22 +2,31 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::fs::{Fs, Lock, LockMode};
 use super::journal::{self, Sum};
 use crate::model::kind::Doc;
 use crate::model::room::Room;
 use crate::store::error::{Error, Result};
+use crate::store::state;
 
 /// A room and the file system that holds it.
 #[derive(Debug, Clone)]
 pub struct Place<'e> {
     pub fs: &'e dyn Fs,
     pub room: Room,
+    /// How long to wait for others.
+    pub patience: Duration,
 }
+
+/// An editor that writes in place leaves half a file for a moment: what cannot be read is read again for this
+/// long before it counts as damaged.
+const MID_SAVE: Duration = Duration::from_millis(100);
 
 /// What the room looked like after the last commit: a cache of the journal's end.
 ///
@@ -96,7 +105,8 @@ impl Place<'_> {
         format!("{}/head.json", self.room.hidden())
     }
 
-    pub fn lock(&self, patience: Duration) -> Result<Box<dyn Lock>> {
+    pub fn lock(&self) -> Result<Box<dyn Lock>> {
+        let patience = self.patience;
         let path = self.room.lock();
         let attempt = || self.fs.lock(&path, LockMode::Exclusive, patience);
         let locked = match attempt() {
@@ -157,6 +167,18 @@ impl Place<'_> {
         let hidden = self.room.hidden();
         self.sync_names(file)?;
         self.fs.sync_dir(&hidden).map_err(wrap(self, "sync", &hidden))
+    }
+
+    /// Returns what a document says, and the checksum of its bytes.
+    pub fn open_doc(&self, doc: &Doc) -> Result<Option<(Value, Sum)>> {
+        let deadline = Instant::now() + self.patience.min(MID_SAVE);
+        loop {
+            let Some(bytes) = self.read_doc(&doc.file, doc.kind.limit)? else { return Ok(None) };
+            match state::open(doc, &self.show(doc), &bytes) {
+                Err(Error::Damaged { .. }) if Instant::now() < deadline => thread::sleep(MID_SAVE / 10),
+                opened => return opened.map(|value| Some((value, Sum::of(&bytes)))),
+            }
+        }
     }
 
     /// Returns the bytes of a document file.

@@ -87,10 +87,7 @@ impl<'e> FileTransaction<'e> {
     }
 
     fn load_file(&self, doc: &Doc) -> Result<Loaded> {
-        let place = self.place.show(doc);
-        let bytes = self.place.read_doc(&doc.file, doc.kind.limit)?;
-        let base = bytes.as_deref().map(|bytes| state::open(doc, &place, bytes)).transpose()?;
-        let base_sum = bytes.as_deref().map(Sum::of);
+        let (base, base_sum) = self.place.open_doc(doc)?.unzip();
         let known = self.head.docs.get(&doc.file);
         let revision = effective_revision(known, base_sum, base.as_ref());
         let edited = known.is_some_and(|known| known.sum != base_sum);

@@ -249,26 +249,31 @@ fn wait_for(engine: &FileEngine, doc: &Doc, events: &mut dyn Events, pause: Dura
 /// nothing to do.
 pub struct FileListener {
     engine: FileEngine,
-    doc: Doc,
+    docs: Vec<Doc>,
     events: Box<dyn Events>,
-    sum: Option<Sum>,
+    sums: Vec<Option<Sum>>,
 }
 
 impl FileListener {
-    pub fn start(engine: FileEngine, doc: Doc) -> Result<FileListener> {
-        let events = arm(&engine, &doc, &[parent(&doc.path()).to_owned()])?;
-        let mut listener = FileListener { engine, doc, events, sum: None };
-        listener.sum = listener.look()?;
+    pub fn start(engine: FileEngine, docs: Vec<Doc>) -> Result<FileListener> {
+        let mut dirs: Vec<_> = docs.iter().map(|doc| parent(&doc.path()).to_owned()).collect();
+        dirs.dedup();
+        let events = arm(&engine, &docs[0], &dirs)?;
+        let mut listener = FileListener { engine, docs, events, sums: Vec::new() };
+        listener.sums = listener.look()?;
         Ok(listener)
     }
 
-    fn look(&self) -> Result<Option<Sum>> {
-        let place = self.engine.open(&self.doc.room)?;
-        match place.read_doc(&self.doc.file, self.doc.kind.limit) {
-            // Whoever wants to work with it will say what is wrong.
-            Err(super::Error::NotAFile { .. }) => Ok(None),
-            other => Ok(other?.as_deref().map(Sum::of)),
-        }
+    fn look(&self) -> Result<Vec<Option<Sum>>> {
+        let sum = |doc: &Doc| {
+            let place = self.engine.open(&doc.room)?;
+            match place.read_doc(&doc.file, doc.kind.limit) {
+                // Whoever wants to work with it will say what is wrong.
+                Err(super::Error::NotAFile { .. }) => Ok(None),
+                other => Ok(other?.as_deref().map(Sum::of)),
+            }
+        };
+        self.docs.iter().map(sum).collect()
     }
 }
 
@@ -276,15 +281,16 @@ impl Listener for FileListener {
     fn wait(&mut self, timeout: Option<Duration>) -> Result<bool> {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         loop {
-            let sum = self.look()?;
-            if std::mem::replace(&mut self.sum, sum) != sum {
+            let sums = self.look()?;
+            if sums != self.sums {
+                self.sums = sums;
                 return Ok(true);
             }
             let left = deadline.map_or(SAFETY, |deadline| deadline.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 return Ok(false);
             }
-            wait_for(&self.engine, &self.doc, &mut *self.events, left.min(SAFETY))?;
+            wait_for(&self.engine, &self.docs[0], &mut *self.events, left.min(SAFETY))?;
         }
     }
 }
