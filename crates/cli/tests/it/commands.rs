@@ -837,7 +837,10 @@ fn every_command_has_help_with_an_example() {
         assert_eq!(listed.len(), verbs, "verbs of {noun}: {listed:?}");
         for verb in listed {
             let help = env.ok(&[noun, &verb, "--help"]).stdout;
-            assert!(help.contains(&format!("anthill {noun} {verb}")), "{noun} {verb} shows no example:\n{help}");
+            assert!(
+                help.contains(&format!("anthill {noun} {verb}")),
+                "{noun} {verb} shows no example:\n{help}"
+            );
         }
     }
     for command in commands {

@@ -3,6 +3,7 @@
 mod commands;
 mod damage;
 mod exit_codes;
+mod queue_storm;
 mod roots;
 mod seeds;
 mod storm;
