@@ -306,7 +306,7 @@ impl Task {
                 let (id, owner, epoch) = (self.id().into(), owner.into(), self.epoch());
                 Err(Refusal::Taken { id, owner, epoch, status: word(status) })
             }
-            None if open && (was_owner || by.epoch.is_some()) => {
+            None if by.epoch.is_some() || (open && was_owner) => {
                 let reason = last.and_then(|last| last.get("reason")).and_then(Value::as_str);
                 let reason = reason.unwrap_or("there is none").into();
                 Err(Refusal::LeaseOver { id: self.id().into(), reason, status: word(status) })
@@ -450,6 +450,19 @@ mod tests {
             "cannot complete `t`: it is available"
         );
         assert_eq!(refusal(task.start(by("w9"), &at(0))), "cannot start `t`: it is available");
+    }
+
+    #[test]
+    fn a_lease_that_is_over_is_a_conflict_however_the_task_stands() {
+        let mut task = claimed();
+        task.give_back(Status::Available, "expired", &at(61));
+        task.set_status(Status::Cancelled);
+        let over = "your lease on `t` is over (expired); nobody has the task now, it is cancelled";
+        assert_eq!(refusal(task.complete(with("w1", 1), &Report::default(), &at(62))), over);
+        assert_eq!(
+            refusal(task.complete(by("w1"), &Report::default(), &at(62))),
+            "cannot complete `t`: it is cancelled"
+        );
     }
 
     #[test]
