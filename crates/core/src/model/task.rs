@@ -246,15 +246,24 @@ impl Task {
 
     /// Gives the task back; `to` is where it goes, which depends on other tasks.
     pub fn release(&mut self, by: Claimant<'_>, to: Status, now: &Moment) -> Outcome {
-        match self.fence(by, "release") {
-            Err(Refusal::LeaseOver { reason, .. }) if reason == "released" => return Ok(Effect::Repeated),
-            fenced => fenced?,
+        if self.was_released(by) {
+            return Ok(Effect::Repeated);
         }
+        self.fence(by, "release")?;
         if !self.is_active() {
             return Err(self.wrong_state("release"));
         }
         self.give_back(to, "released", now);
         Ok(Effect::Changed)
+    }
+
+    /// Whether it is this very claim that was given back last, and nobody has taken the task since.
+    fn was_released(&self, by: Claimant<'_>) -> bool {
+        let last = |field: &str| self.0.get("last_claim").and_then(|last| last.get(field));
+        matches!(self.status(), Status::Created | Status::Available)
+            && last("reason").and_then(Value::as_str) == Some("released")
+            && last("by").and_then(Value::as_str) == Some(by.worker)
+            && by.epoch.is_none_or(|epoch| epoch == self.epoch())
     }
 
     /// Takes the task from whoever had it, and says why.
@@ -471,6 +480,17 @@ mod tests {
         assert_eq!(task.release(by("w1"), Status::Available, &at(1)), Ok(Effect::Changed));
         assert_eq!((task.status(), task.owner(), task.epoch()), (Status::Available, None, 1));
         assert_eq!(task.release(with("w1", 1), Status::Available, &at(2)), Ok(Effect::Repeated));
+        let over = "your lease on `t` is over (released); nobody has the task now, it is available";
+        assert_eq!(
+            refusal(task.release(with("w2", 1), Status::Available, &at(2))),
+            over,
+            "it was not theirs"
+        );
+        assert_eq!(
+            refusal(task.release(with("w1", 7), Status::Available, &at(2))),
+            over,
+            "there is no such lease"
+        );
         task.claim("w1", None, 1.5, &at(3));
         assert_eq!(task.epoch(), 2, "an epoch is never given twice");
         assert_eq!(task.value()["lease"]["seconds"], json!(1.5));
