@@ -268,7 +268,10 @@ impl Task {
 
     /// Takes the task from whoever had it, and says why.
     pub fn give_back(&mut self, to: Status, reason: &str, now: &Moment) {
-        if let Some(owner) = self.owner().map(str::to_owned) {
+        let has_lease = self.0.get("lease").is_some_and(Value::is_object);
+        if self.owner().is_some() || has_lease {
+            // Whoever sets a task back by hand may take the owner out; the epoch must not be given again.
+            let owner = self.owner().unwrap_or_default().to_owned();
             let (epoch, ended) = (self.epoch(), time::stamp(now.at));
             self.set("last_claim", json!({"by": owner, "epoch": epoch, "ended_at": ended, "reason": reason}));
         }
@@ -494,6 +497,18 @@ mod tests {
         task.claim("w1", None, 1.5, &at(3));
         assert_eq!(task.epoch(), 2, "an epoch is never given twice");
         assert_eq!(task.value()["lease"]["seconds"], json!(1.5));
+    }
+
+    #[test]
+    fn an_epoch_is_not_forgotten_with_its_owner() {
+        let mut value = claimed().into_value();
+        (value["status"], value["claimed_by"]) = (json!("available"), Value::Null);
+        let mut task = Task::of(value);
+        assert!(task.is_half_given_back());
+        task.give_back(Status::Available, "edited", &at(1));
+        assert_eq!((task.owner(), task.epoch()), (None, 1));
+        task.claim("w1", None, 60.0, &at(2));
+        assert_eq!(task.epoch(), 2, "an epoch is never given twice");
     }
 
     #[test]
