@@ -121,7 +121,6 @@ impl<'s> Storm<'s> {
         let tasks = (0..sizes.tasks).map(|number| random_task(&mut dice, number)).collect();
         let deadline = Instant::now() + Duration::from_secs(200 + 2 * sizes.tasks);
         let (over, figures) = (AtomicBool::new(false), Figures::default());
-        figures.usual.iter().for_each(|usual| usual.store(50_000, Ordering::Relaxed));
         Storm { sizes, env: TestEnv::new(&sizes.binary), tasks, over, deadline, figures }
     }
 
@@ -147,6 +146,11 @@ impl<'s> Storm<'s> {
         self.env.write("plan.json", first.to_string());
         let plan = self.env.root().join("plan.json").display().to_string();
         self.ok(&["leader", "import", &plan]);
+        // A guess to begin with: everybody waits for everybody.
+        let begin = Instant::now();
+        self.ok(&["leader", "reset", "t0"]);
+        let usual = micros(begin.elapsed()) * self.sizes.workers;
+        self.figures.usual.iter().for_each(|average| average.store(usual, Ordering::Relaxed));
     }
 
     fn at_first(&self) -> usize {
@@ -198,8 +202,8 @@ impl<'s> Storm<'s> {
             return None;
         }
         if !unlucky {
-            let took = u64::try_from(begin.elapsed().as_micros()).unwrap().min(2 * usual);
-            average.store((15 * usual + took) / 16 + 1, Ordering::Relaxed);
+            let took = micros(begin.elapsed());
+            average.store((7 * usual + took) / 8 + 1, Ordering::Relaxed);
         }
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
         let ran =
@@ -485,6 +489,10 @@ impl<'s> Storm<'s> {
 /// Rests after something that began then: whoever takes a whole processor would only measure itself.
 fn rest(begin: Instant) {
     thread::sleep(4 * begin.elapsed() + Duration::from_millis(1));
+}
+
+fn micros(time: Duration) -> u64 {
+    time.as_micros().try_into().expect("a storm is over soon")
 }
 
 /// What a reader has seen last.
