@@ -4,6 +4,7 @@ mod commands;
 mod damage;
 mod exit_codes;
 mod queue;
+mod queue_storm;
 mod roots;
 mod run;
 mod seeds;

@@ -94,10 +94,14 @@ fn clean(env: &TestEnv) {
 }
 
 /// A small generator of numbers that look random; storms need variety, not secrecy.
-struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub fn new(seed: u64) -> Dice {
+        Dice((seed ^ 0x9e37_79b9_7f4a_7c15).max(1))
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -131,7 +135,7 @@ fn storm_of_kills() {
             .map(|worker| {
                 let (env, kills) = (&env, &kills);
                 scope.spawn(move || {
-                    let mut dice = Dice(0x9e37_79b9_7f4a_7c15 ^ (worker + 1));
+                    let mut dice = Dice::new(worker + 1);
                     let mut diary = Diary::default();
                     let mut number = 0;
                     while kills.load(Ordering::Relaxed) < KILLS {

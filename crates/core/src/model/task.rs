@@ -250,10 +250,10 @@ impl Task {
 
     /// Gives the task back; `to` is where it goes, which depends on other tasks.
     pub fn release(&mut self, by: Claimant<'_>, to: Status, now: &Moment) -> Outcome {
-        match self.fence(by, "release") {
-            Err(Refusal::LeaseOver { reason, .. }) if reason == "released" => return Ok(Effect::Repeated),
-            fenced => fenced?,
+        if self.was_released(by) {
+            return Ok(Effect::Repeated);
         }
+        self.fence(by, "release")?;
         if !self.is_active() {
             return Err(self.wrong_state("release"));
         }
@@ -261,9 +261,21 @@ impl Task {
         Ok(Effect::Changed)
     }
 
+    /// Whether it is this very claim that was given back last, and nobody has taken the task since.
+    fn was_released(&self, by: Claimant<'_>) -> bool {
+        let last = |field: &str| self.0.get("last_claim").and_then(|last| last.get(field));
+        self.is_open()
+            && last("reason").and_then(Value::as_str) == Some("released")
+            && last("by").and_then(Value::as_str) == Some(by.worker)
+            && by.epoch.is_none_or(|epoch| epoch == self.epoch())
+    }
+
     /// Takes the task from whoever had it, and says why.
     pub fn give_back(&mut self, to: Status, reason: &str, now: &Moment) {
-        if let Some(owner) = self.owner().map(str::to_owned) {
+        let has_lease = self.0.get("lease").is_some_and(Value::is_object);
+        if self.owner().is_some() || has_lease {
+            // Whoever sets a task back by hand may take the owner out; the epoch must not be given again.
+            let owner = self.owner().unwrap_or_default().to_owned();
             let (epoch, ended) = (self.epoch(), time::stamp(now.at));
             self.set("last_claim", json!({"by": owner, "epoch": epoch, "ended_at": ended, "reason": reason}));
         }
@@ -331,7 +343,7 @@ impl Task {
                 let (id, owner, epoch) = (self.id().into(), owner.into(), self.epoch());
                 Err(Refusal::Taken { id, owner, epoch, status: word(status) })
             }
-            None if open && (was_owner || by.epoch.is_some()) => {
+            None if by.epoch.is_some() || (open && was_owner) => {
                 let reason = last.and_then(|last| last.get("reason")).and_then(Value::as_str);
                 let reason = reason.unwrap_or("there is none").into();
                 Err(Refusal::LeaseOver { id: self.id().into(), reason, status: word(status) })
@@ -504,14 +516,50 @@ mod tests {
     }
 
     #[test]
+    fn a_lease_that_is_over_is_a_conflict_however_the_task_stands() {
+        let mut task = claimed();
+        task.give_back(Status::Available, "expired", &at(61));
+        task.set_status(Status::Cancelled);
+        let over = "your lease on `t` is over (expired); nobody has the task now, it is cancelled";
+        assert_eq!(refusal(task.complete(with("w1", 1), &Report::default(), &at(62))), over);
+        assert_eq!(
+            refusal(task.complete(by("w1"), &Report::default(), &at(62))),
+            "cannot complete `t`: it is cancelled"
+        );
+    }
+
+    #[test]
     fn a_release_may_be_repeated() {
         let mut task = claimed();
         assert_eq!(task.release(by("w1"), Status::Available, &at(1)), Ok(Effect::Changed));
         assert_eq!((task.status(), task.owner(), task.epoch()), (Status::Available, None, 1));
         assert_eq!(task.release(with("w1", 1), Status::Available, &at(2)), Ok(Effect::Repeated));
+        let over = "your lease on `t` is over (released); nobody has the task now, it is available";
+        assert_eq!(
+            refusal(task.release(with("w2", 1), Status::Available, &at(2))),
+            over,
+            "it was not theirs"
+        );
+        assert_eq!(
+            refusal(task.release(with("w1", 7), Status::Available, &at(2))),
+            over,
+            "there is no such lease"
+        );
         task.claim("w1", None, 1.5, &at(3));
         assert_eq!(task.epoch(), 2, "an epoch is never given twice");
         assert_eq!(task.value()["lease"]["seconds"], json!(1.5));
+    }
+
+    #[test]
+    fn an_epoch_is_not_forgotten_with_its_owner() {
+        let mut value = claimed().into_value();
+        (value["status"], value["claimed_by"]) = (json!("available"), Value::Null);
+        let mut task = Task::of(value);
+        assert!(task.is_half_given_back());
+        task.give_back(Status::Available, "edited", &at(1));
+        assert_eq!((task.owner(), task.epoch()), (None, 1));
+        task.claim("w1", None, 60.0, &at(2));
+        assert_eq!(task.epoch(), 2, "an epoch is never given twice");
     }
 
     #[test]

@@ -2,6 +2,8 @@ mod conformance;
 mod copies;
 mod histories;
 mod model;
+mod queue;
+mod queue_model;
 mod retention;
 mod stores;
 mod watch;
