@@ -2,7 +2,7 @@
 //!
 //! [`lead`]: init, add, import, reset, retry, cancel, aggregate. [`work`]: register, claim, start, heartbeat,
 //! complete, fail, release, discover. [`look`]: what can be claimed, and why a task cannot. Every change
-//! happens at the [`Desk`], and the task, its papers and the log line are one commit.
+//! happens at the `Desk`, and the task, its papers and the log line are one commit.
 
 mod desk;
 pub mod lead;
