@@ -138,6 +138,7 @@ pub fn run(engine: &dyn Engine, job: &Job, actor: &Actor, tell: &mut dyn FnMut(E
     );
     let (events, told) = mpsc::sync_channel(EVENTS);
     let (watchdog, files) = (Watchdog::start(job.watchdog.as_deref()), TaskFiles::new()?);
+    watchdog.tidy(files.dir());
     let crew = Crew { engine, job, actor, shift: &shift, events, watchdog, files };
     let mut summary = Summary::default();
     thread::scope(|scope| {

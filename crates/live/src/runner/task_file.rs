@@ -19,6 +19,10 @@ impl TaskFiles {
         made(&std::env::temp_dir()).map(TaskFiles).map_err(trouble)
     }
 
+    pub fn dir(&self) -> &Path {
+        &self.0
+    }
+
     pub fn write(&self, key: &Key, task: &Task) -> Result<TaskFile> {
         let path = self.0.join(format!("{key}-{}.json", task.epoch()));
         written(&path, &format!("{:#}\n", task.value())).map_err(trouble)?;
@@ -49,11 +53,18 @@ impl Drop for TaskFile {
     }
 }
 
+const NAME: &str = "anthill-run-";
+
+/// Whether a path is named like a directory of task files.
+pub fn is_ours(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(NAME))
+}
+
 /// Makes a directory that nobody else can have prepared: a name that is taken is not used.
 fn made(parent: &Path) -> io::Result<PathBuf> {
     let mut number = 0;
     loop {
-        let path = parent.join(format!("anthill-run-{}-{number}", std::process::id()));
+        let path = parent.join(format!("{NAME}{}-{number}", std::process::id()));
         match DirBuilder::new().mode(0o700).create(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => number += 1,
             done => return done.map(|()| path),

@@ -1,17 +1,20 @@
 //! If the runner is killed without warning, its commands and all that they started are killed too.
 //!
 //! The watchdog is a small process of its own that the runner tells which process groups it has. When the
-//! runner is gone, for whatever reason, the pipe between them closes, and what is left is killed. The parent
-//! death signal of Linux would reach a command only, not what the command has started.
+//! runner is gone, for whatever reason, the pipe between them closes, what is left is killed, and the
+//! directory of its task files is removed. The parent death signal of Linux would reach a command only, not what the command has started.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, BufRead, Write};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::task_file;
 
 /// The runner's end of the leash.
 #[derive(Debug)]
@@ -39,21 +42,26 @@ impl Watchdog {
         self.0.as_ref().map(drop)
     }
 
+    /// Names the directory to remove.
+    pub fn tidy(&self, dir: &Path) {
+        self.say(&dir.display().to_string());
+    }
+
     pub fn guard(&self, group: Pid) {
-        self.say('+', group);
+        self.say(&format!("+{}", group.as_raw_pid()));
     }
 
     /// To be called while the number still belongs to the group.
     pub fn forget(&self, group: Pid) {
-        self.say('-', group);
+        self.say(&format!("-{}", group.as_raw_pid()));
     }
 
-    fn say(&self, sign: char, group: Pid) {
+    fn say(&self, line: &str) {
         let Ok(child) = &self.0 else { return };
         let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pipe) = &mut child.stdin {
             // A watchdog that somebody killed guards nothing any more.
-            let _ = writeln!(pipe, "{sign}{}", group.as_raw_pid());
+            let _ = writeln!(pipe, "{line}");
         }
     }
 }
@@ -67,24 +75,34 @@ impl Drop for Watchdog {
     }
 }
 
-/// The watchdog's end: reads which groups there are and kills those that are left at the end.
+/// The watchdog's end: reads what there is, and ends what is left at the end.
 pub fn watch(runner: impl BufRead) {
-    left(runner).into_iter().filter_map(Pid::from_raw).for_each(|group| {
+    let (groups, dir) = left(runner);
+    for group in groups.into_iter().filter_map(Pid::from_raw) {
         // It may have ended by itself.
         let _ = kill_process_group(group, Signal::KILL);
-    });
+    }
+    if let Some(dir) = dir {
+        // A runner that ended well has removed it.
+        let _ = std::fs::remove_dir_all(dir);
+    }
 }
 
-fn left(runner: impl BufRead) -> BTreeSet<i32> {
-    let mut groups = BTreeSet::new();
+fn left(runner: impl BufRead) -> (BTreeSet<i32>, Option<PathBuf>) {
+    let (mut groups, mut dir) = (BTreeSet::new(), None);
     for line in runner.lines().map_while(Result::ok) {
+        let path = Path::new(&line);
+        if path.is_absolute() && task_file::is_ours(path) {
+            dir = Some(path.to_owned());
+            continue;
+        }
         match line.split_at_checked(1).map(|(sign, group)| (sign, group.parse())) {
             Some(("+", Ok(group @ 2..))) => drop(groups.insert(group)),
             Some(("-", Ok(group))) => drop(groups.remove(&group)),
             _ => {}
         }
     }
-    groups
+    (groups, dir)
 }
 
 #[cfg(test)]
@@ -93,9 +111,16 @@ mod tests {
 
     #[test]
     fn only_groups_that_are_left_are_killed() {
-        let left = |told: &str| left(told.as_bytes()).into_iter().collect::<Vec<_>>();
+        let left = |told: &str| left(told.as_bytes()).0.into_iter().collect::<Vec<_>>();
         assert_eq!(left("+10\n+11\n-10\n+12\n"), [11, 12]);
         assert_eq!(left("+10\n-10\n"), [0; 0]);
         assert_eq!(left("+1\n+0\n+-5\n+x\n\nnoise\n"), [0; 0], "never everybody's group");
+    }
+
+    #[test]
+    fn only_a_directory_of_our_own_is_removed() {
+        let left = |told: &str| left(told.as_bytes()).1;
+        assert_eq!(left("/tmp/anthill-run-7-0\n+10\n"), Some("/tmp/anthill-run-7-0".into()));
+        assert_eq!(left("/\n/home\nanthill-run-7-0\n/tmp/anthill-run-7-0/..\n"), None);
     }
 }
