@@ -8,6 +8,7 @@
 mod args;
 mod commands;
 mod context;
+mod direct;
 mod env;
 mod error;
 mod output;
@@ -22,6 +23,11 @@ use crate::args::Cli;
 use crate::error::CliError;
 use crate::output::Output;
 
+/// The allocator of musl asks the system for memory at every turn.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 fn main() -> ExitCode {
     panic::set_hook(Box::new(|_| {}));
     match panic::catch_unwind(AssertUnwindSafe(run)) {
@@ -34,6 +40,9 @@ fn main() -> ExitCode {
 }
 
 fn run() -> ExitCode {
+    if let Some(code) = direct::run(std::env::args_os().skip(1)) {
+        return code;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error),

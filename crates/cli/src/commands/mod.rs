@@ -18,6 +18,7 @@ mod validate;
 mod watch;
 mod worker;
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::process::ExitCode;
 
@@ -32,6 +33,7 @@ use serde_json::Value;
 
 use crate::args::Cli;
 use crate::context::Context;
+use crate::direct::one;
 use crate::error::{CliError, Result, io_error};
 use crate::output::{Format, Output, shorten};
 
@@ -79,6 +81,19 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Doctor(args) => doctor::run(&context()?, &args),
         Command::Demo(args) => demo::run(&cli.global, &args, output),
         Command::Completions(args) => done(completions::run(output, &args)),
+    }
+}
+
+/// Runs the commands that are worth a parser of their own.
+pub fn direct(noun: &str, verb: &str, rest: Vec<OsString>) -> Option<ExitCode> {
+    match noun {
+        "get" => one(rest, get::run),
+        "list" => one(rest, list::run),
+        "set" => one(rest, set::run),
+        "append" => one(rest, append::run),
+        "leader" => leader::direct(verb, rest),
+        "worker" => worker::direct(verb, rest),
+        _ => None,
     }
 }
 

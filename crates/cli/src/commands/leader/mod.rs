@@ -11,10 +11,14 @@ mod reset;
 mod retry;
 mod status;
 
+use std::ffi::OsString;
+use std::process::ExitCode;
+
 use anthill_core::model::task::{Task, word};
 use clap::Subcommand;
 
 use crate::context::Context;
+use crate::direct::one;
 use crate::error::Result;
 use crate::output::Format;
 
@@ -53,6 +57,15 @@ pub fn run(context: &Context<'_>, command: &Leader) -> Result<()> {
         Leader::Reset(args) => reset::run(context, args),
         Leader::Cancel(args) => cancel::run(context, args),
         Leader::Aggregate(args) => aggregate::run(context, args),
+    }
+}
+
+/// Runs the commands that are worth a parser of their own.
+pub fn direct(verb: &str, rest: Vec<OsString>) -> Option<ExitCode> {
+    match verb {
+        "add-task" => one(rest, add_task::run),
+        "status" => one(rest, status::run),
+        _ => None,
     }
 }
 

@@ -12,6 +12,7 @@ mod run;
 mod start;
 mod watchdog;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anthill_core::model::ids::Key;
@@ -20,6 +21,7 @@ use anthill_core::ops::queue::work::{Done, On};
 use clap::{Args, Subcommand};
 
 use crate::context::{Context, parse_id};
+use crate::direct::one;
 use crate::error::Result;
 use crate::output::Format;
 
@@ -61,6 +63,20 @@ pub fn run<'o>(context: impl FnOnce() -> Result<Context<'o>>, command: &Worker) 
         Worker::Discover(args) => done(discover::run(&context()?, args)),
         Worker::Run(args) => run::run(&context()?, args),
         Worker::Watchdog(args) => Ok(watchdog::run(args)),
+    }
+}
+
+/// Runs the commands that are worth a parser of their own.
+pub fn direct(verb: &str, rest: Vec<OsString>) -> Option<ExitCode> {
+    match verb {
+        "list" => one(rest, list::run),
+        "claim" => one(rest, claim::run),
+        "start" => one(rest, start::run),
+        "heartbeat" => one(rest, heartbeat::run),
+        "complete" => one(rest, complete::run),
+        "fail" => one(rest, fail::run),
+        "release" => one(rest, release::run),
+        _ => None,
     }
 }
 
