@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use anthill_testkit::test_env::{Ran, TestEnv};
+use anthill_testkit::test_env::{Entry, Ran, TestEnv};
 use serde_json::Value;
 
 /// Where this machine keeps its two processors busy.
@@ -59,6 +59,8 @@ struct Scenario {
     args: &'static [&'static str],
     old: Value,
     new: Value,
+    /// The texts that belong to each state.
+    papers: [BTreeMap<String, Entry>; 2],
     calls: Vec<Call>,
 }
 
@@ -89,7 +91,8 @@ impl Scenario {
         let calls = calls_in(&fs::read_to_string(log).unwrap());
         let new = state(&traced, kind);
         assert_ne!(old, new);
-        Some(Scenario { template, kind, args, old, new, calls })
+        let papers = [papers(&template), papers(&traced)];
+        Some(Scenario { template, kind, args, old, new, papers, calls })
     }
 
     /// Tries every call; collects what went wrong, so that one run shows all of it. Returns how many runs
@@ -173,6 +176,11 @@ impl Scenario {
         if before != Value::Null && unstamped(&before) != unstamped(&after) {
             return Err(format!("the next command made {after} of {before}"));
         }
+        let [old, new] = &self.papers;
+        let (found, expected) = (papers(env), if before == self.new { new } else { old });
+        if found != *expected {
+            return Err(format!("texts {found:?} instead of {expected:?}"));
+        }
         let report = env.run(&["doctor", "--json"]);
         if report.code != 0 || report.json()["findings"] != Value::Array(Vec::new()) {
             return Err(format!("doctor: {}", report.shown()));
@@ -201,6 +209,15 @@ fn run(env: &TestEnv, args: &[&str], options: &[&str]) -> Ran {
         return env.finish(&mut command, b"");
     }
     Ran { code: 127, stdout: String::new(), stderr: "strace: not found".into() }
+}
+
+/// Returns the texts beside the documents of the queue.
+fn papers(env: &TestEnv) -> BTreeMap<String, Entry> {
+    let mut entries = env.bytes();
+    let is_text = |path: &str| path.ends_with(".md") || path.ends_with(".log");
+    entries
+        .retain(|path, _| path.contains(".coordination/") && !path.contains("/.anthill/") && is_text(path));
+    entries
 }
 
 /// Returns the document as `get` shows it; `null` if there is none.
@@ -301,6 +318,25 @@ fn after_a_crash() -> Option<Scenario> {
     Some(scenario)
 }
 
+/// Two tasks, the second of which waits for the first.
+fn with_plan() -> TestEnv {
+    let env = env();
+    env.ok(&["leader", "add-task", "First", "--id", "t1"]);
+    env.ok(&["leader", "add-task", "Second", "--id", "t2", "--depends", "t1"]);
+    env
+}
+
+fn claim() -> Option<Scenario> {
+    Scenario::new(with_plan(), "queue", &["worker", "claim", "w1", "--json"])
+}
+
+/// Ends a task, which writes a result and sets the other task free.
+fn completion() -> Option<Scenario> {
+    let env = with_plan();
+    env.ok(&["worker", "claim", "w1"]);
+    Scenario::new(env, "queue", &["worker", "complete", "w1", "t1", "Did it", "--json"])
+}
+
 #[track_caller]
 fn kill_everywhere(scenario: Option<Scenario>) {
     let Some(scenario) = scenario else { return };
@@ -360,4 +396,24 @@ fn strace_error_at_every_call_of_an_append_after_a_hand_edit() {
 #[test]
 fn strace_error_at_every_call_of_a_recovery() {
     fail_everywhere(after_a_crash());
+}
+
+#[test]
+fn strace_kill_at_every_call_of_a_claim() {
+    kill_everywhere(claim());
+}
+
+#[test]
+fn strace_kill_at_every_call_of_a_completion() {
+    kill_everywhere(completion());
+}
+
+#[test]
+fn strace_error_at_every_call_of_a_claim() {
+    fail_everywhere(claim());
+}
+
+#[test]
+fn strace_error_at_every_call_of_a_completion() {
+    fail_everywhere(completion());
 }
