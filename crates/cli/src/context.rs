@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anthill_core::error::Code;
@@ -144,7 +144,7 @@ fn absolute(cwd: &std::path::Path, path: PathBuf) -> PathBuf {
 /// Returns the machine's clock, or the one that stands where a test wants it.
 fn clock() -> Result<Arc<dyn Clock>> {
     match env::text(env::ANTHILL_NOW) {
-        None => Ok(Arc::new(SystemClock::new())),
+        None => Ok(Arc::new(SystemClock::default())),
         Some(text) => {
             let wrong = || CliError::invalid(format!("{} is not a time: `{text}`", env::ANTHILL_NOW));
             Ok(Arc::new(time::read(&text).ok_or_else(wrong)?))
@@ -152,24 +152,26 @@ fn clock() -> Result<Arc<dyn Clock>> {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct SystemClock {
     /// Identity of the current boot, where the system tells it.
-    boot: Option<String>,
+    boot: OnceLock<Option<String>>,
 }
 
-impl SystemClock {
-    fn new() -> SystemClock {
-        let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
-        SystemClock { boot: id.map(|id| id.chars().take(8).collect()) }
-    }
+fn boot_id() -> Option<String> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+    id.map(|id| id.chars().take(8).collect())
 }
 
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
-    fn now(&self) -> Moment {
-        let at = Timestamp::now();
-        let boot = self.boot.clone().and_then(|id| Some(Boot { id, began: at.checked_sub(uptime()?).ok()? }));
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn moment(&self) -> Moment {
+        let (at, id) = (self.now(), self.boot.get_or_init(boot_id).clone());
+        let boot = id.and_then(|id| Some(Boot { id, began: at.checked_sub(uptime()?).ok()? }));
         Moment { at, boot }
     }
 }

@@ -24,12 +24,20 @@ struct One<A: Args> {
     args: A,
 }
 
+const VERSION: &str = concat!("anthill ", env!("CARGO_PKG_VERSION"));
+
 /// Global options that are followed by a value.
 const WITH_VALUE: [&str; 6] = ["--root", "--home", "--store", "--session-id", "--lock-timeout", "--color"];
 
 /// Runs the command line if it is a hot one; `None` leaves it to the full parser.
 pub fn run(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let mut rest: Vec<OsString> = args.collect();
+    if let [only] = &rest[..]
+        && (only == "--version" || only == "-V")
+    {
+        let told = Output::new(false, clap::ColorChoice::Never).data(VERSION);
+        return Some(ExitCode::from(u8::from(told.is_err())));
+    }
     let noun = take_word(&mut rest, 0)?;
     let verb = match noun.1.as_str() {
         "leader" | "worker" => take_word(&mut rest, noun.0).filter(|(at, _)| *at == noun.0)?.1,

@@ -22,13 +22,18 @@ pub struct Boot {
 
 /// Tells the time. The library asks it once per change, when it is that change's turn.
 pub trait Clock: Send + Sync + std::fmt::Debug {
-    fn now(&self) -> Moment;
+    fn now(&self) -> Timestamp;
+
+    /// The same, with what is known of the boot.
+    fn moment(&self) -> Moment {
+        Moment { at: self.now(), boot: None }
+    }
 }
 
 /// A clock that stands still.
 impl Clock for Timestamp {
-    fn now(&self) -> Moment {
-        Moment { at: *self, boot: None }
+    fn now(&self) -> Timestamp {
+        *self
     }
 }
 

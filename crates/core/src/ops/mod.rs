@@ -28,7 +28,7 @@ pub struct Actor {
 
 impl Actor {
     pub fn now(&self) -> Timestamp {
-        self.clock.now().at
+        self.clock.now()
     }
 
     fn entry(&self, op: &str) -> Entry {

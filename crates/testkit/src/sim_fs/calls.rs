@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
-use anthill_core::store::file::fs::{Events, Fs, Lock, LockMode};
+use anthill_core::store::file::fs::{Events, Fs, Lock, LockMode, Stat};
 
 use super::tree::Ino;
 use super::{Machine, SimFs};
@@ -101,8 +101,8 @@ impl Fs for SimFs {
     }
 
     /// Simulated disks are never copied while they run, so the boot alone tells their lives apart.
-    fn identity(&self, _: &str) -> io::Result<Option<String>> {
-        Ok(None)
+    fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
+        Ok(self.size(path)?.map(|size| Stat { size, identity: None }))
     }
 
     fn network_fs(&self) -> io::Result<Option<&'static str>> {

@@ -130,9 +130,12 @@ fn action(by_hand: u32) -> impl Strategy<Value = Action> {
 struct TestClock(Mutex<Now>);
 
 impl Clock for TestClock {
-    fn now(&self) -> Moment {
-        let now = *self.0.lock().unwrap();
-        let at = Timestamp::from_second(1_800_000_000 + now.wall).unwrap();
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + self.0.lock().unwrap().wall).unwrap()
+    }
+
+    fn moment(&self) -> Moment {
+        let (at, now) = (self.now(), *self.0.lock().unwrap());
         let began = at - SignedDuration::from_secs(now.up);
         let boot = now.knows_boot.then(|| Boot { id: format!("boot{}", now.boot), began });
         Moment { at, boot }

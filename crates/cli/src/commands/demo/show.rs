@@ -77,7 +77,7 @@ impl<'o> Show<'o> {
 }
 
 fn lines(context: &Context<'_>, queue: &Value) -> Vec<Line> {
-    let now = context.actor.clock.now();
+    let now = context.actor.clock.moment();
     let left = |task: &Value| Task::of(task.clone()).lease_left(&now);
     board::board(queue, now.at, &left, context.output.width())
 }

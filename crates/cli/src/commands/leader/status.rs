@@ -41,7 +41,7 @@ pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
 }
 
 fn draw(context: &Context<'_>, queue: &Value) -> Vec<Line> {
-    let now = context.actor.clock.now();
+    let now = context.actor.clock.moment();
     let left = |task: &Value| Task::of(task.clone()).lease_left(&now);
     board::board(queue, now.at, &left, context.output.width())
 }

@@ -28,7 +28,7 @@ impl<'e> Desk<'e> {
     pub fn open(engine: &'e dyn Engine, actor: &Actor) -> Result<Desk<'e>> {
         let queue = Doc::queue();
         let transaction = engine.begin(&queue.room)?;
-        let mut desk = Desk { transaction, queue, now: actor.clock.now(), dirty: false };
+        let mut desk = Desk { transaction, queue, now: actor.clock.moment(), dirty: false };
         let edits = desk.transaction.edits(&desk.queue)?;
         if !edits.is_empty() {
             desk.take_in(&edits)?;

@@ -66,7 +66,7 @@ fn overlap(task: &Task, other: &Task) -> Option<Obstacle> {
 pub fn ready(engine: &dyn Engine, actor: &Actor) -> Result<Vec<Value>> {
     let queue = Doc::queue();
     let document = read::document(engine, &queue)?;
-    let (tasks, now) = (Tasks::of(&document.value), actor.clock.now());
+    let (tasks, now) = (Tasks::of(&document.value), actor.clock.moment());
     let able =
         |task: &&Task| (task.is_open() || task.is_expired(&now)) && tasks.obstacles(task, &now).is_empty();
     // A claim makes it available first: what waits for nothing, and what its owner let go.
@@ -103,7 +103,7 @@ pub struct Reason {
 /// Says why a task is not running.
 pub fn explain(engine: &dyn Engine, id: &str, actor: &Actor) -> Result<Explained> {
     let document = read::document(engine, &Doc::queue())?;
-    let (tasks, now) = (Tasks::of(&document.value), actor.clock.now());
+    let (tasks, now) = (Tasks::of(&document.value), actor.clock.moment());
     let task = tasks.get(id).ok_or_else(|| Error::NoTask { id: id.into() })?.clone();
     let open = matches!(task.status(), Status::Created | Status::Available);
     let mut reasons = match open {

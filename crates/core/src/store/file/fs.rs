@@ -27,6 +27,15 @@ pub enum LockMode {
     Exclusive,
 }
 
+/// What is known of a file without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stat {
+    pub size: u64,
+    /// Names the file itself, whatever it is called and holds: a copy of it has another identity. `None` where
+    /// the file system cannot tell.
+    pub identity: Option<String>,
+}
+
 /// The file operations that the engine needs, and no more.
 ///
 /// Persistence model that the engine relies on (and the simulation enforces): bytes of a file survive a
@@ -83,9 +92,8 @@ pub trait Fs: Send + Sync + Debug {
     /// Names the boot of the machine; it changes when unsynced data may have been lost.
     fn boot_id(&self) -> io::Result<String>;
 
-    /// Names the file itself, whatever it is called and holds: a copy of it has another identity. `None` if
-    /// it does not exist or the file system cannot tell.
-    fn identity(&self, path: &str) -> io::Result<Option<String>>;
+    /// Returns what is known of a regular file without reading it, or `None` if the name does not exist.
+    fn stat(&self, path: &str) -> io::Result<Option<Stat>>;
 
     /// Names the network file system that holds the root, or `None` for a local one.
     fn network_fs(&self) -> io::Result<Option<&'static str>>;

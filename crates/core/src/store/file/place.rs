@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::fs::{Fs, Lock, LockMode};
+use super::fs::{Fs, Lock, LockMode, Stat};
 use super::journal::{self, Sum};
 use crate::model::kind::Doc;
 use crate::model::room::Room;
@@ -219,9 +219,17 @@ impl Place<'_> {
     }
 
     pub fn life(&self) -> Result<Life> {
+        self.life_with(self.stat(&self.journal())?)
+    }
+
+    /// Returns the life of a room whose journal looks like this.
+    pub fn life_with(&self, journal: Option<Stat>) -> Result<Life> {
         let boot = self.fs.boot_id().map_err(wrap(self, "read", "boot id"))?;
-        let journal = self.fs.identity(&self.journal()).map_err(wrap(self, "look at", &self.journal()))?;
-        Ok(Life { boot, journal })
+        Ok(Life { boot, journal: journal.and_then(|journal| journal.identity) })
+    }
+
+    pub fn stat(&self, path: &str) -> Result<Option<Stat>> {
+        self.fs.stat(path).map_err(wrap(self, "look at", path))
     }
 
     pub fn size(&self, path: &str) -> Result<Option<u64>> {

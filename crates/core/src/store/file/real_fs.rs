@@ -5,16 +5,16 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
 use rustix::fs::{self as sys, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::fs::{Events, Fs, Lock, LockMode};
+use super::fs::{Events, Fs, Lock, LockMode, Stat};
 
 const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
 const DIR_MODE: u32 = 0o700;
@@ -23,26 +23,34 @@ const DIR_MODE: u32 = 0o700;
 #[derive(Debug)]
 pub struct RealFs {
     root: PathBuf,
+    /// The root, once it was there.
+    handle: OnceLock<OwnedFd>,
+    /// A process does not outlive its boot.
+    boot: OnceLock<String>,
 }
 
 impl RealFs {
     pub fn new(root: impl Into<PathBuf>) -> RealFs {
-        RealFs { root: root.into() }
+        RealFs { root: root.into(), handle: OnceLock::new(), boot: OnceLock::new() }
     }
 
-    fn root(&self) -> io::Result<OwnedFd> {
-        Ok(sys::open(&self.root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+    fn root(&self) -> io::Result<BorrowedFd<'_>> {
+        if let Some(root) = self.handle.get() {
+            return Ok(root.as_fd());
+        }
+        let root = sys::open(&self.root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(self.handle.get_or_init(|| root).as_fd())
     }
 
     fn open(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
         let root = self.root()?;
         if path.is_empty() {
-            return Ok(sys::openat(&root, ".", flags | OFlags::CLOEXEC, Mode::empty())?);
+            return Ok(sys::openat(root, ".", flags | OFlags::CLOEXEC, Mode::empty())?);
         }
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let mode = if flags.contains(OFlags::CREATE) { FILE_MODE } else { Mode::empty() };
-        let opened = match retry_on_intr(|| sys::openat2(&root, path, flags, mode, resolve)) {
+        let opened = match retry_on_intr(|| sys::openat2(root, path, flags, mode, resolve)) {
             // Old kernels and strict sandboxes lack openat2: walk down by hand.
             Err(Errno::NOSYS | Errno::PERM) => walk(root, path, flags, mode),
             other => other,
@@ -61,30 +69,43 @@ impl RealFs {
     }
 
     fn regular(&self, path: &str, flags: OFlags) -> io::Result<File> {
-        let file = File::from(self.open(path, flags | OFlags::NONBLOCK)?);
-        if !file.metadata()?.is_file() {
-            return Err(irregular("not a regular file"));
-        }
-        Ok(file)
+        self.measured(path, flags).map(|(file, _)| file)
     }
 
-    fn existing(&self, path: &str, flags: OFlags) -> io::Result<Option<File>> {
-        absent_as_none(self.regular(path, flags))
+    /// Opens a regular file and says how long it is.
+    fn measured(&self, path: &str, flags: OFlags) -> io::Result<(File, u64)> {
+        let file = File::from(self.open(path, flags | OFlags::NONBLOCK)?);
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(irregular("not a regular file"));
+        }
+        Ok((file, metadata.len()))
+    }
+
+    fn existing(&self, path: &str) -> io::Result<Option<(File, u64)>> {
+        absent_as_none(self.measured(path, OFlags::RDONLY))
     }
 }
 
-fn walk(root: OwnedFd, path: &str, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+fn walk(root: BorrowedFd<'_>, path: &str, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
     let (dirs, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let mut at = root;
+    let mut at: Option<OwnedFd> = None;
     for part in dirs.split('/').filter(|part| !part.is_empty()) {
         let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        at = sys::openat(&at, part, step, Mode::empty())?;
+        at = Some(sys::openat(at.as_ref().map_or(root, AsFd::as_fd), part, step, Mode::empty())?);
     }
-    sys::openat(&at, name, flags, mode)
+    sys::openat(at.as_ref().map_or(root, AsFd::as_fd), name, flags, mode)
 }
 
 fn irregular(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
+fn check_regular(mode: sys::RawMode) -> io::Result<()> {
+    match sys::FileType::from_raw_mode(mode) {
+        sys::FileType::RegularFile => Ok(()),
+        _ => Err(irregular("not a regular file")),
+    }
 }
 
 fn absent_as_none<T>(result: io::Result<T>) -> io::Result<Option<T>> {
@@ -97,8 +118,7 @@ fn absent_as_none<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 
 impl Fs for RealFs {
     fn read(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
-        let Some(file) = self.existing(path, OFlags::RDONLY)? else { return Ok(None) };
-        let length = file.metadata()?.len();
+        let Some((file, length)) = self.existing(path)? else { return Ok(None) };
         let mut bytes = Vec::with_capacity(length.min(limit) as usize + 1);
         file.take(limit + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > limit {
@@ -108,9 +128,8 @@ impl Fs for RealFs {
     }
 
     fn read_from(&self, path: &str, offset: u64) -> io::Result<Option<Vec<u8>>> {
-        let Some(file) = self.existing(path, OFlags::RDONLY)? else { return Ok(None) };
-        let length = file.metadata()?.len().saturating_sub(offset);
-        let mut bytes = vec![0; length as usize];
+        let Some((file, length)) = self.existing(path)? else { return Ok(None) };
+        let mut bytes = vec![0; length.saturating_sub(offset) as usize];
         let mut filled = 0;
         while filled < bytes.len() {
             match file.read_at(&mut bytes[filled..], offset + filled as u64) {
@@ -127,9 +146,7 @@ impl Fs for RealFs {
     fn size(&self, path: &str) -> io::Result<Option<u64>> {
         let Some(fd) = absent_as_none(self.open(path, OFlags::PATH))? else { return Ok(None) };
         let stat = sys::fstat(&fd)?;
-        if sys::FileType::from_raw_mode(stat.st_mode) != sys::FileType::RegularFile {
-            return Err(irregular("not a regular file"));
-        }
+        check_regular(stat.st_mode)?;
         Ok(Some(stat.st_size as u64))
     }
 
@@ -227,32 +244,36 @@ impl Fs for RealFs {
     }
 
     fn boot_id(&self) -> io::Result<String> {
-        match std::fs::read_to_string("/proc/sys/kernel/random/boot_id") {
-            Ok(id) => Ok(id.trim().to_owned()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok("unknown".into()),
-            Err(error) => Err(error),
+        if let Some(boot) = self.boot.get() {
+            return Ok(boot.clone());
         }
+        let boot = read_boot_id()?;
+        Ok(self.boot.get_or_init(|| boot).clone())
     }
 
     #[cfg(target_os = "linux")]
-    fn identity(&self, path: &str) -> io::Result<Option<String>> {
+    fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
         let Some(file) = absent_as_none(self.open(path, OFlags::PATH))? else { return Ok(None) };
-        let wanted = sys::StatxFlags::INO | sys::StatxFlags::BTIME;
-        // The number alone is not enough: a file system gives the number of a deleted file away again.
+        let wanted = sys::StatxFlags::BASIC_STATS | sys::StatxFlags::BTIME;
         match sys::statx(&file, "", sys::AtFlags::EMPTY_PATH, wanted) {
             Ok(stat) => {
+                check_regular(u32::from(stat.stx_mode))?;
+                // The number alone is not enough: a file system gives the number of a deleted file away again.
                 let born = stat.stx_btime;
-                Ok(Some(format!("{:x}.{:x}.{:x}", stat.stx_ino, born.tv_sec, born.tv_nsec)))
+                let identity = format!("{:x}.{:x}.{:x}", stat.stx_ino, born.tv_sec, born.tv_nsec);
+                Ok(Some(Stat { size: stat.stx_size, identity: Some(identity) }))
             }
-            Err(Errno::NOSYS | Errno::PERM) => Ok(None),
+            Err(Errno::NOSYS | Errno::PERM) => Ok(self.size(path)?.map(|size| Stat { size, identity: None })),
             Err(errno) => Err(errno.into()),
         }
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn identity(&self, path: &str) -> io::Result<Option<String>> {
-        let file = absent_as_none(self.open(path, OFlags::RDONLY))?;
-        Ok(file.map(|file| sys::fstat(&file).map(|stat| format!("{:x}", stat.st_ino))).transpose()?)
+    fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
+        let Some(file) = absent_as_none(self.open(path, OFlags::RDONLY))? else { return Ok(None) };
+        let stat = sys::fstat(&file)?;
+        check_regular(stat.st_mode as u32)?;
+        Ok(Some(Stat { size: stat.st_size as u64, identity: Some(format!("{:x}", stat.st_ino)) }))
     }
 
     #[cfg(target_os = "linux")]
@@ -278,6 +299,19 @@ impl Fs for RealFs {
     fn display(&self, path: &str) -> String {
         self.root.join(path).display().to_string()
     }
+}
+
+fn read_boot_id() -> io::Result<String> {
+    let path = "/proc/sys/kernel/random/boot_id";
+    let Some(file) = absent_as_none(
+        sys::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(io::Error::from),
+    )?
+    else {
+        return Ok("unknown".into());
+    };
+    let mut id = [0; 64];
+    let length = retry_on_intr(|| rustix::io::read(&file, &mut id))?;
+    Ok(String::from_utf8_lossy(&id[..length]).trim().to_owned())
 }
 
 #[derive(Debug)]

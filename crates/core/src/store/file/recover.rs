@@ -88,11 +88,12 @@ pub enum Glance {
 
 pub fn glance(place: &Place<'_>) -> Result<Glance> {
     let head = place.read_head()?;
-    let end = place.size(&place.journal())?;
+    let journal = place.stat(&place.journal())?;
+    let end = journal.as_ref().map(|journal| journal.size);
     if head.is_none() && end.is_none() && place.size(&place.next_journal())?.is_none() {
         return Ok(Glance::Fresh);
     }
-    let life = place.life()?;
+    let life = place.life_with(journal)?;
     Ok(match head {
         Some(head) if life.continues(&head.life) && Some(head.end) == end => Glance::Clean(head),
         head => Glance::Dirty(head, life),
