@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use anthill_core::model::kind::KINDS;
+use anthill_core::model::kind::{KINDS, Kind};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser};
 
 use crate::commands::Command;
+use crate::direct::Words;
 
 /// Let many coding-agent sessions work as a team through human-readable JSON files
 #[derive(Debug, Parser)]
@@ -70,6 +71,18 @@ pub struct Select {
     pub kind: String,
     #[command(flatten)]
     pub scope: ScopeArgs,
+}
+
+impl Select {
+    /// Reads it from sorted words; a kind that does not exist is left to clap.
+    pub fn read(words: &mut Words) -> Option<Select> {
+        let kind = words.plain().filter(|kind| Kind::find(kind).is_some())?;
+        let (project_id, agent_id) = (words.value("--project-id"), words.value("--agent-id"));
+        Some(Select {
+            kind,
+            scope: ScopeArgs { project_id, agent_id, timestamp: words.value("--timestamp") },
+        })
+    }
 }
 
 /// What picks the one document of a kind.

@@ -1,10 +1,11 @@
 use anthill_core::model::path::Path;
 use anthill_core::ops::read;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::parse_path;
 use crate::args::Select;
 use crate::context::Context;
+use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 use crate::output::Format;
 
@@ -24,6 +25,25 @@ pub struct GetArgs {
     field: Option<String>,
     #[arg(long, value_enum, default_value_t = Format::Json)]
     format: Format,
+}
+
+impl Direct for GetArgs {
+    const OPTIONS: &'static [Opt] = &[
+        ("--field", "", Takes::One),
+        ("--format", "", Takes::One),
+        ("--project-id", "", Takes::One),
+        ("--agent-id", "", Takes::One),
+        ("--timestamp", "", Takes::One),
+    ];
+
+    fn read(words: &mut Words) -> Option<GetArgs> {
+        let format = words.parsed("--format", |text| Format::from_str(text, false).ok())?;
+        Some(GetArgs {
+            select: Select::read(words)?,
+            field: words.value("--field"),
+            format: format.unwrap_or(Format::Json),
+        })
+    }
 }
 
 pub fn run(context: &Context<'_>, args: &GetArgs) -> Result<()> {

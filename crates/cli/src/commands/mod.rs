@@ -18,7 +18,6 @@ mod validate;
 mod watch;
 mod worker;
 
-use std::ffi::OsString;
 use std::io::Read;
 use std::process::ExitCode;
 
@@ -85,12 +84,10 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
 }
 
 /// Runs the commands that are worth a parser of their own.
-pub fn direct(noun: &str, verb: &str, rest: Vec<OsString>) -> Option<ExitCode> {
+pub fn direct(noun: &str, verb: &str, rest: &[String]) -> Option<ExitCode> {
     match noun {
         "get" => one(rest, get::run),
-        "list" => one(rest, list::run),
         "set" => one(rest, set::run),
-        "append" => one(rest, append::run),
         "leader" => leader::direct(verb, rest),
         "worker" => worker::direct(verb, rest),
         _ => None,
@@ -192,4 +189,71 @@ fn change_line(change: &Change) -> String {
     };
     let path = if change.path.is_empty() { "(document)" } else { &change.path };
     format!("    {path}: {} -> {}", short(&change.before), short(&change.after))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::direct::by_clap::{agree, names};
+
+    const OTHERS: [&str; 18] = [
+        "w1",
+        "t1",
+        "config",
+        "queue",
+        "a.b",
+        "1",
+        "0.5",
+        "x y",
+        "json",
+        "value",
+        "auto",
+        "",
+        "--",
+        "-1",
+        "--no",
+        "a,b",
+        "--field=x",
+        "7",
+    ];
+
+    /// Tests one argument type on random lines, and on one that must be read directly.
+    macro_rules! hot {
+        ($($test:ident: $type:ty, $line:expr;)*) => {
+            $(mod $test {
+                use super::*;
+
+                #[test]
+                fn an_ordinary_line_is_read_directly() {
+                    let words: Vec<_> = $line.iter().map(|word: &&str| (*word).to_owned()).collect();
+                    assert!(agree::<$type>(&words), "{words:?}");
+                }
+
+                proptest! {
+                    #[test]
+                    fn what_is_read_is_read_as_clap_does(picks in prop::collection::vec(any::<prop::sample::Index>(), 0..8)) {
+                        let known: Vec<_> = names::<$type>().into_iter().chain(OTHERS).chain(OTHERS).collect();
+                        let words: Vec<_> = picks.iter().map(|pick| pick.get(&known).to_string()).collect();
+                        agree::<$type>(&words);
+                    }
+                }
+            })*
+        };
+    }
+
+    hot! {
+        direct_get: get::GetArgs, ["config", "--field", "a.b", "--json", "--format", "value"];
+        direct_set: set::SetArgs, ["config", "a.b", "1", "--expect-revision", "7", "--root", "/x"];
+        add_task: leader::add_task::AddTaskArgs, ["x y", "-p", "1", "--depends", "a", "b", "--needs", "a,b", "--files", "x"];
+        status: leader::status::StatusArgs, ["--json"];
+        list: worker::list::ListArgs, ["--home", "/x"];
+        claim: worker::claim::ClaimArgs, ["w1", "--wait", "--lease", "0.5", "--json"];
+        start: worker::start::StartArgs, ["w1", "t1", "--epoch", "1"];
+        heartbeat: worker::heartbeat::HeartbeatArgs, ["w1"];
+        complete: worker::complete::CompleteArgs, ["w1", "t1", "x y", "--modified", "a", "b", "--created", "c"];
+        fail: worker::fail::FailArgs, ["w1", "t1", "why"];
+        release: worker::release::ReleaseArgs, ["w1", "t1", "--session-id", "s"];
+    }
 }

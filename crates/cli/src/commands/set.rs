@@ -4,6 +4,7 @@ use clap::Args;
 use super::{parse_path, parse_value, report};
 use crate::args::Select;
 use crate::context::Context;
+use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 
 /// Set a field of a document
@@ -27,6 +28,24 @@ pub struct SetArgs {
     /// Refuse (exit 3) unless the document is at this revision
     #[arg(long, value_name = "N")]
     expect_revision: Option<u64>,
+}
+
+impl Direct for SetArgs {
+    const OPTIONS: &'static [Opt] = &[
+        ("--expect-revision", "", Takes::One),
+        ("--project-id", "", Takes::One),
+        ("--agent-id", "", Takes::One),
+        ("--timestamp", "", Takes::One),
+    ];
+
+    fn read(words: &mut Words) -> Option<SetArgs> {
+        Some(SetArgs {
+            select: Select::read(words)?,
+            path: words.plain()?,
+            value: words.plain()?,
+            expect_revision: words.parsed("--expect-revision", |text| text.parse().ok())?,
+        })
+    }
 }
 
 pub fn run(context: &Context<'_>, args: &SetArgs) -> Result<()> {

@@ -5,6 +5,7 @@ use clap::Args;
 use super::report;
 use crate::args::{names, prose};
 use crate::context::Context;
+use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error;
 
 /// Add a task to the queue
@@ -45,6 +46,30 @@ pub struct AddTaskArgs {
 fn priority(text: &str) -> Result<i64, String> {
     let priority = text.parse().ok().filter(|priority| (1..=10).contains(priority));
     priority.ok_or_else(|| "expected 1 (first) to 10".into())
+}
+
+impl Direct for AddTaskArgs {
+    const OPTIONS: &'static [Opt] = &[
+        ("--priority", "-p", Takes::One),
+        ("--depends", "-d", Takes::Many),
+        ("--files", "-f", Takes::Many),
+        ("--hints", "", Takes::One),
+        ("--needs", "", Takes::Many),
+        ("--id", "", Takes::One),
+    ];
+
+    fn read(words: &mut Words) -> Option<AddTaskArgs> {
+        let needs = words.values("--needs");
+        Some(AddTaskArgs {
+            description: words.plain()?,
+            priority: words.parsed("--priority", |text| priority(text).ok())?.unwrap_or(5),
+            depends: words.values("--depends"),
+            files: words.values("--files"),
+            hints: words.value("--hints"),
+            needs: needs.iter().flat_map(|list| list.split(',')).map(str::to_owned).collect(),
+            id: words.value("--id"),
+        })
+    }
 }
 
 pub fn run(context: &Context<'_>, args: &AddTaskArgs) -> error::Result<()> {

@@ -1,6 +1,6 @@
 //! The leader's side of the queue.
 
-mod add_task;
+pub(super) mod add_task;
 mod aggregate;
 mod cancel;
 mod explain;
@@ -9,9 +9,8 @@ mod import;
 mod init;
 mod reset;
 mod retry;
-mod status;
+pub(super) mod status;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anthill_core::model::task::{Task, word};
@@ -61,7 +60,7 @@ pub fn run(context: &Context<'_>, command: &Leader) -> Result<()> {
 }
 
 /// Runs the commands that are worth a parser of their own.
-pub fn direct(verb: &str, rest: Vec<OsString>) -> Option<ExitCode> {
+pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
     match verb {
         "add-task" => one(rest, add_task::run),
         "status" => one(rest, status::run),

@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::context::Context;
+use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 use crate::output::{Format, compact};
 
@@ -28,6 +29,14 @@ pub struct StatusArgs {
 
 /// A watched board is drawn again after this long even if nothing happens: its times go on.
 const TICK: Duration = Duration::from_secs(1);
+
+impl Direct for StatusArgs {
+    const OPTIONS: &'static [Opt] = &[("--watch", "-w", Takes::Nothing)];
+
+    fn read(words: &mut Words) -> Option<StatusArgs> {
+        Some(StatusArgs { watch: words.flag("--watch") })
+    }
+}
 
 pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
     if args.watch {

@@ -10,6 +10,7 @@ use clap::Args;
 
 use crate::args::seconds;
 use crate::context::{Context, parse_id};
+use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::{CliError, Result};
 use crate::output::Format;
 
@@ -34,6 +35,25 @@ pub struct ClaimArgs {
     /// How long you may be silent before the task goes back [default: 600]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     lease: Option<f64>,
+}
+
+/// What `--wait` alone means.
+const FOR_EVER: f64 = 86_400_000.0;
+
+impl Direct for ClaimArgs {
+    const OPTIONS: &'static [Opt] = &[("--wait", "", Takes::Perhaps), ("--lease", "", Takes::One)];
+
+    fn read(words: &mut Words) -> Option<ClaimArgs> {
+        let wait = match words.flag("--wait") {
+            true => words.parsed("--wait", |text| seconds(text).ok())?.or(Some(FOR_EVER)),
+            false => None,
+        };
+        Some(ClaimArgs {
+            worker: words.plain()?,
+            wait,
+            lease: words.parsed("--lease", |text| seconds(text).ok())?,
+        })
+    }
 }
 
 pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {

@@ -6,6 +6,7 @@ use clap::Args;
 use super::{OnArgs, report};
 use crate::args::prose;
 use crate::context::Context;
+use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 
 /// Report a task as done
@@ -28,6 +29,20 @@ pub struct CompleteArgs {
     /// Files you made
     #[arg(short, long, value_name = "FILE", num_args = 1..)]
     created: Vec<String>,
+}
+
+impl Direct for CompleteArgs {
+    const OPTIONS: &'static [Opt] =
+        &[("--epoch", "", Takes::One), ("--modified", "-m", Takes::Many), ("--created", "-c", Takes::Many)];
+
+    fn read(words: &mut Words) -> Option<CompleteArgs> {
+        Some(CompleteArgs {
+            on: OnArgs::read(words)?,
+            summary: words.plain()?,
+            modified: words.values("--modified"),
+            created: words.values("--created"),
+        })
+    }
 }
 
 pub fn run(context: &Context<'_>, args: &CompleteArgs) -> Result<()> {

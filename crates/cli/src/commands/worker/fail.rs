@@ -4,6 +4,7 @@ use clap::Args;
 use super::{OnArgs, report};
 use crate::args::prose;
 use crate::context::Context;
+use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 
 /// Report that a task did not work out
@@ -20,6 +21,14 @@ pub struct FailArgs {
     /// Why
     #[arg(allow_hyphen_values = true, value_parser = prose)]
     reason: String,
+}
+
+impl Direct for FailArgs {
+    const OPTIONS: &'static [Opt] = &[("--epoch", "", Takes::One)];
+
+    fn read(words: &mut Words) -> Option<FailArgs> {
+        Some(FailArgs { on: OnArgs::read(words)?, reason: words.plain()? })
+    }
 }
 
 pub fn run(context: &Context<'_>, args: &FailArgs) -> Result<()> {

@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::context::{Context, parse_id};
+use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 use crate::output::Format;
 
@@ -22,6 +23,18 @@ pub struct HeartbeatArgs {
     /// The lease you have: refuse (exit 3) if it is another one by now
     #[arg(long, value_name = "N")]
     epoch: Option<u64>,
+}
+
+impl Direct for HeartbeatArgs {
+    const OPTIONS: &'static [Opt] = &[("--epoch", "", Takes::One)];
+
+    fn read(words: &mut Words) -> Option<HeartbeatArgs> {
+        Some(HeartbeatArgs {
+            worker: words.plain()?,
+            id: words.plain(),
+            epoch: words.parsed("--epoch", |text| text.parse().ok())?,
+        })
+    }
 }
 
 pub fn run(context: &Context<'_>, args: &HeartbeatArgs) -> Result<()> {

@@ -5,6 +5,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::context::Context;
+use crate::direct::{Direct, Opt, Words};
 use crate::error::Result;
 use crate::output::{Format, shorten};
 
@@ -15,6 +16,15 @@ use crate::output::{Format, shorten};
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct ListArgs {}
+
+impl Direct for ListArgs {
+    const OPTIONS: &'static [Opt] = &[];
+
+    fn read(words: &mut Words) -> Option<ListArgs> {
+        let _ = words;
+        Some(ListArgs {})
+    }
+}
 
 pub fn run(context: &Context<'_>, _: &ListArgs) -> Result<()> {
     let ready = look::ready(&*context.engine, &context.actor)?;

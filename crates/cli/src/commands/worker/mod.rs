@@ -1,18 +1,17 @@
 //! The workers' side of the queue.
 
-mod claim;
-mod complete;
+pub(super) mod claim;
+pub(super) mod complete;
 mod discover;
-mod fail;
-mod heartbeat;
-mod list;
+pub(super) mod fail;
+pub(super) mod heartbeat;
+pub(super) mod list;
 mod register;
-mod release;
+pub(super) mod release;
 mod run;
-mod start;
+pub(super) mod start;
 mod watchdog;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anthill_core::model::ids::Key;
@@ -21,7 +20,7 @@ use anthill_core::ops::queue::work::{Done, On};
 use clap::{Args, Subcommand};
 
 use crate::context::{Context, parse_id};
-use crate::direct::one;
+use crate::direct::{Words, one};
 use crate::error::Result;
 use crate::output::Format;
 
@@ -67,7 +66,7 @@ pub fn run<'o>(context: impl FnOnce() -> Result<Context<'o>>, command: &Worker) 
 }
 
 /// Runs the commands that are worth a parser of their own.
-pub fn direct(verb: &str, rest: Vec<OsString>) -> Option<ExitCode> {
+pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
     match verb {
         "list" => one(rest, list::run),
         "claim" => one(rest, claim::run),
@@ -93,6 +92,14 @@ struct OnArgs {
 }
 
 impl OnArgs {
+    fn read(words: &mut Words) -> Option<OnArgs> {
+        Some(OnArgs {
+            worker: words.plain()?,
+            id: words.plain()?,
+            epoch: words.parsed("--epoch", |text| text.parse().ok())?,
+        })
+    }
+
     fn ids(&self) -> Result<(Key, Key)> {
         Ok((parse_id(&self.worker)?, parse_id(&self.id)?))
     }

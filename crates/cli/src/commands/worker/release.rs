@@ -3,6 +3,7 @@ use clap::Args;
 
 use super::{OnArgs, report};
 use crate::context::Context;
+use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 
 /// Give a task back for others to take
@@ -14,6 +15,14 @@ use crate::error::Result;
 pub struct ReleaseArgs {
     #[command(flatten)]
     on: OnArgs,
+}
+
+impl Direct for ReleaseArgs {
+    const OPTIONS: &'static [Opt] = &[("--epoch", "", Takes::One)];
+
+    fn read(words: &mut Words) -> Option<ReleaseArgs> {
+        Some(ReleaseArgs { on: OnArgs::read(words)? })
+    }
 }
 
 pub fn run(context: &Context<'_>, args: &ReleaseArgs) -> Result<()> {

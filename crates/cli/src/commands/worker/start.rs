@@ -3,6 +3,7 @@ use clap::Args;
 
 use super::{OnArgs, report};
 use crate::context::Context;
+use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 
 /// Say that you have begun, and renew the lease
@@ -14,6 +15,14 @@ use crate::error::Result;
 pub struct StartArgs {
     #[command(flatten)]
     on: OnArgs,
+}
+
+impl Direct for StartArgs {
+    const OPTIONS: &'static [Opt] = &[("--epoch", "", Takes::One)];
+
+    fn read(words: &mut Words) -> Option<StartArgs> {
+        Some(StartArgs { on: OnArgs::read(words)? })
+    }
 }
 
 pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
