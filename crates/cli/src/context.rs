@@ -1,5 +1,6 @@
 //! What a command works with: the store, the actor, the output.
 
+use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +20,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::args::{Global, ScopeArgs, Select};
-use crate::error::{CliError, Result, io_error};
+use crate::error::{CliError, Result};
 use crate::output::Output;
 use crate::{env, roots};
 
@@ -40,13 +41,14 @@ impl<'o> Context<'o> {
         let user = env::text(env::USER).unwrap_or_else(|| "user".into());
         let clock = clock()?;
         let actor = Actor { clock, session: session.as_ref().map(ToString::to_string), user };
-        let roots = Roots::find(global)?;
+        let roots = Roots::new(global);
         Ok(Context { engine: open_store(global, &roots)?, roots, actor, output, session })
     }
 
     /// Returns a path inside the project as seen from its root; others stay as they are.
     pub fn below_root(&self, path: &str) -> String {
-        let below = std::path::Path::new(path).strip_prefix(&self.roots.project);
+        let project = self.roots.project().unwrap_or_default();
+        let below = std::path::Path::new(path).strip_prefix(project);
         match below.ok().and_then(std::path::Path::to_str) {
             Some("") => ".".into(),
             Some(below) => below.into(),
@@ -106,20 +108,37 @@ impl<'o> Context<'o> {
     }
 }
 
-/// Where state is kept, absolute.
+/// Where state is kept, absolute. The project is looked for when it is needed first.
+#[derive(Debug, Clone)]
+pub struct Roots(Arc<RootsFound>);
+
 #[derive(Debug)]
-pub struct Roots {
-    pub home: PathBuf,
-    pub project: PathBuf,
+struct RootsFound {
+    home: Option<PathBuf>,
+    root: Option<PathBuf>,
+    project: OnceLock<PathBuf>,
 }
 
 impl Roots {
-    fn find(global: &Global) -> Result<Roots> {
-        let cwd = std::env::current_dir().map_err(|error| io_error("find the working directory", &error))?;
-        let home = absolute(&cwd, roots::home(global.home.as_deref()));
-        let project = roots::project(global.root.as_deref(), &home, &cwd)
-            .map_err(|error| io_error("find the project root", &error))?;
-        Ok(Roots { project: absolute(&cwd, project), home })
+    fn new(global: &Global) -> Roots {
+        let (home, root) = (global.home.clone(), global.root.clone());
+        Roots(Arc::new(RootsFound { home, root, project: OnceLock::new() }))
+    }
+
+    pub fn home(&self) -> io::Result<PathBuf> {
+        absolute(roots::home(self.0.home.as_deref())).map_err(|error| explained("the home root", &error))
+    }
+
+    pub fn project(&self) -> io::Result<PathBuf> {
+        if let Some(project) = self.0.project.get() {
+            return Ok(project.clone());
+        }
+        let find = || {
+            let cwd = std::env::current_dir()?;
+            absolute(roots::project(self.0.root.as_deref(), &self.home()?, &cwd)?)
+        };
+        let project = find().map_err(|error| explained("the project root", &error))?;
+        Ok(self.0.project.get_or_init(|| project).clone())
     }
 }
 
@@ -133,12 +152,18 @@ fn open_store(global: &Global, roots: &Roots) -> Result<Box<dyn Engine>> {
         allow_network_fs: global.allow_network_fs,
         ..Options::default()
     };
-    let (home, project) = (RealFs::new(&roots.home), RealFs::new(&roots.project));
+    let (for_home, for_project) = (roots.clone(), roots.clone());
+    let home = RealFs::found_by(move || for_home.home());
+    let project = RealFs::found_by(move || for_project.project());
     Ok(Box::new(FileEngine::new(Arc::new(home), Arc::new(project), options)))
 }
 
-fn absolute(cwd: &std::path::Path, path: PathBuf) -> PathBuf {
-    if path.is_absolute() { path } else { cwd.join(path) }
+fn explained(what: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot find {what}: {error}"))
+}
+
+fn absolute(path: PathBuf) -> io::Result<PathBuf> {
+    if path.is_absolute() { Ok(path) } else { Ok(std::env::current_dir()?.join(path)) }
 }
 
 /// Returns the machine's clock, or the one that stands where a test wants it.

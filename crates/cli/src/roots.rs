@@ -32,15 +32,25 @@ pub fn project(given: Option<&Path>, home: &Path, cwd: &Path) -> io::Result<Path
 }
 
 fn nearest(cwd: &Path, home: &Path) -> io::Result<PathBuf> {
-    let home = found(home.canonicalize())?.unwrap_or_else(|| home.to_owned());
     for dir in cwd.ancestors() {
         for mark in MARKS {
-            if found(dir.join(mark).canonicalize())?.is_some_and(|mark| mark != home) {
+            let mark = dir.join(mark);
+            if found(mark.metadata())?.is_some() && !is_same(&mark, home)? {
                 return Ok(dir.to_owned());
             }
         }
     }
     Ok(cwd.to_owned())
+}
+
+/// Whether both names lead to one directory. Only what has the same name is worth a closer look.
+fn is_same(mark: &Path, home: &Path) -> io::Result<bool> {
+    if mark.file_name() != home.file_name() && !home.is_symlink() && !mark.is_symlink() {
+        return Ok(false);
+    }
+    let place =
+        |path: &Path| Ok::<_, io::Error>(found(path.canonicalize())?.unwrap_or_else(|| path.to_owned()));
+    Ok(place(mark)? == place(home)?)
 }
 
 /// Follows a worktree's `.git` file to the checkout that it belongs to.

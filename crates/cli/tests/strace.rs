@@ -35,9 +35,6 @@ const NOT_OURS: &[(&str, &str)] = &[
     ("exit_group", "does not return"),
 ];
 
-/// The first call of `main`. What comes before it belongs to the loader and the standard library.
-const FIRST_OF_MAIN: &str = "getcwd";
-
 /// Calls that can meet a full disk.
 const MEETS_FULL_DISK: &[&str] = &[
     "open",
@@ -88,7 +85,7 @@ impl Scenario {
             eprintln!("skipped: strace is not installed or may not trace: {}", ran.shown());
             return None;
         }
-        let calls = calls_in(&fs::read_to_string(log).unwrap());
+        let calls = calls_in(&fs::read_to_string(log).unwrap(), &traced.root().display().to_string());
         let new = state(&traced, kind);
         assert_ne!(old, new);
         let papers = [papers(&template), papers(&traced)];
@@ -246,17 +243,20 @@ fn indeterminate(ran: &Ran) -> Result<bool, String> {
     told.and_then(|error| error["error"]["indeterminate"].as_bool()).ok_or_else(|| "no error object".into())
 }
 
-/// Returns the calls of a log, each with its place among those of its name.
-fn calls_in(log: &str) -> Vec<Call> {
+/// Returns the calls of a log, each with its place among those of its name. What comes before the first look at
+/// `root`, or for it, belongs to the loader and the standard library.
+fn calls_in(log: &str, root: &str) -> Vec<Call> {
     let (mut count, mut in_main) = (BTreeMap::new(), false);
     let names = log.lines().filter_map(|line| {
         let (_, call) = line.split_once(' ')?;
         let name = call.trim_start().split_once('(')?.0;
-        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_').then(|| name.to_owned())
+        let first = name == "getcwd" || call.contains(root);
+        let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        plain.then(|| (name.to_owned(), first))
     });
     let mut calls = Vec::new();
-    for name in names.filter(|name| name != "execve") {
-        in_main |= name == FIRST_OF_MAIN;
+    for (name, first) in names.filter(|(name, _)| name != "execve") {
+        in_main |= first;
         let nth = count.entry(name.clone()).or_insert(0);
         *nth += 1;
         calls.push(Call { name, nth: *nth, in_main });

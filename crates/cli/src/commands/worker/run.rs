@@ -1,4 +1,6 @@
 use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -65,15 +67,13 @@ pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
 }
 
 fn job(context: &Context<'_>, args: &RunArgs) -> Result<Job> {
-    let roots = &context.roots;
+    let found = |root: io::Result<PathBuf>| root.map_err(|error| io_error("run", &error));
+    let (home, project) = (found(context.roots.home())?, found(context.roots.project())?);
     Ok(Job {
         worker: parse_id(&args.worker)?,
         command: args.command.clone(),
-        root: roots.project.clone(),
-        environment: vec![
-            (env::ANTHILL_ROOT, roots.project.clone().into()),
-            (env::ANTHILL_HOME, roots.home.clone().into()),
-        ],
+        environment: vec![(env::ANTHILL_ROOT, project.clone().into()), (env::ANTHILL_HOME, home.into())],
+        root: project,
         parallel: args.parallel.into(),
         until: match (args.until_empty, args.forever) {
             (true, _) => Until::Empty,

@@ -3,6 +3,7 @@
 //! Everything is opened relative to a handle of the root, beneath it and without following links, so that
 //! a planted symbolic link or a FIFO is refused instead of obeyed.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,23 +23,53 @@ const DIR_MODE: u32 = 0o700;
 /// A root directory on a disk.
 #[derive(Debug)]
 pub struct RealFs {
-    root: PathBuf,
+    root: Root,
     /// The root, once it was there.
     handle: OnceLock<OwnedFd>,
     /// A process does not outlive its boot.
     boot: OnceLock<String>,
 }
 
+/// A directory that may have to be looked for.
+struct Root {
+    find: Box<dyn Fn() -> io::Result<PathBuf> + Send + Sync>,
+    found: OnceLock<PathBuf>,
+}
+
+impl Root {
+    fn path(&self) -> io::Result<&Path> {
+        if let Some(path) = self.found.get() {
+            return Ok(path);
+        }
+        let path = (self.find)()?;
+        Ok(self.found.get_or_init(|| path))
+    }
+}
+
+impl fmt::Debug for Root {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.found.fmt(formatter)
+    }
+}
+
 impl RealFs {
     pub fn new(root: impl Into<PathBuf>) -> RealFs {
-        RealFs { root: root.into(), handle: OnceLock::new(), boot: OnceLock::new() }
+        let root = root.into();
+        RealFs::found_by(move || Ok(root.clone()))
+    }
+
+    /// Makes one whose root is looked for when it is needed first.
+    pub fn found_by(find: impl Fn() -> io::Result<PathBuf> + Send + Sync + 'static) -> RealFs {
+        let root = Root { find: Box::new(find), found: OnceLock::new() };
+        RealFs { root, handle: OnceLock::new(), boot: OnceLock::new() }
     }
 
     fn root(&self) -> io::Result<BorrowedFd<'_>> {
         if let Some(root) = self.handle.get() {
             return Ok(root.as_fd());
         }
-        let root = sys::open(&self.root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let root =
+            sys::open(self.root.path()?, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         Ok(self.handle.get_or_init(|| root).as_fd())
     }
 
@@ -167,8 +198,9 @@ impl Fs for RealFs {
 
     fn create_dir(&self, dir: &str) -> io::Result<bool> {
         if dir.is_empty() {
-            let existed = self.root.is_dir();
-            std::fs::DirBuilder::new().recursive(true).mode(DIR_MODE).create(&self.root)?;
+            let root = self.root.path()?;
+            let existed = root.is_dir();
+            std::fs::DirBuilder::new().recursive(true).mode(DIR_MODE).create(root)?;
             return Ok(!existed);
         }
         let (parent, name) = self.parent(dir)?;
@@ -278,7 +310,7 @@ impl Fs for RealFs {
 
     #[cfg(target_os = "linux")]
     fn network_fs(&self) -> io::Result<Option<&'static str>> {
-        let mut place = self.root.as_path();
+        let mut place = self.root.path()?;
         while !place.exists() {
             let Some(parent) = place.parent() else { return Ok(None) };
             place = parent;
@@ -293,11 +325,13 @@ impl Fs for RealFs {
     }
 
     fn events(&self, dirs: &[String]) -> io::Result<Box<dyn Events>> {
-        super::events::open(dirs.iter().map(|dir| self.root.join(dir)).collect())
+        let root = self.root.path()?;
+        super::events::open(dirs.iter().map(|dir| root.join(dir)).collect())
     }
 
     fn display(&self, path: &str) -> String {
-        self.root.join(path).display().to_string()
+        // A root that cannot be found has told why by now.
+        self.root.path().unwrap_or(Path::new("")).join(path).display().to_string()
     }
 }
 
