@@ -74,6 +74,7 @@ import os, statistics, sys, time
 empty, anthill = sys.argv[1:]
 commands = {
     "empty static program": [empty],
+    "anthill --version": [anthill, "--version"],
     "anthill get config --field": [anthill, "get", "config", "--field", "features.enable_orchestration"],
     "anthill set config (durable)": [anthill, "set", "config", "global.max_parallel_agents", "6"],
     "python3 -c 0": [os.path.realpath(sys.executable), "-c", "0"],
