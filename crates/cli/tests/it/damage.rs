@@ -238,3 +238,22 @@ fn a_damaged_journal_is_kept_aside_and_the_state_stays() {
     let kept = env.read("user/.claude/orchestration/.anthill/quarantine/journal.jsonl.1");
     assert_eq!(kept, bytes);
 }
+
+#[test]
+fn what_is_no_text_is_not_written_to() {
+    let env = env();
+    env.ok(&["leader", "add-task", "First", "--id", "t1"]);
+    let log = env.project().join(".coordination/logs/leader.log");
+    fs::rename(&log, log.with_extension("old")).unwrap();
+    symlink(env.root().join("outside"), &log).unwrap();
+    let before = env.bytes();
+    let refused = env.run(&["leader", "add-task", "Second"]);
+    assert_eq!(refused.code, 7, "{}", refused.shown());
+    assert!(refused.stderr.contains("leader.log"), "{}", refused.stderr);
+    assert_eq!(env.bytes(), before, "nothing was changed, nothing was written through the link");
+    let report = env.run(&["doctor"]);
+    assert!(report.code == 7 && report.shown().contains("leader.log"), "{}", report.shown());
+    fs::rename(log.with_extension("old"), &log).unwrap();
+    env.ok(&["leader", "add-task", "Second"]);
+    env.ok(&["doctor"]);
+}

@@ -79,6 +79,9 @@ fn read(file: &str) -> Result<Vec<u8>> {
             Err(CliError::invalid(format!("there is no file `{file}`"))
                 .hinted("name a file, or `-` for stdin"))
         }
+        Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => {
+            Err(CliError::invalid(format!("`{file}` is a directory")).hinted("name a file, or `-` for stdin"))
+        }
         Err(error) => Err(io_error(&format!("read `{file}`"), &error)),
     }
 }

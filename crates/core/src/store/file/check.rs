@@ -7,6 +7,7 @@ use super::{FileEngine, recover, rotate};
 use crate::error::Code;
 use crate::model::json;
 use crate::model::kind::Doc;
+use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::store::engine::{Engine, Finding};
 use crate::store::error::{Error, Result};
@@ -30,13 +31,44 @@ pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Findi
     let mut findings = check_segments(&place, repair)?;
     findings.extend(check_journal(engine, &place, &mut head, repair)?);
     findings.extend(check_documents(engine, &place, &head, repair)?);
+    findings.extend(check_papers(&place));
     Ok(findings)
+}
+
+/// Looks for what stands in the place of a text and is none.
+fn check_papers(place: &Place<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for folder in Paper::FOLDERS {
+        let dir = if folder.is_empty() { place.room.dir() } else { place.doc(folder) };
+        let names = match place.fs.entries(&dir) {
+            Ok(names) => names,
+            Err(error) => {
+                findings.push(finding(
+                    &place.failed("list", &dir, error),
+                    &place.fs.display(&dir),
+                    NO_FOLDER,
+                ));
+                continue;
+            }
+        };
+        let files = names
+            .iter()
+            .map(|name| if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") });
+        for file in files.filter(|file| Paper::at(&place.room, file).is_some()) {
+            if let Err(error) = place.doc_size(&file) {
+                findings.push(finding(&error, &place.fs.display(&place.doc(&file)), NO_TEXT));
+            }
+        }
+    }
+    findings
 }
 
 const LOCAL_DISK: &str = "move the state to a local disk, or pass --allow-network-fs";
 const FREE_CAUSE: &str = "free the cause and run `anthill doctor` again";
 const REPAIR: &str =
     "run `anthill doctor --repair`: it restores the last good content and keeps this file aside";
+const NO_FOLDER: &str = "replace it by a directory, or remove it";
+const NO_TEXT: &str = "move it away: a text is to be written there";
 const NO_COPY: &str = "no good copy is known: correct the file, or move it away to start anew";
 
 fn check_documents(

@@ -33,7 +33,7 @@ pub struct Staged {
 impl Staged {
     /// Looks at the file that a text is to be written to, or appended to.
     pub fn new(place: &Place<'_>, file: String, text: String, append: bool) -> Result<Staged> {
-        let length = place.size(&place.doc(&file))?;
+        let length = place.doc_size(&file)?;
         let at = append.then(|| length.unwrap_or(0));
         let replaced = if append || length.is_none() { None } else { place.read_doc(&file, LIMIT)? };
         let base = replaced.as_deref().map(Sum::of);
@@ -54,11 +54,11 @@ impl Staged {
         let published = write(place, &self.entry, self.existed);
         // A swap that failed has changed nothing; half a piece, or a name that is there after all, has to go.
         let swapped = self.existed && self.entry.at.is_none();
-        published.map_err(
-            |error| {
-                if swapped || self.restore(place) { error } else { error.into_indeterminate() }
-            },
-        )
+        let taken_back = |error: Error| match swapped || self.restore(place) {
+            true => error,
+            false => error.into_indeterminate(),
+        };
+        published.map_err(taken_back)
     }
 
     /// Takes a published text back. Returns whether that worked.

@@ -184,16 +184,27 @@ impl Place<'_> {
     /// Returns the bytes of a document file.
     pub fn read_doc(&self, file: &str, limit: u64) -> Result<Option<Vec<u8>>> {
         let path = self.doc(file);
-        self.fs.read(&path, limit).map_err(|source| {
-            let path = self.fs.display(&path);
-            match source.kind() {
-                io::ErrorKind::InvalidInput => Error::NotAFile { path, message: source.to_string() },
-                io::ErrorKind::FileTooLarge => {
-                    Error::NotAFile { path, message: format!("it is larger than {limit} bytes") }
-                }
-                _ => Error::Io { action: "read", path, indeterminate: false, source },
+        self.fs.read(&path, limit).map_err(|source| match source.kind() {
+            io::ErrorKind::FileTooLarge => {
+                let message = format!("it is larger than {limit} bytes");
+                Error::NotAFile { path: self.fs.display(&path), message }
             }
+            _ => self.no_file("read", &path, source),
         })
+    }
+
+    /// Returns the length of a document's or text's file.
+    pub fn doc_size(&self, file: &str) -> Result<Option<u64>> {
+        let path = self.doc(file);
+        self.fs.size(&path).map_err(|source| self.no_file("look at", &path, source))
+    }
+
+    fn no_file(&self, action: &'static str, path: &str, source: io::Error) -> Error {
+        let path = self.fs.display(path);
+        match source.kind() {
+            io::ErrorKind::InvalidInput => Error::NotAFile { path, message: source.to_string() },
+            _ => Error::Io { action, path, indeterminate: false, source },
+        }
     }
 
     /// Returns the cache, if it is there and whole. A disk that fails now is no proof that it is not.
