@@ -284,7 +284,10 @@ impl Task {
         self.set("claimed_at", Value::Null);
         self.set("completed_at", Value::Null);
         self.set("result", Value::Null);
-        for field in ["lease", "started_at", "session_id", "next_retry_at"] {
+        if self.0.get("lease").is_some() {
+            self.set("lease", Value::Null);
+        }
+        for field in ["started_at", "session_id", "next_retry_at"] {
             self.drop_field(field);
         }
     }

@@ -381,7 +381,7 @@ impl Queue {
                 found["status"].as_str().unwrap(),
                 found["claimed_by"].as_str(),
                 epochs.iter().filter_map(|epoch| epoch.as_u64()).max().unwrap_or(0),
-                found.get("lease").is_some(),
+                found["lease"].is_object(),
                 found["retries"].as_u64().unwrap_or(0),
             );
             assert_eq!(found, expected, "t{place} after {told}");
