@@ -25,8 +25,13 @@ impl Paper {
     /// The folder of the results, which agents may also put files of their own in.
     pub const RESULTS: &'static str = "results";
 
-    /// The folders of a room that hold papers; the empty one is the room itself.
-    pub const FOLDERS: [&'static str; 4] = ["", "context", "logs", Paper::RESULTS];
+    /// Returns the folders of a room that hold papers; the empty one is the room itself.
+    pub fn folders(room: &Room) -> &'static [&'static str] {
+        match room {
+            Room::Queue => &["", "context", "logs", Paper::RESULTS],
+            _ => &[],
+        }
+    }
 
     pub fn room(&self) -> Room {
         Room::Queue

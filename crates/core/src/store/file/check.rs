@@ -30,15 +30,16 @@ pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Findi
     sweep(&place);
     let mut findings = check_segments(&place, repair)?;
     findings.extend(check_journal(engine, &place, &mut head, repair)?);
-    findings.extend(check_documents(engine, &place, &head, repair)?);
+    // What cannot even be looked at is found before anything is mended.
     findings.extend(check_papers(&place));
+    findings.extend(check_documents(engine, &place, &head, repair)?);
     Ok(findings)
 }
 
 /// Looks for what stands in the place of a text and is none.
 fn check_papers(place: &Place<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for folder in Paper::FOLDERS {
+    for folder in Paper::folders(&place.room) {
         let dir = if folder.is_empty() { place.room.dir() } else { place.doc(folder) };
         let names = match place.fs.entries(&dir) {
             Ok(names) => names,
