@@ -96,7 +96,7 @@ impl<'e> Desk<'e> {
         Ok(task)
     }
 
-    /// Writes a line into an agent's log. Names that came in by hand and are no ids have none.
+    /// Writes a line into an agent's log; into the leader's for a name that came in by hand and is no id.
     pub fn log(&mut self, agent: &str, action: &str, details: &str) -> Result<()> {
         self.dirty = true;
         let agent = agent.parse::<Key>().unwrap_or_else(|_| leader());
@@ -164,7 +164,7 @@ impl<'e> Desk<'e> {
         Ok(self.transaction.commit(&entry)?.warnings)
     }
 
-    /// Says that a paper was written.
+    /// Says that something else than a task was put down.
     pub fn touch(&mut self) {
         self.dirty = true;
     }
