@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 
 use super::documents::{agent_loop, pipeline, queue, state, workflow};
 use super::ids::{Key, ProjectId, SessionId};
+use super::listing::{Facet, Listing, Standing, State};
+use super::raw::Raw;
 use super::room::Room;
 use super::shape::{Shape, Shaped};
-use super::task::priority;
+use super::task::PRIORITY;
 use super::time;
 
 /// Which of the five systems owns a kind.
@@ -52,12 +54,6 @@ pub enum Items {
     Document,
 }
 
-/// Ranks an item by class and age, lower first; `None` is not for picking.
-pub type RankItem = fn(&Value) -> Option<(i64, i64)>;
-
-/// Names the sets that an item belongs to, for finding it without looking at the others.
-pub type LabelItem = fn(&Value) -> Vec<String>;
-
 /// A document kind: one row of the registry.
 pub struct Kind {
     pub name: &'static str,
@@ -81,9 +77,7 @@ pub struct Kind {
     /// What a missing document starts from.
     pub default: fn(&Doc, Timestamp) -> Value,
     /// How items are picked; kinds without it are not picked from.
-    pub rank: Option<RankItem>,
-    /// Under which labels items are found.
-    pub labels: Option<LabelItem>,
+    pub listing: Option<&'static Listing>,
 }
 
 impl Kind {
@@ -238,8 +232,7 @@ const PLAIN: Kind = Kind {
     shape: &Shape::Any,
     schema: "",
     default: |_, _| json!({}),
-    rank: None,
-    labels: None,
+    listing: None,
 };
 
 const UPDATED_AT: Option<&str> = Some("updated_at");
@@ -330,7 +323,7 @@ pub static KINDS: &[Kind] = kinds! {
         "waves of phases that may run together";
 
     "queue": queue::Queue, Queue, Scope::Queue, "tasks.json", Items::Field("tasks"),
-        { time_field: Some("last_updated"), limit: LARGE, rank: Some(queue_rank), labels: Some(queue_labels) },
+        { time_field: Some("last_updated"), limit: LARGE, listing: Some(&QUEUE) },
         |_, now| json!({"version": "1.0", "created_at": time::stamp(now), "last_updated": time::stamp(now), "tasks": []}),
         "the task queue of leader and workers";
     "workers": queue::Agents, Queue, Scope::Queue, "agents.json", Items::Field("agents"),
@@ -338,31 +331,29 @@ pub static KINDS: &[Kind] = kinds! {
         "who has registered as a worker of the queue";
 };
 
-/// Ranks an available task by priority (1 first), then by age.
-fn queue_rank(task: &Value) -> Option<(i64, i64)> {
-    if task.get("status")?.as_str()? != "available" {
-        return None;
-    }
-    let created = task.get("created_at").and_then(Value::as_str).and_then(time::read);
-    Some((priority(task), created.map_or(0, Timestamp::as_millisecond)))
-}
+/// Tasks are picked by priority (1 first), then by age.
+const QUEUE: Listing = Listing { states: &QUEUE_STATES, facet: queue_facet };
 
-/// Files a task under `active` while somebody has it, and while nobody has under `waits:ID` for each dependency
-/// and under `created` where those are not done yet.
-fn queue_labels(task: &Value) -> Vec<String> {
-    let status = task.get("status").and_then(Value::as_str).unwrap_or_default();
-    let dependencies = task.get("dependencies").and_then(Value::as_array).into_iter().flatten();
-    match status {
-        "claimed" | "in_progress" => vec!["active".into()],
-        "created" | "available" => {
-            let created = (status == "created").then(|| "created".to_owned());
-            created
-                .into_iter()
-                .chain(dependencies.filter_map(Value::as_str).map(|id| format!("waits:{id}")))
-                .collect()
-        }
-        _ => Vec::new(),
-    }
+const QUEUE_STATES: [State; 7] = [
+    State { word: "created", standing: Standing::Waiting },
+    State { word: "available", standing: Standing::Ready },
+    State { word: "claimed", standing: Standing::Active },
+    State { word: "in_progress", standing: Standing::Active },
+    State { word: "done", standing: Standing::Done },
+    State { word: "failed", standing: Standing::Out },
+    State { word: "cancelled", standing: Standing::Out },
+];
+
+fn queue_facet(task: &Raw) -> Option<Facet<'_>> {
+    let status = task.string("status")?;
+    let created = task.string("created_at").and_then(|at| time::read(&at));
+    Some(Facet {
+        id: task.string("id")?,
+        state: QUEUE_STATES.iter().position(|state| state.word == status)?,
+        class: task.number("priority").map_or(PRIORITY, |number| number as i64),
+        age: created.map_or(0, Timestamp::as_millisecond),
+        needs: task.strings("dependencies"),
+    })
 }
 
 fn default_config(_: &Doc, now: Timestamp) -> Value {

@@ -21,6 +21,7 @@
 //! - **Waking.** Whatever is committed after [`Engine::watch`] returned is reported by the watch, and wakes
 //!   what [`Engine::listen`] returned before.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -30,6 +31,7 @@ use super::error::{Error, Result};
 use crate::error::Code;
 use crate::model::diff::Change;
 use crate::model::kind::{Doc, Items, Kind};
+use crate::model::listing::{Among, Facet, Listing, Standing};
 use crate::model::paper::Paper;
 use crate::model::room::Room;
 
@@ -125,25 +127,65 @@ pub trait Transaction {
         self.put(doc, value)
     }
 
-    /// Returns the items that the kind files under `label`, in the order of their positions. An engine with
-    /// an index answers without looking at the other items.
-    fn find(&mut self, doc: &Doc, label: &str) -> Result<Vec<Value>> {
-        let (Some(labels), Some(value)) = (doc.kind.labels, self.get(doc)?) else { return Ok(Vec::new()) };
-        let filed = |item: &&Value| labels(item).iter().any(|filed| filed == label);
-        Ok(items(doc.kind, value).into_iter().filter(filed).cloned().collect())
+    /// Whether there is such a document, as this transaction sees it.
+    fn exists(&mut self, doc: &Doc) -> Result<bool> {
+        Ok(self.get(doc)?.is_some())
     }
 
-    /// Returns the best item to pick after `after` (or the very best), by the kind's rank and then by
-    /// position. An engine with an index answers without looking at the other items.
+    /// Returns the items that are looked for, in the order of their positions. An engine with an index answers
+    /// this and what follows without looking at the other items.
+    fn find(&mut self, doc: &Doc, among: Among<'_>) -> Result<Vec<Value>> {
+        let (Some(listing), Some(value)) = (doc.kind.listing, self.get(doc)?) else { return Ok(Vec::new()) };
+        Ok(listed(listing, &items(doc.kind, value), among).into_iter().cloned().collect())
+    }
+
+    /// Returns the best item to pick after `after` (or the very best), by the kind's order and then by position.
     fn best(&mut self, doc: &Doc, after: Option<Rank>) -> Result<Option<(Rank, Value)>> {
-        let (Some(rank), Some(value)) = (doc.kind.rank, self.get(doc)?) else { return Ok(None) };
+        let (Some(listing), Some(value)) = (doc.kind.listing, self.get(doc)?) else { return Ok(None) };
         let ranked = items(doc.kind, value).into_iter().enumerate().filter_map(|(position, item)| {
-            rank(item).map(|(class, age)| (Rank { class, age, position }, item))
+            let rank = |facet: &Facet<'_>| {
+                let ready = listing.standing(facet.state) == Standing::Ready;
+                ready.then_some(Rank { class: facet.class, age: facet.age, position })
+            };
+            listing.with_facet(item, rank)?.map(|rank| (rank, item))
         });
         let best =
             ranked.filter(|(rank, _)| after.is_none_or(|after| *rank > after)).min_by_key(|(rank, _)| *rank);
         Ok(best.map(|(rank, item)| (rank, item.clone())))
     }
+
+    /// Returns how many items are in each of the kind's states.
+    fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
+        let Some(listing) = doc.kind.listing else { return Ok(Vec::new()) };
+        let mut counts = vec![0; listing.states.len()];
+        for item in self.get(doc)?.map(|value| items(doc.kind, value)).unwrap_or_default() {
+            if let Some(state) = listing.with_facet(item, |facet| facet.state) {
+                counts[state] += 1;
+            }
+        }
+        Ok(counts)
+    }
+}
+
+/// Returns the items that are looked for, by looking at each.
+fn listed<'v>(listing: &Listing, items: &[&'v Value], among: Among<'_>) -> Vec<&'v Value> {
+    let mut done: HashSet<String> = HashSet::new();
+    if among == Among::Loose {
+        let id = |facet: &Facet<'_>| {
+            let done = listing.standing(facet.state) == Standing::Done;
+            done.then(|| facet.id.clone().into_owned())
+        };
+        done.extend(items.iter().filter_map(|item| listing.with_facet(item, id)?));
+    }
+    let wanted = |facet: &Facet<'_>| match (among, listing.standing(facet.state)) {
+        (Among::Active, standing) => standing == Standing::Active,
+        (Among::Loose, Standing::Waiting) => facet.needs.iter().all(|id| done.contains(&**id)),
+        (Among::InNeedOf(id), Standing::Waiting | Standing::Ready) => {
+            facet.needs.iter().any(|need| need == id)
+        }
+        _ => false,
+    };
+    items.iter().filter(|item| listing.with_facet(item, wanted) == Some(true)).copied().collect()
 }
 
 /// The place of an item in the order of picking.

@@ -84,7 +84,7 @@ macro_rules! conformance {
             picking_by_many_threads_gives_each_task_once
             items_by_id
             items_by_key_where_the_list_is_a_map
-            items_by_label
+            items_by_standing
 
             papers_come_with_the_commit
             papers_of_a_dropped_transaction_are_not_written

@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use anthill_core::model::listing::Among;
 use anthill_core::store::{Engine, Rank, Transaction};
 use serde_json::{Value, json};
 
@@ -144,23 +145,33 @@ pub fn items_by_key_where_the_list_is_a_map(make: Make<'_>) {
     }
 }
 
-pub fn items_by_label(make: Make<'_>) {
+pub fn items_by_standing(make: Make<'_>) {
     let (engine, queue) = (make(), doc("queue"));
     let mut waiting = task("c", 1, 0);
     waiting["status"] = "created".into();
     waiting["dependencies"] = json!(["a", "b"]);
     add_tasks(&*engine, vec![task("a", 1, 0), task("b", 2, 0), waiting]);
     let mut transaction = engine.begin(&queue.room).unwrap();
-    let mut found = |label: &str| -> Vec<String> {
-        let items = transaction.find(&queue, label).unwrap();
+    let found = |transaction: &mut dyn Transaction, among| -> Vec<String> {
+        let items = transaction.find(&queue, among).unwrap();
         items.iter().map(|item| id(item).to_owned()).collect()
     };
-    assert_eq!(found("waits:a"), ["c"]);
-    assert_eq!(found("waits:b"), ["c"]);
-    assert_eq!(found("active"), [""; 0]);
-    let mut claimed = task("b", 2, 0);
-    claimed["status"] = "claimed".into();
-    transaction.put_item(&queue, "b", claimed).unwrap();
-    let active = transaction.find(&queue, "active").unwrap();
-    assert_eq!(active.iter().map(id).collect::<Vec<_>>(), ["b"], "it sees its own writes");
+    assert_eq!(found(&mut *transaction, Among::InNeedOf("a")), ["c"]);
+    assert_eq!(found(&mut *transaction, Among::InNeedOf("b")), ["c"]);
+    assert_eq!(found(&mut *transaction, Among::Active), [""; 0]);
+    assert_eq!(transaction.counts(&queue).unwrap(), [1, 2, 0, 0, 0, 0, 0]);
+    for (name, status) in [("b", "claimed"), ("a", "done"), ("b", "done")] {
+        assert_eq!(found(&mut *transaction, Among::Loose), [""; 0]);
+        let mut changed = transaction.item(&queue, name).unwrap().unwrap();
+        changed["status"] = status.into();
+        transaction.put_item(&queue, name, changed).unwrap();
+        let active = if status == "claimed" || name == "a" { vec!["b"] } else { vec![] };
+        assert_eq!(found(&mut *transaction, Among::Active), active, "it sees its own writes");
+    }
+    assert_eq!(found(&mut *transaction, Among::Loose), ["c"]);
+    assert_eq!(transaction.counts(&queue).unwrap(), [1, 0, 0, 0, 2, 0, 0]);
+    transaction.commit(&entry("work")).unwrap();
+    let mut transaction = engine.begin(&queue.room).unwrap();
+    assert_eq!(found(&mut *transaction, Among::Loose), ["c"]);
+    assert_eq!(transaction.counts(&queue).unwrap(), [1, 0, 0, 0, 2, 0, 0]);
 }

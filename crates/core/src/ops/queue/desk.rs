@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::model::diff::{self, Change};
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
+use crate::model::listing::Among;
 use crate::model::paper::Paper;
 use crate::model::task::{Status, Task, word};
 use crate::model::time::{self, Moment};
@@ -39,9 +40,9 @@ impl<'e> Desk<'e> {
     /// The same, where there must be a queue.
     pub fn open_queue(engine: &'e dyn Engine, actor: &Actor) -> Result<Desk<'e>> {
         let mut desk = Desk::open(engine, actor)?;
-        match desk.transaction.get(&desk.queue)? {
-            Some(_) => Ok(desk),
-            None => Err(crate::ops::read::missing(engine, &desk.queue)),
+        match desk.transaction.exists(&desk.queue)? {
+            true => Ok(desk),
+            false => Err(crate::ops::read::missing(engine, &desk.queue)),
         }
     }
 
@@ -58,7 +59,7 @@ impl<'e> Desk<'e> {
 
     /// Returns the tasks that somebody has.
     pub fn active(&mut self) -> Result<Vec<Task>> {
-        Ok(self.transaction.find(&self.queue, "active")?.into_iter().map(Task::of).collect())
+        Ok(self.transaction.find(&self.queue, Among::Active)?.into_iter().map(Task::of).collect())
     }
 
     pub fn is_done(&mut self, id: &str) -> Result<bool> {
@@ -78,7 +79,7 @@ impl<'e> Desk<'e> {
 
     /// Makes available what has waited for this task only.
     pub fn release_dependents(&mut self, id: &str) -> Result<()> {
-        for dependent in self.transaction.find(&self.queue, &format!("waits:{id}"))? {
+        for dependent in self.transaction.find(&self.queue, Among::InNeedOf(id))? {
             self.make_available(Task::of(dependent))?;
         }
         Ok(())
@@ -130,7 +131,7 @@ impl<'e> Desk<'e> {
     /// there was such a task.
     pub fn settle(&mut self) -> Result<bool> {
         let mut settled = false;
-        for waiting in self.transaction.find(&self.queue, "created")? {
+        for waiting in self.transaction.find(&self.queue, Among::Loose)? {
             settled |= self.make_available(Task::of(waiting))?;
         }
         Ok(settled)

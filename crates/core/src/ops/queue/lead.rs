@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::Desk;
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
+use crate::model::listing::Among;
 use crate::model::new_task::NewTask;
 use crate::model::paper::Paper;
 use crate::model::task::{Status, Task};
@@ -36,7 +37,7 @@ pub fn init(engine: &dyn Engine, goal: &str, approach: Option<&str>, actor: &Act
     let mut desk = Desk::open(engine, actor)?;
     let (mut done, now) = (Initialised::default(), time::stamp(desk.now.at));
     let queue = desk.queue.clone();
-    match desk.transaction.get(&queue)?.is_some() {
+    match desk.transaction.exists(&queue)? {
         true => done.kept.push(queue.file.clone()),
         false => {
             done.created.push(queue.file.clone());
@@ -96,7 +97,7 @@ pub fn add(engine: &dyn Engine, new: &NewTask, actor: &Actor) -> Result<Task> {
 
 /// Refuses a task that would wait for what waits for it: somebody may have named it by hand before it came.
 fn check_circle(desk: &mut Desk<'_>, id: &str, dependencies: &[String]) -> Result<()> {
-    if desk.transaction.find(&desk.queue, &format!("waits:{id}"))?.is_empty() {
+    if desk.transaction.find(&desk.queue, Among::InNeedOf(id))?.is_empty() {
         return Ok(());
     }
     let mut dependents: HashMap<String, String> = HashMap::new();
@@ -123,7 +124,7 @@ fn check_circle(desk: &mut Desk<'_>, id: &str, dependencies: &[String]) -> Resul
 
 fn start_queue(desk: &mut Desk<'_>) -> Result<()> {
     let queue = desk.queue.clone();
-    if desk.transaction.get(&queue)?.is_none() {
+    if !desk.transaction.exists(&queue)? {
         desk.transaction.put(&queue, queue.default(desk.now.at))?;
     }
     Ok(())
@@ -315,7 +316,7 @@ pub fn reset(engine: &dyn Engine, id: &Key, force: bool, actor: &Actor) -> Resul
 
 /// What waits for a task that is open again has to wait again.
 fn hold_dependents(desk: &mut Desk<'_>, id: &str) -> Result<()> {
-    for dependent in desk.transaction.find(&desk.queue, &format!("waits:{id}"))? {
+    for dependent in desk.transaction.find(&desk.queue, Among::InNeedOf(id))? {
         let mut task = Task::of(dependent);
         if task.status() == Status::Available {
             task.set_status(Status::Created);

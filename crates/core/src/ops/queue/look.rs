@@ -70,11 +70,7 @@ pub fn ready(engine: &dyn Engine, actor: &Actor) -> Result<Vec<Value>> {
     let able =
         |task: &&Task| (task.is_open() || task.is_expired(&now)) && tasks.obstacles(task, &now).is_empty();
     // A claim makes it available first: what waits for nothing, and what its owner let go.
-    let rank = |task: &Task| {
-        let mut task = task.clone();
-        task.set_status(Status::Available);
-        queue.kind.rank.and_then(|rank| rank(task.value()))
-    };
+    let rank = |task: &Task| queue.kind.listing?.with_facet(task.value(), |facet| (facet.class, facet.age));
     let mut ready: Vec<_> =
         tasks.all.iter().filter(able).filter_map(|task| Some((rank(task)?, task))).collect();
     ready.sort_by_key(|(rank, _)| *rank);
