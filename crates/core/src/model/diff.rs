@@ -51,6 +51,13 @@ pub fn diff(before: &Value, after: &Value) -> Vec<Change> {
     script.changes
 }
 
+/// Returns the changes of a part of a document, whose place is `path`.
+pub fn diff_at(path: &str, before: &Value, after: &Value) -> Vec<Change> {
+    let mut script = Script { path: path.to_owned(), ..Script::default() };
+    script.values(before, after);
+    script.changes
+}
+
 /// Applies changes in their order, checking that each finds what it was made from.
 ///
 /// After an error the changes before the failing one stay applied: work on a copy.

@@ -152,6 +152,15 @@ impl Shape {
         }
     }
 
+    /// Returns the shape of the items of an object's list.
+    pub fn items_of(&self, field: &str) -> Option<&'static Shape> {
+        let Shape::Object(fields) = self else { return None };
+        match fields.iter().find(|known| known.name == field)?.shape {
+            Shape::List(item) | Shape::ById(item) => Some(item),
+            _ => None,
+        }
+    }
+
     /// Returns this shape as a JSON Schema (draft-07 vocabulary).
     pub fn json_schema(&self) -> Value {
         match self {

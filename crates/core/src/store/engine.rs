@@ -111,13 +111,7 @@ pub trait Transaction {
 
     /// Returns one item of a document's list by its `id`; where the list is a map, by its key.
     fn item(&mut self, doc: &Doc, id: &str) -> Result<Option<Value>> {
-        let Some(value) = self.get(doc)? else { return Ok(None) };
-        let item = match container(doc.kind, value) {
-            Some(Value::Array(list)) => list.iter().find(|item| has_id(item, id)),
-            Some(Value::Object(map)) => map.get(id),
-            _ => None,
-        };
-        Ok(item.cloned())
+        Ok(self.get(doc)?.and_then(|value| item_in(doc, value, id)).cloned())
     }
 
     /// Replaces the item with this `id` or key, or appends it. The document must exist.
@@ -135,36 +129,60 @@ pub trait Transaction {
     /// Returns the items that are looked for, in the order of their positions. An engine with an index answers
     /// this and what follows without looking at the other items.
     fn find(&mut self, doc: &Doc, among: Among<'_>) -> Result<Vec<Value>> {
-        let (Some(listing), Some(value)) = (doc.kind.listing, self.get(doc)?) else { return Ok(Vec::new()) };
-        Ok(listed(listing, &items(doc.kind, value), among).into_iter().cloned().collect())
+        Ok(self.get(doc)?.map(|value| find_in(doc, value, among)).unwrap_or_default())
     }
 
     /// Returns the best item to pick after `after` (or the very best), by the kind's order and then by position.
     fn best(&mut self, doc: &Doc, after: Option<Rank>) -> Result<Option<(Rank, Value)>> {
-        let (Some(listing), Some(value)) = (doc.kind.listing, self.get(doc)?) else { return Ok(None) };
-        let ranked = items(doc.kind, value).into_iter().enumerate().filter_map(|(position, item)| {
-            let rank = |facet: &Facet<'_>| {
-                let ready = listing.standing(facet.state) == Standing::Ready;
-                ready.then_some(Rank { class: facet.class, age: facet.age, position })
-            };
-            listing.with_facet(item, rank)?.map(|rank| (rank, item))
-        });
-        let best =
-            ranked.filter(|(rank, _)| after.is_none_or(|after| *rank > after)).min_by_key(|(rank, _)| *rank);
-        Ok(best.map(|(rank, item)| (rank, item.clone())))
+        Ok(self.get(doc)?.and_then(|value| best_in(doc, value, after)))
     }
 
     /// Returns how many items are in each of the kind's states.
     fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
-        let Some(listing) = doc.kind.listing else { return Ok(Vec::new()) };
-        let mut counts = vec![0; listing.states.len()];
-        for item in self.get(doc)?.map(|value| items(doc.kind, value)).unwrap_or_default() {
-            if let Some(state) = listing.with_facet(item, |facet| facet.state) {
-                counts[state] += 1;
-            }
-        }
-        Ok(counts)
+        Ok(counts_in(doc, self.get(doc)?))
     }
+}
+
+/// Returns one item of a document's list.
+pub fn item_in<'v>(doc: &Doc, value: &'v Value, id: &str) -> Option<&'v Value> {
+    match container(doc.kind, value)? {
+        Value::Array(list) => list.iter().find(|item| has_id(item, id)),
+        Value::Object(map) => map.get(id),
+        _ => None,
+    }
+}
+
+/// Returns the items of a document that are looked for.
+pub fn find_in(doc: &Doc, value: &Value, among: Among<'_>) -> Vec<Value> {
+    let Some(listing) = doc.kind.listing else { return Vec::new() };
+    listed(listing, &items(doc.kind, value), among).into_iter().cloned().collect()
+}
+
+/// Returns the best item of a document after `after`.
+pub fn best_in(doc: &Doc, value: &Value, after: Option<Rank>) -> Option<(Rank, Value)> {
+    let listing = doc.kind.listing?;
+    let ranked = items(doc.kind, value).into_iter().enumerate().filter_map(|(position, item)| {
+        let rank = |facet: &Facet<'_>| {
+            let ready = listing.standing(facet.state) == Standing::Ready;
+            ready.then_some(Rank { class: facet.class, age: facet.age, position })
+        };
+        listing.with_facet(item, rank)?.map(|rank| (rank, item))
+    });
+    let best =
+        ranked.filter(|(rank, _)| after.is_none_or(|after| *rank > after)).min_by_key(|(rank, _)| *rank)?;
+    Some((best.0, best.1.clone()))
+}
+
+/// Returns how many items of a document are in each of the kind's states.
+pub fn counts_in(doc: &Doc, value: Option<&Value>) -> Vec<usize> {
+    let Some(listing) = doc.kind.listing else { return Vec::new() };
+    let mut counts = vec![0; listing.states.len()];
+    for item in value.map(|value| items(doc.kind, value)).unwrap_or_default() {
+        if let Some(state) = listing.with_facet(item, |facet| facet.state) {
+            counts[state] += 1;
+        }
+    }
+    counts
 }
 
 /// Returns the items that are looked for, by looking at each.
@@ -220,7 +238,8 @@ pub struct Entry {
 /// What a commit did.
 #[derive(Debug, Clone, Default)]
 pub struct Committed {
-    /// The new state of each changed document, in the order of the transaction's writes.
+    /// The new state of each document that was put, in the order of the transaction's writes. Documents of which
+    /// only items were put may be left out.
     pub documents: Vec<(Doc, Document)>,
     /// What a person should hear about, such as an edit that collided with this commit.
     pub warnings: Vec<String>,

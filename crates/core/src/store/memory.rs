@@ -12,6 +12,7 @@ use super::engine::{
 use super::error::{Error, Result};
 use super::state::{self, Sealed};
 use crate::model::diff::{self, Change};
+use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
 use crate::model::room::Room;
@@ -214,7 +215,8 @@ impl MemoryTransaction<'_> {
                 (None, None) => continue,
                 (None, Some(base)) => (None, vec![whole(Some(base.clone()), None)]),
                 (Some(value), base) => {
-                    let Sealed { value, changes, .. } = state::seal(&doc, base, revision, value, entry)?;
+                    let Sealed { value, changes, .. } =
+                        state::seal(&doc, base, revision, value, entry, |_, value| json::render(value))?;
                     let created = base.is_none().then(|| whole(None, Some(value.clone())));
                     (Some(value), created.map_or(changes, |created| vec![created]))
                 }

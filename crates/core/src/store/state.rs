@@ -8,6 +8,7 @@ use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
 use crate::model::path::Path;
+use crate::model::shape::Shape;
 use crate::model::time;
 
 /// A document that is ready to be committed.
@@ -27,12 +28,13 @@ pub fn seal(
     revision: u64,
     mut value: Value,
     entry: &Entry,
+    render: impl Fn(&Doc, &Value) -> Vec<u8>,
 ) -> Result<Sealed> {
     let revision = revision + 1;
     let now = time::stamp(entry.at);
     match (doc.kind.items, value.as_object_mut()) {
         (Items::Document, Some(entries)) => stamp_entries(doc, base, entries, &now),
-        (_, Some(document)) => stamp_document(doc, document, revision, &now, entry.author.as_deref()),
+        (_, Some(document)) => stamp_document(doc, document, revision, entry),
         (_, None) => {}
     }
     doc.kind.shape.check(&value).map_err(|misfit| invalid(doc, misfit.to_string()))?;
@@ -41,7 +43,7 @@ pub fn seal(
     if json::depth(&value) > json::MAX_DEPTH {
         return Err(invalid(doc, format!("it would be nested deeper than {}", json::MAX_DEPTH)));
     }
-    let bytes = json::render(&value);
+    let bytes = render(doc, &value);
     let size = bytes.len() as u64;
     if size > doc.kind.limit {
         return Err(Error::TooLarge { subject: doc.file.clone(), size, limit: doc.kind.limit });
@@ -50,18 +52,13 @@ pub fn seal(
     Ok(Sealed { value, bytes, revision, changes })
 }
 
-fn stamp_document(
-    doc: &Doc,
-    document: &mut Map<String, Value>,
-    revision: u64,
-    now: &str,
-    author: Option<&str>,
-) {
+/// Says in a document when and by whom it was changed last.
+pub fn stamp_document(doc: &Doc, document: &mut Map<String, Value>, revision: u64, entry: &Entry) {
     if let Some(field) = doc.kind.time_field {
-        document.insert(field.into(), now.into());
+        document.insert(field.into(), time::stamp(entry.at).into());
     }
-    if let (true, Some(author)) = (doc.kind.author, author) {
-        document.insert("updated_by".into(), author.into());
+    if let (true, Some(author)) = (doc.kind.author, &entry.author) {
+        document.insert("updated_by".into(), author.as_str().into());
     }
     document.insert("revision".into(), revision.into());
 }
@@ -79,6 +76,20 @@ fn stamp_entries(doc: &Doc, base: Option<&Value>, entries: &mut Map<String, Valu
         }
         object.insert("revision".into(), (before.map_or(0, revision_in) + 1).into());
     }
+}
+
+/// Checks one item of a document, whose other items are known to be good.
+pub fn check_item(doc: &Doc, path: &str, item: &Value) -> Result<()> {
+    let Items::Field(field) = doc.kind.items else { return Ok(()) };
+    let shape = doc.kind.shape.items_of(field).unwrap_or(&Shape::Any);
+    shape.check(item).map_err(|mut misfit| {
+        misfit.path = if misfit.path.is_empty() { path.into() } else { format!("{path}.{}", misfit.path) };
+        invalid(doc, misfit.to_string())
+    })?;
+    if json::depth(item) + 2 > json::MAX_DEPTH {
+        return Err(invalid(doc, format!("it would be nested deeper than {}", json::MAX_DEPTH)));
+    }
+    Ok(())
 }
 
 /// Returns the revision that a document, or an entry of one, says it has.

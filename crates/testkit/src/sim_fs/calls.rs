@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
-use anthill_core::store::file::fs::{Events, Fs, Lock, LockMode, Stat};
+use anthill_core::store::file::fs::{Access, Events, Fs, Handle, Lock, LockMode, Stat};
 
 use super::tree::Ino;
 use super::{Machine, SimFs};
@@ -22,6 +22,19 @@ impl Fs for SimFs {
             let bytes = machine.world.bytes(path)?;
             Ok(bytes.map(|bytes| bytes.get(start..).unwrap_or_default().to_vec()))
         })
+    }
+
+    fn open(&self, path: &str, access: Access) -> io::Result<Option<Box<dyn Handle>>> {
+        let ino = self.call("open", path, |machine| match access {
+            Access::Read | Access::Write => machine.world.file(path),
+            Access::Create => machine.world.file_or_create(path).map(Some),
+        })?;
+        Ok(ino.map(|ino| Box::new(SimHandle::new(self, ino, path)) as Box<dyn Handle>))
+    }
+
+    fn copy(&self, from: &dyn Handle, to: &str) -> io::Result<()> {
+        let bytes = from.read_at(0, usize::MAX)?;
+        self.write_new(to, &bytes)
     }
 
     fn size(&self, path: &str) -> io::Result<Option<u64>> {
@@ -59,7 +72,9 @@ impl Fs for SimFs {
     fn sync_file(&self, path: &str) -> io::Result<()> {
         let result = self.call("sync_file", path, |machine| machine.world.sync_file(path));
         if result.is_err() && !self.killed() {
-            self.machine().world.forget_unsynced(path);
+            let world = &mut self.machine().world;
+            let ino = world.file(path).ok().flatten();
+            world.forget_unsynced(ino);
         }
         result
     }
@@ -100,9 +115,8 @@ impl Fs for SimFs {
         Ok(format!("boot-{}", self.machine().boot))
     }
 
-    /// Simulated disks are never copied while they run, so the boot alone tells their lives apart.
     fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
-        Ok(self.size(path)?.map(|size| Stat { size, identity: None }))
+        self.call("stat", path, |machine| Ok(machine.world.file(path)?.map(|ino| machine.stat(ino))))
     }
 
     fn network_fs(&self) -> io::Result<Option<&'static str>> {
@@ -117,6 +131,80 @@ impl Fs for SimFs {
 
     fn display(&self, path: &str) -> String {
         format!("/sim/{path}")
+    }
+}
+
+#[derive(Debug)]
+struct SimHandle {
+    fs: SimFs,
+    ino: Ino,
+    /// By which name it was opened.
+    path: String,
+}
+
+impl SimHandle {
+    fn new(fs: &SimFs, ino: Ino, path: &str) -> SimHandle {
+        *fs.machine().opened.entry(ino).or_default() += 1;
+        SimHandle { fs: fs.clone(), ino, path: path.into() }
+    }
+}
+
+impl Drop for SimHandle {
+    fn drop(&mut self) {
+        if let Some(opened) = self.fs.machine().opened.get_mut(&self.ino) {
+            *opened -= 1;
+        }
+    }
+}
+
+impl Handle for SimHandle {
+    fn read_at(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        self.fs.call("handle.read_at", &self.path, |machine| {
+            let bytes = machine.world.bytes_of(self.ino);
+            let rest = bytes.get(usize::try_from(offset).unwrap_or(usize::MAX)..).unwrap_or_default();
+            Ok(rest[..rest.len().min(length)].to_vec())
+        })
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let offset = usize::try_from(offset).map_err(|_| ErrorKind::FileTooLarge)?;
+        self.fs.call_writing("handle.write_at", &self.path, bytes, |machine, bytes| {
+            machine.world.write(self.ino, offset, bytes);
+            Ok(())
+        })
+    }
+
+    fn truncate(&self, length: u64) -> io::Result<()> {
+        self.fs.call("handle.truncate", &self.path, |machine| machine.world.truncate_file(self.ino, length))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let result = self.fs.call("handle.sync", &self.path, |machine| {
+            machine.world.sync_bytes(self.ino);
+            Ok(())
+        });
+        if result.is_err() && !self.fs.killed() {
+            self.fs.machine().world.forget_unsynced(Some(self.ino));
+        }
+        result
+    }
+
+    fn stat(&self) -> io::Result<Stat> {
+        self.fs.call("handle.stat", &self.path, |machine| Ok(machine.stat(self.ino)))
+    }
+
+    fn mark(&self) -> io::Result<Stat> {
+        self.fs.call("handle.mark", &self.path, |machine| {
+            machine.world.touch(self.ino);
+            Ok(machine.stat(self.ino))
+        })
+    }
+
+    fn is_alone(&self) -> io::Result<bool> {
+        self.fs.call("handle.is_alone", &self.path, |machine| match machine.leases_supported {
+            true => Ok(machine.opened.get(&self.ino) == Some(&1)),
+            false => Err(ErrorKind::Unsupported.into()),
+        })
     }
 }
 

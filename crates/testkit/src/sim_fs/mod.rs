@@ -24,7 +24,7 @@ use std::io::{self, ErrorKind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anthill_core::store::file::fs::LockMode;
+use anthill_core::store::file::fs::{Identity, LockMode, Stat};
 
 use plan::{Fate, Faults};
 pub use plan::{Plan, errno};
@@ -46,7 +46,10 @@ struct Machine {
     locks: BTreeMap<Ino, Vec<LockMode>>,
     boot: usize,
     network_fs: Option<&'static str>,
+    /// How many handles are open, by file.
+    opened: BTreeMap<Ino, usize>,
     exchange_supported: bool,
+    leases_supported: bool,
     waiting: bool,
 }
 
@@ -60,7 +63,9 @@ impl SimFs {
             locks: BTreeMap::new(),
             boot: 0,
             network_fs: None,
+            opened: BTreeMap::new(),
             exchange_supported: true,
+            leases_supported: true,
             waiting: false,
         })
     }
@@ -77,6 +82,10 @@ impl SimFs {
 
     pub fn set_exchange_supported(&self, supported: bool) {
         self.machine().exchange_supported = supported;
+    }
+
+    pub fn set_leases_supported(&self, supported: bool) {
+        self.machine().leases_supported = supported;
     }
 
     /// Makes locks and events wait for other threads as long as they are told to.
@@ -219,8 +228,14 @@ impl SimFs {
 
 impl Machine {
     fn restarted(&self, world: World, boot: usize) -> Machine {
-        let (faults, locks) = (Faults::default(), BTreeMap::new());
-        Machine { world, faults, locks, boot, ..*self }
+        let (faults, locks, opened) = (Faults::default(), BTreeMap::new(), BTreeMap::new());
+        Machine { world, faults, locks, opened, boot, ..*self }
+    }
+
+    fn stat(&self, ino: Ino) -> Stat {
+        let identity = Identity { inode: ino as u64, born: 0 };
+        let (size, modified) = (self.world.bytes_of(ino).len() as u64, self.world.modified(ino).into());
+        Stat { size, identity: Some(identity), modified }
     }
 
     fn lock(&mut self, path: &str, mode: LockMode) -> io::Result<Ino> {

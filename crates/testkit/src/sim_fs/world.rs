@@ -1,5 +1,6 @@
 //! The disk of one machine: what its processes see, what surely survives, and what is in between.
 
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
@@ -11,6 +12,8 @@ pub(super) struct World {
     durable: Tree,
     pending: Vec<Pending>,
     changes: u64,
+    /// When the bytes of each file were last changed, counted in changes.
+    modified: BTreeMap<Ino, u64>,
 }
 
 /// An effect that a power loss may still undo.
@@ -32,7 +35,13 @@ impl World {
     }
 
     fn from_tree(tree: Tree) -> World {
-        World { volatile: tree.clone(), durable: tree, pending: vec![], changes: 0 }
+        World {
+            volatile: tree.clone(),
+            durable: tree,
+            pending: vec![],
+            changes: 0,
+            modified: BTreeMap::new(),
+        }
     }
 
     /// Counts the changes that running processes could see.
@@ -123,22 +132,29 @@ impl World {
 
     pub(super) fn truncate(&mut self, path: &str, length: u64) -> io::Result<()> {
         let ino = self.file(path)?.ok_or(ErrorKind::NotFound)?;
+        self.truncate_file(ino, length)
+    }
+
+    pub(super) fn truncate_file(&mut self, ino: Ino, length: u64) -> io::Result<()> {
         self.record(Effect::Truncate { ino, length: to_usize(length)? }, vec![]);
         Ok(())
     }
 
     pub(super) fn sync_file(&mut self, path: &str) -> io::Result<()> {
         let ino = self.file(path)?.ok_or(ErrorKind::NotFound)?;
+        self.sync_bytes(ino);
+        Ok(())
+    }
+
+    pub(super) fn sync_bytes(&mut self, ino: Ino) {
         for pending in &mut self.pending {
             pending.settled |= pending.effect.data_of() == Some(ino);
         }
         self.settle();
-        Ok(())
     }
 
     /// What a failed `sync_file` does: bytes written so far are no longer anyone's duty to write out.
-    pub(super) fn forget_unsynced(&mut self, path: &str) {
-        let ino = self.file(path).ok().flatten();
+    pub(super) fn forget_unsynced(&mut self, ino: Option<Ino>) {
         let is_write = |effect: &Effect| matches!(effect, Effect::Write { .. });
         for pending in self.pending.iter_mut().filter(|pending| is_write(&pending.effect)) {
             pending.forgotten |= pending.effect.data_of() == ino;
@@ -246,7 +262,25 @@ impl World {
         ino
     }
 
-    fn write(&mut self, ino: Ino, offset: usize, bytes: &[u8]) {
+    /// Returns the bytes of an open file, which may have no name any more.
+    pub(super) fn bytes_of(&self, ino: Ino) -> &[u8] {
+        match &**self.volatile.node(ino) {
+            Node::File(bytes) => bytes,
+            Node::Dir(_) | Node::Special => panic!("BUG: only files are opened"),
+        }
+    }
+
+    /// Says that something happened to the bytes now.
+    pub(super) fn touch(&mut self, ino: Ino) {
+        self.changes += 1;
+        self.modified.insert(ino, self.changes);
+    }
+
+    pub(super) fn modified(&self, ino: Ino) -> u64 {
+        self.modified.get(&ino).copied().unwrap_or(0)
+    }
+
+    pub(super) fn write(&mut self, ino: Ino, offset: usize, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.record(Effect::Write { ino, offset, bytes: bytes.to_vec() }, vec![]);
         }
@@ -254,7 +288,10 @@ impl World {
 
     fn record(&mut self, effect: Effect, awaits: Vec<Ino>) {
         self.volatile.apply(&effect, Outcome::Whole);
-        self.changes += 1;
+        match effect.data_of() {
+            Some(ino) => self.touch(ino),
+            None => self.changes += 1,
+        }
         self.pending.push(Pending { effect, awaits, forgotten: false, settled: false });
     }
 

@@ -290,8 +290,10 @@ fn tasks(document: &Value) -> &[Value] {
 }
 
 /// Returns every byte of a disk, apart from locks.
+/// Returns everything on the disk but the lock and the index, which is only a cache.
 fn bytes(disk: &SimFs) -> BTreeMap<String, Option<Vec<u8>>> {
-    let files = disk.files().into_iter().filter(|path| !path.ends_with("/lock"));
+    let cache = |path: &String| path.ends_with("/lock") || path.contains("/index-");
+    let files = disk.files().into_iter().filter(|path| !cache(path));
     files.map(|path| (path.clone(), disk.get(&path))).collect()
 }
 

@@ -1,11 +1,10 @@
 //! What `doctor` finds in a room, and how it mends it.
 
 use super::journal::{Replay, Segment};
-use super::place::{Head, Place};
+use super::place::{self, Head, Place};
 use super::recover::sweep;
 use super::{FileEngine, recover, rotate};
 use crate::error::Code;
-use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
 use crate::model::room::Room;
@@ -134,7 +133,7 @@ fn last_good(place: &Place<'_>, head: &Head, doc: &Doc) -> Result<Option<Vec<u8>
         known.is_none() || head.docs.contains_key(&doc.file),
         "the head knows what the journal knows"
     );
-    Ok(known.map(|known| json::render(&known.content)))
+    Ok(known.map(|known| place::render(doc, &known.content)))
 }
 
 /// Looks for damage that the head hides: its length is right, its bytes are not.

@@ -33,7 +33,48 @@ pub struct Stat {
     pub size: u64,
     /// Names the file itself, whatever it is called and holds: a copy of it has another identity. `None` where
     /// the file system cannot tell.
-    pub identity: Option<String>,
+    pub identity: Option<Identity>,
+    /// When its bytes were last changed, in nanoseconds.
+    pub modified: i128,
+}
+
+/// The number of a file and when it was made: numbers of deleted files are given away again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    pub inode: u64,
+    pub born: i128,
+}
+
+/// What a handle is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    Write,
+    /// To write, creating the file if needed.
+    Create,
+}
+
+/// An open file. It stays the same file when its name is given to another one.
+pub trait Handle: Send + Debug {
+    /// Returns at most `length` bytes from `offset`; less only at the end of the file.
+    fn read_at(&self, offset: u64, length: usize) -> io::Result<Vec<u8>>;
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Cuts or extends the file to `length`.
+    fn truncate(&self, length: u64) -> io::Result<()>;
+
+    /// Makes the bytes survive a power loss.
+    fn sync(&self) -> io::Result<()>;
+
+    fn stat(&self) -> io::Result<Stat>;
+
+    /// Gives the file a time of change that no other change gives it, also where the clock of the file system is
+    /// too coarse to tell two changes apart, and returns what is known of it then.
+    fn mark(&self) -> io::Result<Stat>;
+
+    /// Whether nobody else has this file open or mapped. `ErrorKind::Unsupported` where that cannot be told.
+    fn is_alone(&self) -> io::Result<bool>;
 }
 
 /// The file operations that the engine needs, and no more.
@@ -48,6 +89,12 @@ pub trait Fs: Send + Sync + Debug {
 
     /// Returns the bytes from `offset` to the end, or `None` if the name does not exist.
     fn read_from(&self, path: &str, offset: u64) -> io::Result<Option<Vec<u8>>>;
+
+    /// Opens a regular file; `None` if the name does not exist.
+    fn open(&self, path: &str, access: Access) -> io::Result<Option<Box<dyn Handle>>>;
+
+    /// Writes the bytes of `from` to `to`, which must not exist yet.
+    fn copy(&self, from: &dyn Handle, to: &str) -> io::Result<()>;
 
     /// Returns the length of a regular file, or `None` if the name does not exist.
     fn size(&self, path: &str) -> io::Result<Option<u64>>;

@@ -156,6 +156,15 @@ impl Sum {
         Sum(xxh3_64(bytes))
     }
 
+    /// The sum of something that is summed up by parts.
+    pub fn from_parts(one: u64, other: u64) -> Sum {
+        Sum(one.wrapping_add(other))
+    }
+
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
     fn read(entry: &Value, field: &str) -> Option<Sum> {
         entry.get(field).and_then(Value::as_str).and_then(Sum::parse)
     }

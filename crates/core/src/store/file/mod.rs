@@ -8,6 +8,9 @@ pub mod check;
 pub mod events;
 pub mod fs;
 mod journal;
+#[cfg(target_os = "linux")]
+mod lease;
+mod list;
 mod papers;
 mod place;
 pub mod real_fs;

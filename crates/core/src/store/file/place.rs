@@ -7,9 +7,12 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::fs::{Fs, Lock, LockMode, Stat};
 use super::journal::{self, Sum};
+use super::list;
+use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::room::Room;
 use crate::store::error::{Error, Result};
@@ -51,6 +54,11 @@ pub struct Life {
 }
 
 impl Life {
+    /// Returns a number that other boots do not have.
+    pub fn boot(&self) -> u64 {
+        xxh3_64(self.boot.as_bytes())
+    }
+
     pub fn continues(&self, earlier: &Life) -> bool {
         let known = self.journal.as_ref().zip(earlier.journal.as_ref());
         self.boot == earlier.boot && known.is_none_or(|(now, then)| now == then)
@@ -99,6 +107,16 @@ impl Place<'_> {
     /// Where the old content of `file` waits while the new one is published without an exchange.
     pub fn copy(&self, file: &str) -> String {
         format!("{}~", self.spare(file))
+    }
+
+    /// The other buffer of a long list: its previous state.
+    pub fn twin(&self, file: &str) -> String {
+        format!("{}/twin-{}", self.room.hidden(), file.replace('/', "~"))
+    }
+
+    /// The index of a long list.
+    pub fn index(&self, file: &str) -> String {
+        format!("{}/index-{}", self.room.hidden(), file.replace('/', "~"))
     }
 
     fn head(&self) -> String {
@@ -176,7 +194,7 @@ impl Place<'_> {
             let Some(bytes) = self.read_doc(&doc.file, doc.kind.limit)? else { return Ok(None) };
             match state::open(doc, &self.show(doc), &bytes) {
                 Err(Error::Damaged { .. }) if Instant::now() < deadline => thread::sleep(MID_SAVE / 10),
-                opened => return opened.map(|value| Some((value, Sum::of(&bytes)))),
+                opened => return opened.map(|value| Some((value, sum(doc, &bytes)))),
             }
         }
     }
@@ -199,7 +217,7 @@ impl Place<'_> {
         self.fs.size(&path).map_err(|source| self.no_file("look at", &path, source))
     }
 
-    fn no_file(&self, action: &'static str, path: &str, source: io::Error) -> Error {
+    pub fn no_file(&self, action: &'static str, path: &str, source: io::Error) -> Error {
         let path = self.fs.display(path);
         match source.kind() {
             io::ErrorKind::InvalidInput => Error::NotAFile { path, message: source.to_string() },
@@ -236,7 +254,11 @@ impl Place<'_> {
     /// Returns the life of a room whose journal looks like this.
     pub fn life_with(&self, journal: Option<Stat>) -> Result<Life> {
         let boot = self.fs.boot_id().map_err(wrap(self, "read", "boot id"))?;
-        Ok(Life { boot, journal: journal.and_then(|journal| journal.identity) })
+        let identity = journal.and_then(|journal| journal.identity);
+        Ok(Life {
+            boot,
+            journal: identity.map(|identity| format!("{:x}.{:x}", identity.inode, identity.born)),
+        })
     }
 
     pub fn stat(&self, path: &str) -> Result<Option<Stat>> {
@@ -269,18 +291,23 @@ impl Place<'_> {
     /// A new name is made durable at once: in another life a missing file then always means that somebody
     /// deleted it. Bytes need no sync here, the journal has them.
     pub fn swap(&self, file: &str, exists: bool) -> Result<()> {
-        if !exists {
-            return self.publish_new(file);
+        match exists {
+            true => self.swap_with(&self.spare(file), file),
+            false => self.publish_new(file),
         }
-        let (spare, path) = (self.spare(file), self.doc(file));
-        if self.fs.exchange(&spare, &path).is_ok() {
+    }
+
+    /// The same with another spare, for a file that is there.
+    pub fn swap_with(&self, spare: &str, file: &str) -> Result<()> {
+        let path = self.doc(file);
+        if self.fs.exchange(spare, &path).is_ok() {
             return Ok(());
         }
         let copied = self.fs.read(&path, u64::MAX - 1).and_then(|bytes| {
             self.fs.remove(&self.copy(file))?;
             self.fs.write_new(&self.copy(file), &bytes.unwrap_or_default())
         });
-        copied.and_then(|()| self.fs.rename(&spare, &path)).map_err(wrap(self, "replace", &path))
+        copied.and_then(|()| self.fs.rename(spare, &path)).map_err(wrap(self, "replace", &path))
     }
 
     fn publish_new(&self, file: &str) -> Result<()> {
@@ -322,6 +349,17 @@ impl Place<'_> {
     pub fn show(&self, doc: &Doc) -> String {
         self.fs.display(&doc.path())
     }
+}
+
+/// Returns the checksum of a document's bytes.
+pub fn sum(doc: &Doc, bytes: &[u8]) -> Sum {
+    list::field_of(doc).map_or_else(|| Sum::of(bytes), |field| list::layout::sum(bytes, field))
+}
+
+/// Returns the bytes of a document, in the form that its kind has on disk.
+pub fn render(doc: &Doc, value: &Value) -> Vec<u8> {
+    let as_list = || list::layout::render(value.as_object()?, list::field_of(doc)?);
+    as_list().unwrap_or_else(|| json::render(value))
 }
 
 pub fn parent(path: &str) -> &str {

@@ -15,7 +15,9 @@ use std::time::Duration;
 use rustix::fs::{self as sys, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::fs::{Events, Fs, Lock, LockMode, Stat};
+use super::fs::{Access, Events, Fs, Handle, Identity, Lock, LockMode, Stat};
+#[cfg(target_os = "linux")]
+use super::lease;
 
 const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
 const DIR_MODE: u32 = 0o700;
@@ -174,6 +176,30 @@ impl Fs for RealFs {
         Ok(Some(bytes))
     }
 
+    fn open(&self, path: &str, access: Access) -> io::Result<Option<Box<dyn Handle>>> {
+        let flags = match access {
+            Access::Read => OFlags::RDONLY,
+            Access::Write => OFlags::RDWR,
+            Access::Create => OFlags::RDWR | OFlags::CREATE,
+        };
+        let opened = absent_as_none(self.open(path, flags | OFlags::NONBLOCK))?;
+        let handle = opened.map(|fd| RealFile::new(File::from(fd))).transpose()?;
+        Ok(handle.map(|handle| Box::new(handle) as Box<dyn Handle>))
+    }
+
+    fn copy(&self, from: &dyn Handle, to: &str) -> io::Result<()> {
+        let to = File::from(self.open(to, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
+        let mut at = 0;
+        loop {
+            let piece = from.read_at(at, COPIED_AT_ONCE)?;
+            if piece.is_empty() {
+                return Ok(());
+            }
+            to.write_all_at(&piece, at)?;
+            at += piece.len() as u64;
+        }
+    }
+
     fn size(&self, path: &str) -> io::Result<Option<u64>> {
         let Some(fd) = absent_as_none(self.open(path, OFlags::PATH))? else { return Ok(None) };
         let stat = sys::fstat(&fd)?;
@@ -283,29 +309,9 @@ impl Fs for RealFs {
         Ok(self.boot.get_or_init(|| boot).clone())
     }
 
-    #[cfg(target_os = "linux")]
     fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
-        let Some(file) = absent_as_none(self.open(path, OFlags::PATH))? else { return Ok(None) };
-        let wanted = sys::StatxFlags::BASIC_STATS | sys::StatxFlags::BTIME;
-        match sys::statx(&file, "", sys::AtFlags::EMPTY_PATH, wanted) {
-            Ok(stat) => {
-                check_regular(u32::from(stat.stx_mode))?;
-                // The number alone is not enough: a file system gives the number of a deleted file away again.
-                let born = stat.stx_btime;
-                let identity = format!("{:x}.{:x}.{:x}", stat.stx_ino, born.tv_sec, born.tv_nsec);
-                Ok(Some(Stat { size: stat.stx_size, identity: Some(identity) }))
-            }
-            Err(Errno::NOSYS | Errno::PERM) => Ok(self.size(path)?.map(|size| Stat { size, identity: None })),
-            Err(errno) => Err(errno.into()),
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
-        let Some(file) = absent_as_none(self.open(path, OFlags::RDONLY))? else { return Ok(None) };
-        let stat = sys::fstat(&file)?;
-        check_regular(stat.st_mode as u32)?;
-        Ok(Some(Stat { size: stat.st_size as u64, identity: Some(format!("{:x}", stat.st_ino)) }))
+        let flags = if cfg!(target_os = "linux") { OFlags::PATH } else { OFlags::RDONLY };
+        absent_as_none(self.open(path, flags))?.map(|file| stat(file.as_fd())).transpose()
     }
 
     #[cfg(target_os = "linux")]
@@ -333,6 +339,105 @@ impl Fs for RealFs {
         // A root that cannot be found has told why by now.
         self.root.path().unwrap_or(Path::new("")).join(path).display().to_string()
     }
+}
+
+/// How much of a file is in memory while it is copied.
+const COPIED_AT_ONCE: usize = 256 << 10;
+
+#[derive(Debug)]
+struct RealFile {
+    file: File,
+}
+
+impl RealFile {
+    fn new(file: File) -> io::Result<RealFile> {
+        check_regular(sys::fstat(&file)?.st_mode)?;
+        Ok(RealFile { file })
+    }
+}
+
+impl Handle for RealFile {
+    fn read_at(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        let mut filled = 0;
+        while filled < length {
+            match self.file.read_at(&mut bytes[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
+    }
+
+    fn truncate(&self, length: u64) -> io::Result<()> {
+        self.file.set_len(length)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn stat(&self) -> io::Result<Stat> {
+        stat(self.file.as_fd())
+    }
+
+    fn mark(&self) -> io::Result<Stat> {
+        // The clock that processes see is finer than the one that the file system stamps with.
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let times = sys::Timestamps { last_access: now, last_modification: now };
+        sys::futimens(&self.file, &times)?;
+        self.stat()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn is_alone(&self) -> io::Result<bool> {
+        lease::is_alone(&self.file)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn is_alone(&self) -> io::Result<bool> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn stat(file: BorrowedFd<'_>) -> io::Result<Stat> {
+    let wanted = sys::StatxFlags::BASIC_STATS | sys::StatxFlags::BTIME;
+    match sys::statx(file, "", sys::AtFlags::EMPTY_PATH, wanted) {
+        Ok(stat) => {
+            check_regular(u32::from(stat.stx_mode))?;
+            let born = nanoseconds(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec);
+            let modified = nanoseconds(stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec);
+            Ok(Stat { size: stat.stx_size, identity: Some(Identity { inode: stat.stx_ino, born }), modified })
+        }
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let stat = sys::fstat(file)?;
+            check_regular(stat.st_mode)?;
+            let modified = nanoseconds(stat.st_mtime, stat.st_mtime_nsec as u32);
+            Ok(Stat { size: stat.st_size as u64, identity: None, modified })
+        }
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn stat(file: BorrowedFd<'_>) -> io::Result<Stat> {
+    let stat = sys::fstat(file)?;
+    check_regular(stat.st_mode)?;
+    let identity = Some(Identity { inode: stat.st_ino, born: 0 });
+    let modified = nanoseconds(stat.st_mtime, stat.st_mtime_nsec as u32);
+    Ok(Stat { size: stat.st_size as u64, identity, modified })
+}
+
+fn nanoseconds(seconds: i64, nanoseconds: u32) -> i128 {
+    i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
 }
 
 fn read_boot_id() -> io::Result<String> {

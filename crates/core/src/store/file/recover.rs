@@ -7,7 +7,8 @@
 //! | bytes after the last good line | the append was cut off | cut them |
 //! | same life: the file is as before a line that the head has not seen | killed before publishing | publish |
 //! | another life: the file is an earlier state of this segment | power was lost before the bytes were on disk | publish |
-//! | another life: the file is no JSON | the same | keep the bytes aside, publish |
+//! | another life: the file is no JSON, or no list where one is kept | the same | keep the bytes aside, publish |
+//! | another life: the file is a mix of the states that its list had (`list::mix`) | the same | publish |
 //! | another life: the file is missing, the last line made it, no head knows it | the same | publish |
 //! | anything else | somebody edited or deleted it | leave it; the next write absorbs it |
 //!
@@ -15,9 +16,9 @@
 
 use std::collections::BTreeMap;
 
-use super::journal::{Known, Replay, Segment, Sum};
-use super::papers;
-use super::place::{Head, HeadDoc, Life, Place, parent};
+use super::journal::{Known, Replay, Segment};
+use super::place::{self, Head, HeadDoc, Life, Place, parent};
+use super::{list, papers};
 use crate::model::json;
 use crate::model::kind::Doc;
 use crate::store::error::{Error, Result};
@@ -140,11 +141,11 @@ pub fn plan(place: &Place<'_>, head: Option<&Head>, life: Life) -> Result<Plan> 
     let replay = Replay::of(&segment);
     let same_life = head.filter(|head| life.continues(&head.life));
     let mut publish = BTreeMap::new();
-    // A journal may come from a stranger's repository: it names no other files than documents.
-    let ours = |file: &str| Doc::at(&place.room, file).is_some();
-    for (file, known) in replay.docs.iter().filter(|(file, _)| ours(file)) {
+    for (file, known) in &replay.docs {
+        // A journal may come from a stranger's repository: it names no other files than documents.
+        let Some(doc) = Doc::at(&place.room, file) else { continue };
         let last = known.seq == replay.seq;
-        if let Some(action) = judge(place, file, known, last, head, same_life)? {
+        if let Some(action) = judge(place, &doc, known, &segment, last, head, same_life)? {
             publish.insert(file.clone(), action);
         }
     }
@@ -152,22 +153,23 @@ pub fn plan(place: &Place<'_>, head: Option<&Head>, life: Life) -> Result<Plan> 
     Ok(Plan { replay, life, source, bytes, segment, publish, papers })
 }
 
-/// Decides whether `file` must be published again; see the table at the top.
+/// Decides whether a document must be published again; see the table at the top.
 fn judge(
     place: &Place<'_>,
-    file: &str,
+    doc: &Doc,
     known: &Known,
+    segment: &Segment,
     last: bool,
     head: Option<&Head>,
     same_life: Option<&Head>,
 ) -> Result<Option<Publish>> {
-    let bytes = match place.read_doc(file, u64::MAX - 1) {
+    let bytes = match place.read_doc(&doc.file, u64::MAX - 1) {
         Ok(bytes) => bytes,
         // What is no file (a link, a directory) is not ours to replace.
         Err(Error::NotAFile { .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let sum = bytes.as_deref().map(Sum::of);
+    let sum = bytes.as_deref().map(|bytes| place::sum(doc, bytes));
     let publish = |unknown| Ok(Some(Publish { exists: sum.is_some(), unknown }));
     if sum == known.sum {
         return Ok(None);
@@ -177,19 +179,25 @@ fn judge(
     }
     if sum.is_none() {
         // A head of any life was written after the name was durable.
-        let published = head.and_then(|head| head.docs.get(file)).is_some_and(|doc| doc.sum == known.sum);
+        let published =
+            head.and_then(|head| head.docs.get(&doc.file)).is_some_and(|doc| doc.sum == known.sum);
         return if last && known.base.is_none() && !published { publish(None) } else { Ok(None) };
     }
     if known.past.contains(&sum) {
         return publish(None);
     }
-    match bytes {
-        Some(bytes) if json::parse(&bytes).is_err() => {
-            let blank = bytes.iter().all(|byte| *byte == 0);
-            publish((!blank).then_some(bytes))
-        }
-        _ => Ok(None),
+    let Some(bytes) = bytes else { return Ok(None) };
+    let readable = match (json::parse(&bytes), list::field_of(doc)) {
+        (Err(_), _) => false,
+        (Ok(value), Some(field)) if list::mix::is_mix(doc, field, &value, segment) => return publish(None),
+        (Ok(value), Some(_)) => doc.kind.shape.check(&value).is_ok(),
+        (Ok(_), None) => true,
+    };
+    if readable {
+        return Ok(None);
     }
+    let blank = bytes.iter().all(|byte| *byte == 0);
+    publish((!blank).then_some(bytes))
 }
 
 /// Carries out the plan; the room's lock is held.
@@ -203,11 +211,13 @@ pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
     cut(place, plan)?;
     make_durable(place, plan)?;
     for (file, action) in &plan.publish {
-        let Some(known) = plan.replay.docs.get(file) else { continue };
+        let (Some(known), Some(doc)) = (plan.replay.docs.get(file), Doc::at(&place.room, file)) else {
+            continue;
+        };
         if let Some(bytes) = &action.unknown {
             place.quarantine(file, bytes)?;
         }
-        publish(place, file, known, action.exists)?;
+        publish(place, &doc, known, action.exists)?;
     }
     papers::redo(place, &plan.segment, plan.papers)?;
     sweep(place);
@@ -242,13 +252,14 @@ fn make_durable(place: &Place<'_>, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-fn publish(place: &Place<'_>, file: &str, known: &Known, exists: bool) -> Result<()> {
+fn publish(place: &Place<'_>, doc: &Doc, known: &Known, exists: bool) -> Result<()> {
+    let file = &doc.file;
     if known.sum.is_none() {
         let path = place.doc(file);
         return place.fs.remove(&path).map(drop).map_err(|error| place.failed("remove", &path, error));
     }
     place.make_dirs(parent(&place.doc(file)))?;
-    place.write_spare(file, &json::render(&known.content))?;
+    place.write_spare(file, &place::render(doc, &known.content))?;
     place.swap(file, exists)
 }
 

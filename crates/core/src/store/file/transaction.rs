@@ -20,13 +20,15 @@ use serde_json::Value;
 
 use super::fs::Lock;
 use super::journal::{self, DocEntry, Line, Replay, Segment, Sum};
-use super::place::{Head, HeadDoc, Place, parent};
+use super::list::{Answer, List, Lost, Patch};
+use super::place::{self, Head, HeadDoc, Place, parent};
 use super::{FileEngine, papers, rotate};
 use crate::model::diff::{self, Change};
 use crate::model::kind::Doc;
+use crate::model::listing::Among;
 use crate::model::paper::Paper;
 use crate::model::time;
-use crate::store::engine::{self, Committed, Document, Durability, Entry, Transaction};
+use crate::store::engine::{self, Committed, Document, Durability, Entry, Rank, Transaction};
 use crate::store::error::{Error, Result};
 use crate::store::state::{self, Sealed};
 
@@ -35,6 +37,8 @@ pub struct FileTransaction<'e> {
     engine: &'e FileEngine,
     head: Head,
     loaded: BTreeMap<String, Loaded>,
+    /// Long lists that are changed item by item, until somebody asks for one as a whole.
+    lists: BTreeMap<String, List>,
     /// Files in the order of their first write.
     order: Vec<String>,
     /// Texts to write (`false`) or to append (`true`), by file.
@@ -65,17 +69,63 @@ struct Stage {
 }
 
 /// One document of a commit on its way to the disk.
-struct Staged {
-    doc: Doc,
-    /// `None` deletes.
-    sealed: Option<Sealed>,
-    base_sum: Option<Sum>,
+enum Staged {
+    Whole {
+        doc: Doc,
+        /// `None` deletes.
+        sealed: Option<Sealed>,
+        base_sum: Option<Sum>,
+    },
+    Items {
+        doc: Doc,
+        list: Box<List>,
+        patch: Patch,
+    },
 }
 
 impl<'e> FileTransaction<'e> {
     pub fn new(place: Place<'e>, engine: &'e FileEngine, head: Head, lock: Box<dyn Lock>) -> Self {
-        let (loaded, order, papers, folders) = Default::default();
-        FileTransaction { place, engine, head, loaded, order, papers, folders, _lock: lock }
+        let (loaded, lists, order, papers, folders) = Default::default();
+        FileTransaction { place, engine, head, loaded, lists, order, papers, folders, _lock: lock }
+    }
+
+    /// Returns a document as a list, unless it is none, or was loaded as a whole.
+    fn list(&mut self, doc: &Doc) -> Result<Option<&mut List>> {
+        if !self.loaded.contains_key(&doc.file) && !self.lists.contains_key(&doc.file) {
+            match List::open(&self.place, doc, &self.head)? {
+                Some(list) => drop(self.lists.insert(doc.file.clone(), list)),
+                None => drop(self.load(doc)?),
+            }
+        }
+        Ok(self.lists.get_mut(&doc.file))
+    }
+
+    /// Asks the index, if there is one that can answer.
+    fn ask<T>(&mut self, doc: &Doc, question: impl FnOnce(&mut List) -> Answer<T>) -> Result<Option<T>> {
+        match self.list(doc)?.map(question) {
+            None => Ok(None),
+            Some(Ok(answer)) => Ok(Some(answer)),
+            Some(Err(Lost)) => self.leave_list(doc).map(|()| None),
+        }
+    }
+
+    /// Goes on with the whole document.
+    fn leave_list(&mut self, doc: &Doc) -> Result<()> {
+        let Some(list) = self.lists.remove(&doc.file) else { return Ok(()) };
+        let changed = list.is_changed();
+        let loaded = self.load(doc)?;
+        if changed {
+            let mut value = loaded.base.clone().unwrap_or_default();
+            list.into_puts().try_for_each(|(id, item)| engine::put_in(doc, &mut value, &id, item))?;
+            self.write(doc, Some(value))?;
+        }
+        Ok(())
+    }
+
+    fn note_write(&mut self, doc: &Doc) {
+        if !self.order.contains(&doc.file) {
+            self.order.push(doc.file.clone());
+        }
     }
 
     fn load(&mut self, doc: &Doc) -> Result<&mut Loaded> {
@@ -101,9 +151,7 @@ impl<'e> FileTransaction<'e> {
             state::check_writable(doc, &place, base)?;
         }
         loaded.new = Some(new);
-        if !self.order.contains(&doc.file) {
-            self.order.push(doc.file.clone());
-        }
+        self.note_write(doc);
         Ok(())
     }
 
@@ -111,6 +159,20 @@ impl<'e> FileTransaction<'e> {
     fn stage(&mut self, entry: &Entry) -> Result<Stage> {
         let (mut docs, mut edits, mut entries) = (Vec::new(), Vec::new(), Vec::new());
         for file in std::mem::take(&mut self.order) {
+            if let Some(mut list) = self.lists.remove(&file) {
+                let doc = list.doc().clone();
+                match list.stage(&self.place, entry)? {
+                    Ok(patch) => {
+                        entries.push(patch.entry(&doc));
+                        docs.push(Staged::Items { doc, list: Box::new(list), patch });
+                        continue;
+                    }
+                    Err(Lost) => {
+                        self.lists.insert(file.clone(), list);
+                        self.leave_list(&doc)?;
+                    }
+                }
+            }
             let mut loaded = self.loaded.remove(&file).expect("a written document is loaded");
             let new = loaded.new.take().expect("it is in the order because it was written");
             if new.is_none() && loaded.base.is_none() {
@@ -118,10 +180,19 @@ impl<'e> FileTransaction<'e> {
             }
             edits.extend(self.absorb(&loaded)?);
             let sealed = new
-                .map(|value| state::seal(&loaded.doc, loaded.base.as_ref(), loaded.revision, value, entry))
+                .map(|value| {
+                    state::seal(
+                        &loaded.doc,
+                        loaded.base.as_ref(),
+                        loaded.revision,
+                        value,
+                        entry,
+                        place::render,
+                    )
+                })
                 .transpose()?;
             entries.push(self.doc_entry(&loaded, sealed.as_ref()));
-            docs.push(Staged { doc: loaded.doc, sealed, base_sum: loaded.base_sum });
+            docs.push(Staged::Whole { doc: loaded.doc, sealed, base_sum: loaded.base_sum });
         }
         let papers = std::mem::take(&mut self.papers).into_iter();
         let papers =
@@ -179,33 +250,41 @@ impl<'e> FileTransaction<'e> {
             let changes = if known { Vec::new() } else { deleted(loaded.base.clone()) };
             return entry_of(&loaded.doc, loaded.revision + 1, (loaded.base_sum, None), changes, None);
         };
-        let sums = (loaded.base_sum, Some(Sum::of(&sealed.bytes)));
+        let sums = (loaded.base_sum, Some(place::sum(&loaded.doc, &sealed.bytes)));
         let content = (loaded.base.is_none() || !known).then(|| sealed.value.clone());
         entry_of(&loaded.doc, sealed.revision, sums, sealed.changes.clone(), content)
     }
 
     /// Puts the new contents beside the old ones. Whatever can run out runs out here.
-    fn prepare(&self, stage: &Stage) -> Result<()> {
+    fn prepare(&self, stage: &mut Stage) -> Result<()> {
         self.place.make_dirs(&self.place.room.hidden())?;
         for dir in &self.folders {
             self.place.make_dirs(&self.place.doc(dir))?;
         }
         stage.papers.iter().try_for_each(|paper| paper.prepare(&self.place))?;
-        for Staged { doc, sealed, base_sum } in &stage.docs {
-            let Some(sealed) = sealed else { continue };
-            if base_sum.is_none() {
-                self.place.make_dirs(parent(&self.place.doc(&doc.file)))?;
+        for staged in &mut stage.docs {
+            match staged {
+                Staged::Items { list, patch, .. } => list.prepare(&self.place, patch)?,
+                Staged::Whole { sealed: None, .. } => {}
+                Staged::Whole { doc, sealed: Some(sealed), base_sum } => {
+                    if base_sum.is_none() {
+                        self.place.make_dirs(parent(&self.place.doc(&doc.file)))?;
+                    }
+                    self.place.write_spare(&doc.file, &sealed.bytes)?;
+                }
             }
-            self.place.write_spare(&doc.file, &sealed.bytes)?;
         }
         Ok(())
     }
 
     /// Returns whether a power loss that takes the line can do no worse than the old state.
     fn may_be_lazy(&self, stage: &Stage) -> bool {
-        let ([staged], []) = (&stage.docs[..], &stage.papers[..]) else { return false };
-        let is_safe = |sum| self.head.docs.get(&staged.doc.file).is_some_and(|known| known.sum == Some(sum));
-        staged.base_sum.is_some_and(is_safe)
+        // A list is written in place: what is left of that may be neither old nor new.
+        let ([Staged::Whole { doc, base_sum, .. }], []) = (&stage.docs[..], &stage.papers[..]) else {
+            return false;
+        };
+        let is_safe = |sum| self.head.docs.get(&doc.file).is_some_and(|known| known.sum == Some(sum));
+        base_sum.is_some_and(is_safe)
     }
 
     /// Appends the lines and, unless lazy, makes them durable: the commit point. Returns the journal's end.
@@ -243,10 +322,13 @@ impl<'e> FileTransaction<'e> {
     }
 
     fn publish_docs(&self, staged: &[Staged]) -> Result<()> {
-        for (done, Staged { doc, sealed, base_sum }) in staged.iter().enumerate() {
-            let published = match sealed {
-                Some(_) => self.place.swap(&doc.file, base_sum.is_some()),
-                None => self.unpublish(doc),
+        for (done, document) in staged.iter().enumerate() {
+            let published = match document {
+                Staged::Items { doc, .. } => self.place.swap_with(&self.place.twin(&doc.file), &doc.file),
+                Staged::Whole { doc, sealed: Some(_), base_sum } => {
+                    self.place.swap(&doc.file, base_sum.is_some())
+                }
+                Staged::Whole { doc, sealed: None, .. } => self.unpublish(doc),
             };
             if let Err(error) = published {
                 let restored = staged[..done].iter().rev().all(|staged| self.restore(staged));
@@ -264,18 +346,20 @@ impl<'e> FileTransaction<'e> {
     }
 
     fn restore(&self, staged: &Staged) -> bool {
-        let (spare, path) = (self.place.spare(&staged.doc.file), self.place.doc(&staged.doc.file));
+        let file = &staged.doc().file;
+        let (path, copy) = (self.place.doc(file), self.place.copy(file));
         // Durably: otherwise a power loss could bring the content back that no line knows any more.
-        let synced = || self.place.sync_swapped(&staged.doc.file).is_ok();
-        let restored = match (&staged.sealed, staged.base_sum) {
-            (Some(_), Some(_)) => {
-                let copy = self.place.copy(&staged.doc.file);
-                let swapped = self.place.fs.exchange(&spare, &path);
-                let swapped = swapped.or_else(|_| self.place.fs.rename(&copy, &path));
-                swapped.and_then(|()| self.place.fs.sync_file(&path))
-            }
-            (Some(_), None) => self.place.fs.remove(&path).map(drop),
-            (None, _) => self.place.fs.rename(&spare, &path),
+        let synced = || self.place.sync_swapped(file).is_ok();
+        let swap_back = |spare: &str| {
+            let swapped =
+                self.place.fs.exchange(spare, &path).or_else(|_| self.place.fs.rename(&copy, &path));
+            swapped.and_then(|()| self.place.fs.sync_file(&path))
+        };
+        let restored = match staged {
+            Staged::Items { .. } => swap_back(&self.place.twin(file)),
+            Staged::Whole { sealed: Some(_), base_sum: Some(_), .. } => swap_back(&self.place.spare(file)),
+            Staged::Whole { sealed: Some(_), base_sum: None, .. } => self.place.fs.remove(&path).map(drop),
+            Staged::Whole { sealed: None, .. } => self.place.fs.rename(&self.place.spare(file), &path),
         };
         restored.is_ok() && synced()
     }
@@ -294,7 +378,7 @@ impl<'e> FileTransaction<'e> {
     }
 
     /// Tidies up. From here on nothing can fail any more: the commit has happened.
-    fn finish(&mut self, stage: &Stage, end: u64) -> Vec<String> {
+    fn finish(&mut self, stage: &mut Stage, end: u64) -> Vec<String> {
         let lines = &stage.lines;
         self.head.seq = lines.last().map_or(self.head.seq, |line| line.seq);
         self.head.end = end;
@@ -308,7 +392,7 @@ impl<'e> FileTransaction<'e> {
         }
         self.place.write_head(&self.head);
         stage.papers.iter().for_each(|paper| paper.clear(&self.place));
-        let warnings = stage.docs.iter().filter_map(|staged| self.clear_spare(staged)).collect();
+        let warnings = stage.docs.iter_mut().filter_map(|staged| self.clear(staged)).collect();
         if end > self.engine.options.segment_bytes {
             rotate::rotate(&self.place, self.engine, &mut self.head);
         }
@@ -316,26 +400,50 @@ impl<'e> FileTransaction<'e> {
     }
 
     /// Removes what was swapped out, unless it is an edit that slipped in while we were committing.
-    fn clear_spare(&self, staged: &Staged) -> Option<String> {
-        let (spare, copy) = (self.place.spare(&staged.doc.file), self.place.copy(&staged.doc.file));
-        let read = |path: &String| self.place.fs.read(path, staged.doc.kind.limit).ok().flatten();
-        let bytes = staged.base_sum.and_then(|_| read(&spare).or_else(|| read(&copy)));
-        let collided = bytes.filter(|bytes| Some(Sum::of(bytes)) != staged.base_sum);
-        let warning = collided.map(|bytes| match self.place.quarantine(&staged.doc.file, &bytes) {
-            Ok(kept) => {
-                format!("`{}` was edited during this commit; that edit is kept in `{kept}`", staged.doc.file)
+    fn clear(&self, staged: &mut Staged) -> Option<String> {
+        match staged {
+            Staged::Items { doc, list, patch } => {
+                let collided = list.finish(&self.place, patch);
+                let warning = collided.map(|bytes| self.keep_collided(&doc.file, &bytes));
+                let _ = self.place.fs.remove(&self.place.copy(&doc.file));
+                warning
             }
-            Err(_) => format!("`{}` was edited during this commit; that edit was replaced", staged.doc.file),
-        });
+            Staged::Whole { doc, base_sum, .. } => self.clear_spare(doc, *base_sum),
+        }
+    }
+
+    fn clear_spare(&self, doc: &Doc, base_sum: Option<Sum>) -> Option<String> {
+        let (spare, copy) = (self.place.spare(&doc.file), self.place.copy(&doc.file));
+        let read = |path: &String| self.place.fs.read(path, doc.kind.limit).ok().flatten();
+        let bytes = base_sum.and_then(|_| read(&spare).or_else(|| read(&copy)));
+        let collided = bytes.filter(|bytes| Some(place::sum(doc, bytes)) != base_sum);
+        let warning = collided.map(|bytes| self.keep_collided(&doc.file, &bytes));
         if !self.place.fs.remove(&spare).is_ok_and(|removed| removed) {
             let _ = self.place.fs.remove(&copy);
         }
         warning
     }
+
+    /// Keeps an edit that slipped in while we were committing.
+    fn keep_collided(&self, file: &str, bytes: &[u8]) -> String {
+        match self.place.quarantine(file, bytes) {
+            Ok(kept) => format!("`{file}` was edited during this commit; that edit is kept in `{kept}`"),
+            Err(_) => format!("`{file}` was edited during this commit; that edit was replaced"),
+        }
+    }
+}
+
+impl Staged {
+    fn doc(&self) -> &Doc {
+        match self {
+            Staged::Whole { doc, .. } | Staged::Items { doc, .. } => doc,
+        }
+    }
 }
 
 impl Transaction for FileTransaction<'_> {
     fn get(&mut self, doc: &Doc) -> Result<Option<&Value>> {
+        self.leave_list(doc)?;
         let loaded = self.load(doc)?;
         Ok(match &loaded.new {
             Some(new) => new.as_ref(),
@@ -343,19 +451,60 @@ impl Transaction for FileTransaction<'_> {
         })
     }
 
+    fn exists(&mut self, doc: &Doc) -> Result<bool> {
+        Ok(self.list(doc)?.is_some() || self.get(doc)?.is_some())
+    }
+
     fn revision(&mut self, doc: &Doc) -> Result<u64> {
-        Ok(self.load(doc)?.revision)
+        match self.list(doc)? {
+            Some(list) => Ok(list.revision),
+            None => Ok(self.load(doc)?.revision),
+        }
     }
 
     fn put(&mut self, doc: &Doc, value: Value) -> Result<()> {
+        self.leave_list(doc)?;
         self.write(doc, Some(value))
     }
 
     fn delete(&mut self, doc: &Doc) -> Result<()> {
+        self.leave_list(doc)?;
         self.write(doc, None)
     }
 
+    fn item(&mut self, doc: &Doc, id: &str) -> Result<Option<Value>> {
+        match self.ask(doc, |list| list.item(id))? {
+            Some(item) => Ok(item),
+            None => Ok(self.get(doc)?.and_then(|value| engine::item_in(doc, value, id)).cloned()),
+        }
+    }
+
+    fn find(&mut self, doc: &Doc, among: Among<'_>) -> Result<Vec<Value>> {
+        match self.ask(doc, |list| list.find(among))? {
+            Some(found) => Ok(found),
+            None => Ok(self.get(doc)?.map(|value| engine::find_in(doc, value, among)).unwrap_or_default()),
+        }
+    }
+
+    fn best(&mut self, doc: &Doc, after: Option<Rank>) -> Result<Option<(Rank, Value)>> {
+        match self.ask(doc, |list| list.best(after))? {
+            Some(best) => Ok(best),
+            None => Ok(self.get(doc)?.and_then(|value| engine::best_in(doc, value, after))),
+        }
+    }
+
+    fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
+        match self.ask(doc, List::counts)? {
+            Some(counts) => Ok(counts),
+            None => Ok(engine::counts_in(doc, self.get(doc)?)),
+        }
+    }
+
     fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
+        if self.ask(doc, |list| list.put(id, item.clone()))?.is_some() {
+            self.note_write(doc);
+            return Ok(());
+        }
         if self.get(doc)?.is_some() && self.loaded[&doc.file].new.is_none() {
             let copy = self.loaded[&doc.file].base.clone();
             self.write(doc, copy)?;
@@ -367,6 +516,9 @@ impl Transaction for FileTransaction<'_> {
     }
 
     fn edits(&mut self, doc: &Doc) -> Result<Vec<Change>> {
+        if self.list(doc)?.is_some() {
+            return Ok(Vec::new());
+        }
         let loaded = self.load(doc)?;
         let (false, Some(base)) = (!loaded.edited, loaded.base.clone()) else { return Ok(Vec::new()) };
         let known = self.journaled(doc)?;
@@ -396,13 +548,13 @@ impl Transaction for FileTransaction<'_> {
     }
 
     fn commit(mut self: Box<Self>, entry: &Entry) -> Result<Committed> {
-        let stage = self.stage(entry)?;
+        let mut stage = self.stage(entry)?;
         if stage.lines.is_empty() {
             return Ok(Committed::default());
         }
         let durability = if self.may_be_lazy(&stage) { entry.durability } else { Durability::Synced };
         let committed =
-            self.prepare(&stage).and_then(|()| self.append(&stage.lines, durability)).and_then(|end| {
+            self.prepare(&mut stage).and_then(|()| self.append(&stage.lines, durability)).and_then(|end| {
                 self.publish(&stage)?;
                 Ok(end)
             });
@@ -413,10 +565,12 @@ impl Transaction for FileTransaction<'_> {
                 return Err(error);
             }
         };
-        let warnings = self.finish(&stage, end);
-        let documents = stage.docs.into_iter().filter_map(|staged| {
-            let Sealed { value, revision, .. } = staged.sealed?;
-            Some((staged.doc, Document { value, revision }))
+        let warnings = self.finish(&mut stage, end);
+        let documents = stage.docs.into_iter().filter_map(|staged| match staged {
+            Staged::Whole { doc, sealed: Some(Sealed { value, revision, .. }), .. } => {
+                Some((doc, Document { value, revision }))
+            }
+            _ => None,
         });
         Ok(Committed { documents: documents.collect(), warnings })
     }
@@ -438,7 +592,7 @@ fn deleted(before: Option<Value>) -> Vec<diff::Change> {
 }
 
 /// Describes one document of a commit, with the checksums before and after it.
-fn entry_of(
+pub fn entry_of(
     doc: &Doc,
     revision: u64,
     (base, sum): (Option<Sum>, Option<Sum>),

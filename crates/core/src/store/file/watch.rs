@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::fs::Events;
 use super::journal::{EDIT, HAND, Line, Replay, SNAPSHOT, Segment, Sum};
-use super::place::{Head, Place, parent};
+use super::place::{self, Head, Place, parent};
 use super::recover::{self, Glance, View};
 use super::{FileEngine, Seen, each_line, see};
 use crate::model::kind::Doc;
@@ -170,7 +170,9 @@ impl FileWatch {
             return Ok(());
         }
         // Only between two looks without a commit does a differing file mean an edit by somebody else.
-        if bytes.as_deref().map(Sum::of) != self.sum && self.look(&place)? == (head.clone(), true) {
+        if bytes.as_deref().map(|bytes| place::sum(&self.doc, bytes)) != self.sum
+            && self.look(&place)? == (head.clone(), true)
+        {
             self.judge(&head, bytes.as_deref(), &place);
         }
         Ok(())
@@ -213,7 +215,7 @@ impl FileWatch {
 
     /// Queues an edit, if the file is one that can be read.
     fn judge(&mut self, head: &Head, bytes: Option<&[u8]>, place: &Place<'_>) {
-        let sum = bytes.map(Sum::of);
+        let sum = bytes.map(|bytes| place::sum(&self.doc, bytes));
         let mut value = match bytes.map(|bytes| state::open(&self.doc, &place.show(&self.doc), bytes)) {
             None => Value::Null,
             Some(Ok(value)) => value,
@@ -270,7 +272,7 @@ impl FileListener {
             match place.read_doc(&doc.file, doc.kind.limit) {
                 // Whoever wants to work with it will say what is wrong.
                 Err(super::Error::NotAFile { .. }) => Ok(None),
-                other => Ok(other?.as_deref().map(Sum::of)),
+                other => Ok(other?.as_deref().map(|bytes| place::sum(doc, bytes))),
             }
         };
         self.docs.iter().map(sum).collect()

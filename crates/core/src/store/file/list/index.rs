@@ -1,0 +1,646 @@
+//! The index of a long list: where each item stands, which one is next, who needs whom.
+//!
+//! It is a cache of what [`layout::scan`] finds. Every question and every change touches a few pages, however
+//! long the list is. `None` means that the index cannot be believed (or has no place left): it is made anew.
+//!
+//! ```text
+//! header | records, by position | order | ready, active, loose: one bit each | ids | needs
+//! ```
+//! - *order* lists the positions by class and age; `ready` has a bit for each place in it. Only the first
+//!   `sorted` places are in order: items that came later stand behind, at most [`UNSORTED`] of them.
+//! - *active* and *loose* have a bit for each position.
+//! - *ids* is a hash table of positions (plus one), by the hash of the item's id.
+//! - *needs* are linked lists: from an item to those that need it.
+
+use std::collections::HashMap;
+use std::io;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::layout::{self, Frame, Slot};
+use super::pages::{PAYLOAD, Pages};
+use crate::model::listing::{Facet, Listing, Standing};
+use crate::model::raw::Raw;
+use crate::store::engine::Rank;
+use crate::store::file::fs::Handle;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"anthill1");
+const RECORD: u64 = 64;
+/// How many items may stand behind the sorted ones.
+const UNSORTED: u64 = 512;
+/// How many pieces of the file may differ between the two buffers.
+const PENDING: usize = 64;
+
+/// Places in the header.
+mod at {
+    pub const MAGIC: u64 = 0;
+    pub const LIFE: u64 = 8;
+    pub const FILE: u64 = 16;
+    pub const TWIN: u64 = 24;
+    pub const REVISION: u64 = 32;
+    pub const SUM: u64 = 40;
+    pub const PREFIX: u64 = 48;
+    pub const SUFFIX: u64 = 56;
+    pub const SIZE: u64 = 64;
+    pub const FRAME_SUM: u64 = 72;
+    pub const ITEMS_SUM: u64 = 80;
+    pub const COUNT: u64 = 88;
+    pub const SORTED: u64 = 96;
+    pub const EDGES: u64 = 104;
+    pub const DANGLING: u64 = 112;
+    pub const READY: u64 = 120;
+    pub const ACTIVE: u64 = 128;
+    pub const LOOSE: u64 = 136;
+    pub const ROOM: u64 = 144;
+    pub const ROOM_EDGES: u64 = 152;
+    pub const ROOM_IDS: u64 = 160;
+    pub const PENDING: u64 = 168;
+    pub const STATES: u64 = 176;
+    pub const RANGES: u64 = 512;
+}
+
+/// What the header says about the file that the index was made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// The life of the room, the file, and its other buffer (0: there is none).
+    pub life: u64,
+    pub file: u64,
+    pub twin: u64,
+    pub revision: u64,
+    pub sum: u64,
+}
+
+/// One item as the index knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    pub slot: Slot,
+    pub sum: u64,
+    pub class: i64,
+    pub age: i64,
+    pub state: usize,
+    /// The hash of its id.
+    id: u64,
+    /// Its place in the order.
+    place: u32,
+    /// The first of those that need it, plus one.
+    needed_by: u32,
+    /// How many of its needs are not done.
+    open: u32,
+}
+
+#[derive(Debug)]
+pub struct Index {
+    pages: Pages,
+    listing: &'static Listing,
+    regions: Regions,
+}
+
+/// Where the parts begin, by the room that they were given.
+#[derive(Debug, Clone, Copy)]
+struct Regions {
+    room: u64,
+    edges: u64,
+    ids: u64,
+}
+
+/// Which bits.
+#[derive(Debug, Clone, Copy)]
+enum Bits {
+    Ready,
+    Active,
+    Loose,
+}
+
+impl Regions {
+    fn records(self) -> u64 {
+        PAYLOAD as u64
+    }
+
+    fn order(self) -> u64 {
+        after(self.records(), self.room * RECORD)
+    }
+
+    fn bits(self, bits: Bits) -> u64 {
+        let first = after(self.order(), self.room * 4);
+        let length = after(0, self.room.div_ceil(8));
+        first + length * bits as u64
+    }
+
+    fn id_table(self) -> u64 {
+        self.bits(Bits::Loose) + after(0, self.room.div_ceil(8))
+    }
+
+    fn needs(self) -> u64 {
+        after(self.id_table(), self.ids * 4)
+    }
+
+    fn pages(self) -> u32 {
+        (after(self.needs(), self.edges * 8) / PAYLOAD as u64) as u32
+    }
+}
+
+/// Returns where the next part begins: on a page of its own.
+fn after(start: u64, length: u64) -> u64 {
+    start + length.next_multiple_of(PAYLOAD as u64)
+}
+
+impl Index {
+    /// Opens an index, if it is one.
+    pub fn open(file: Box<dyn Handle>, listing: &'static Listing) -> Option<Index> {
+        let mut pages = Pages::open(file)?;
+        let regions = Regions {
+            room: pages.u64(at::ROOM)?,
+            edges: pages.u64(at::ROOM_EDGES)?,
+            ids: pages.u64(at::ROOM_IDS)?,
+        };
+        (pages.u64(at::MAGIC)? == MAGIC).then_some(Index { pages, listing, regions })
+    }
+
+    /// Makes the index of a file; `None` if that is no list, or has the same id twice.
+    pub fn build(bytes: &[u8], field: &str, listing: &'static Listing) -> Option<Index> {
+        let (mut items, mut edges) = (Vec::new(), Vec::new());
+        let mut by_id: HashMap<u64, u32> = HashMap::new();
+        let mut fits = true;
+        let frame = layout::scan(bytes, field, &mut |slot, raw| {
+            let position = items.len() as u32;
+            let Some(facet) = (listing.facet)(raw) else {
+                fits = false;
+                return;
+            };
+            edges.extend(facet.needs.iter().map(|need| (position, hash(need))));
+            fits &= by_id.insert(hash(&facet.id), position).is_none();
+            items.push(record(slot, raw, position, &facet));
+        })?;
+        fits.then(|| Index::assemble(&frame, items, &edges, &by_id, listing)).flatten()
+    }
+
+    fn assemble(
+        frame: &Frame,
+        mut items: Vec<Record>,
+        edges: &[(u32, u64)],
+        by_id: &HashMap<u64, u32>,
+        listing: &'static Listing,
+    ) -> Option<Index> {
+        let count = items.len() as u64;
+        let room = count + count / 4 + 1024;
+        let regions =
+            Regions { room, edges: edges.len() as u64 * 2 + 2048, ids: (room * 2).next_power_of_two() };
+        let mut index = Index { pages: Pages::default(), listing, regions };
+        index.pages.reserve(regions.pages());
+        let fields = [
+            (at::MAGIC, MAGIC),
+            (at::ROOM, regions.room),
+            (at::ROOM_EDGES, regions.edges),
+            (at::ROOM_IDS, regions.ids),
+            (at::COUNT, count),
+        ];
+        for (at, value) in fields {
+            index.pages.set_u64(at, value)?;
+        }
+        index.set_frame(frame)?;
+        let mut dangling = 0;
+        for (number, (dependent, id)) in edges.iter().enumerate() {
+            let item = &mut items[*dependent as usize];
+            match by_id.get(id) {
+                None => {
+                    dangling += 1;
+                    item.open += 1;
+                }
+                Some(needed) => {
+                    let done = listing.standing(items[*needed as usize].state) == Standing::Done;
+                    items[*dependent as usize].open += u32::from(!done);
+                    let needed = &mut items[*needed as usize];
+                    index.set_edge(number as u64, *dependent, needed.needed_by)?;
+                    needed.needed_by = number as u32 + 1;
+                }
+            }
+        }
+        index.pages.set_u64(at::EDGES, edges.len() as u64)?;
+        index.pages.set_u64(at::DANGLING, dangling)?;
+        let mut sum = 0_u64;
+        for (position, item) in items.iter().enumerate() {
+            sum = sum.wrapping_add(item.sum);
+            index.set_record(position as u64, item)?;
+            index.insert_id(item.id, position as u32)?;
+        }
+        index.pages.set_u64(at::ITEMS_SUM, sum)?;
+        index.sort(&mut items)?;
+        for (position, item) in items.iter().enumerate() {
+            index.enter(position as u64, item, 1)?;
+        }
+        Some(index)
+    }
+
+    /// Puts the order right, in which every item has its place; no bits are set there yet.
+    fn sort(&mut self, items: &mut [Record]) -> Option<()> {
+        let mut order: Vec<u32> = (0..items.len() as u32).collect();
+        order.sort_by_key(|position| {
+            let item = &items[*position as usize];
+            (item.class, item.age, *position)
+        });
+        for (place, position) in order.iter().enumerate() {
+            items[*position as usize].place = place as u32;
+            self.pages.set_u32(self.regions.order() + place as u64 * 4, *position)?;
+            self.set_record(u64::from(*position), &items[*position as usize])?;
+        }
+        self.pages.set_u64(at::SORTED, order.len() as u64)
+    }
+
+    pub fn stamp(&mut self) -> Option<Stamp> {
+        Some(Stamp {
+            life: self.pages.u64(at::LIFE)?,
+            file: self.pages.u64(at::FILE)?,
+            twin: self.pages.u64(at::TWIN)?,
+            revision: self.pages.u64(at::REVISION)?,
+            sum: self.pages.u64(at::SUM)?,
+        })
+    }
+
+    pub fn set_stamp(&mut self, stamp: &Stamp) -> Option<()> {
+        self.pages.set_u64(at::LIFE, stamp.life)?;
+        self.pages.set_u64(at::FILE, stamp.file)?;
+        self.pages.set_u64(at::TWIN, stamp.twin)?;
+        self.pages.set_u64(at::REVISION, stamp.revision)?;
+        self.pages.set_u64(at::SUM, stamp.sum)
+    }
+
+    /// Returns where the other buffer differs; `None` also if there is too much of it.
+    pub fn pending(&mut self) -> Option<Vec<(u64, u64)>> {
+        let count = self.pages.u64(at::PENDING)?;
+        let range = |number| {
+            let place = at::RANGES + number * 16;
+            Some((self.pages.u64(place)?, self.pages.u64(place + 8)?))
+        };
+        (0..count).map(range).collect()
+    }
+
+    /// Says where the other buffer differs from now on. Returns false if that is too much to remember.
+    pub fn set_pending(&mut self, ranges: &[(u64, u64)]) -> Option<bool> {
+        let kept = if ranges.len() <= PENDING { ranges } else { &[] };
+        self.pages.set_u64(at::PENDING, kept.len() as u64)?;
+        for (number, (start, length)) in kept.iter().enumerate() {
+            let place = at::RANGES + number as u64 * 16;
+            self.pages.set_u64(place, *start)?;
+            self.pages.set_u64(place + 8, *length)?;
+        }
+        Some(kept.len() == ranges.len())
+    }
+
+    pub fn frame(&mut self) -> Option<Frame> {
+        Some(Frame {
+            prefix: self.pages.u64(at::PREFIX)?,
+            suffix: self.pages.u64(at::SUFFIX)?,
+            size: self.pages.u64(at::SIZE)?,
+            sum: self.pages.u64(at::FRAME_SUM)?,
+        })
+    }
+
+    pub fn set_frame(&mut self, frame: &Frame) -> Option<()> {
+        self.pages.set_u64(at::PREFIX, frame.prefix)?;
+        self.pages.set_u64(at::SUFFIX, frame.suffix)?;
+        self.pages.set_u64(at::SIZE, frame.size)?;
+        self.pages.set_u64(at::FRAME_SUM, frame.sum)
+    }
+
+    /// Returns the sum of all items.
+    pub fn items_sum(&mut self) -> Option<u64> {
+        self.pages.u64(at::ITEMS_SUM)
+    }
+
+    pub fn count(&mut self) -> Option<usize> {
+        self.pages.u64(at::COUNT).map(|count| count as usize)
+    }
+
+    /// Returns how many items are in each state.
+    pub fn counts(&mut self) -> Option<Vec<usize>> {
+        let states = 0..self.listing.states.len() as u64;
+        states.map(|state| self.pages.u64(at::STATES + state * 8).map(|count| count as usize)).collect()
+    }
+
+    pub fn record(&mut self, position: usize) -> Option<Record> {
+        let bytes: [u8; RECORD as usize] =
+            self.pages.get(self.regions.records() + position as u64 * RECORD)?;
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let half = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let state = usize::from(bytes[52]);
+        (state < self.listing.states.len()).then_some(Record {
+            slot: Slot { start: word(0), length: half(8), room: half(12) },
+            sum: word(16),
+            class: word(24) as i64,
+            age: word(32) as i64,
+            place: half(40),
+            needed_by: half(44),
+            open: half(48),
+            state,
+            id: word(56),
+        })
+    }
+
+    fn set_record(&mut self, position: u64, record: &Record) -> Option<()> {
+        let mut bytes = [0; RECORD as usize];
+        bytes[0..8].copy_from_slice(&record.slot.start.to_le_bytes());
+        bytes[8..12].copy_from_slice(&record.slot.length.to_le_bytes());
+        bytes[12..16].copy_from_slice(&record.slot.room.to_le_bytes());
+        bytes[16..24].copy_from_slice(&record.sum.to_le_bytes());
+        bytes[24..32].copy_from_slice(&record.class.to_le_bytes());
+        bytes[32..40].copy_from_slice(&record.age.to_le_bytes());
+        bytes[40..44].copy_from_slice(&record.place.to_le_bytes());
+        bytes[44..48].copy_from_slice(&record.needed_by.to_le_bytes());
+        bytes[48..52].copy_from_slice(&record.open.to_le_bytes());
+        bytes[52] = record.state as u8;
+        bytes[56..64].copy_from_slice(&record.id.to_le_bytes());
+        self.pages.set(self.regions.records() + position * RECORD, &bytes)
+    }
+
+    /// Returns the position of the item with this id, `Some(None)` if there is none.
+    pub fn position(&mut self, id: &str) -> Option<Option<usize>> {
+        let wanted = hash(id);
+        let mut bucket = wanted % self.regions.ids;
+        for _ in 0..self.regions.ids {
+            let Some(position) = self.pages.u32(self.regions.id_table() + bucket * 4)?.checked_sub(1) else {
+                return Some(None);
+            };
+            if self.record(position as usize)?.id == wanted {
+                return Some(Some(position as usize));
+            }
+            bucket = (bucket + 1) % self.regions.ids;
+        }
+        None
+    }
+
+    fn insert_id(&mut self, id: u64, position: u32) -> Option<()> {
+        let mut bucket = id % self.regions.ids;
+        while self.pages.u32(self.regions.id_table() + bucket * 4)? != 0 {
+            bucket = (bucket + 1) % self.regions.ids;
+        }
+        self.pages.set_u32(self.regions.id_table() + bucket * 4, position + 1)
+    }
+
+    fn set_edge(&mut self, number: u64, dependent: u32, next: u32) -> Option<()> {
+        let place = self.regions.needs() + number * 8;
+        self.pages.set_u32(place, dependent)?;
+        self.pages.set_u32(place + 4, next)
+    }
+
+    /// Returns the positions of the items that need this one, each once, in their order.
+    pub fn dependents(&mut self, position: usize) -> Option<Vec<usize>> {
+        let mut found = self.edges_of(position)?;
+        found.sort_unstable();
+        found.dedup();
+        Some(found)
+    }
+
+    fn edges_of(&mut self, position: usize) -> Option<Vec<usize>> {
+        let (mut next, mut found) = (self.record(position)?.needed_by, Vec::new());
+        while let Some(edge) = next.checked_sub(1) {
+            let place = self.regions.needs() + u64::from(edge) * 8;
+            found.push(self.pages.u32(place)? as usize);
+            next = self.pages.u32(place + 4)?;
+            if found.len() as u64 > self.regions.edges {
+                return None;
+            }
+        }
+        Some(found)
+    }
+
+    /// Counts an item in (1) or out (-1): its state, and its bits.
+    fn enter(&mut self, position: u64, record: &Record, by: i64) -> Option<()> {
+        let standing = self.listing.standing(record.state);
+        self.add(at::STATES + record.state as u64 * 8, by)?;
+        let (count, bits, place) = match standing {
+            Standing::Ready => (at::READY, Bits::Ready, u64::from(record.place)),
+            Standing::Active => (at::ACTIVE, Bits::Active, position),
+            Standing::Waiting if record.open == 0 => (at::LOOSE, Bits::Loose, position),
+            _ => return Some(()),
+        };
+        self.add(count, by)?;
+        self.set_bit(bits, place, by > 0)
+    }
+
+    fn add(&mut self, at: u64, by: i64) -> Option<()> {
+        let value = self.pages.u64(at)?.checked_add_signed(by)?;
+        self.pages.set_u64(at, value)
+    }
+
+    fn set_bit(&mut self, bits: Bits, number: u64, on: bool) -> Option<()> {
+        let place = self.regions.bits(bits) + number / 8;
+        let [byte] = self.pages.get(place)?;
+        let mask = 1 << (number % 8);
+        self.pages.set(place, &[if on { byte | mask } else { byte & !mask }])
+    }
+
+    /// Returns the first bit that is set from `from` on and before `end`.
+    fn next_bit(&mut self, bits: Bits, from: u64, end: u64) -> Option<Option<u64>> {
+        let start = self.regions.bits(bits);
+        let mut first = from / 64;
+        // Bits before `from` in its word do not count.
+        let mut mask = u64::MAX << (from % 64);
+        while first * 64 < end {
+            let words = self.pages.rest(start + first * 8)?.chunks_exact(8);
+            for (number, word) in (first..).zip(words) {
+                let word = u64::from_le_bytes(word.try_into().expect("eight bytes")) & mask;
+                mask = u64::MAX;
+                if word != 0 {
+                    let found = number * 64 + u64::from(word.trailing_zeros());
+                    return Some((found < end).then_some(found));
+                }
+                first = number + 1;
+            }
+        }
+        Some(None)
+    }
+
+    fn each_bit(&mut self, bits: Bits, from: u64, end: u64) -> Option<Vec<u64>> {
+        let (mut found, mut next) = (Vec::new(), from);
+        while let Some(number) = self.next_bit(bits, next, end)? {
+            found.push(number);
+            next = number + 1;
+        }
+        Some(found)
+    }
+
+    pub fn active(&mut self) -> Option<Vec<usize>> {
+        self.positions(at::ACTIVE, Bits::Active)
+    }
+
+    pub fn loose(&mut self) -> Option<Vec<usize>> {
+        self.positions(at::LOOSE, Bits::Loose)
+    }
+
+    fn positions(&mut self, count: u64, bits: Bits) -> Option<Vec<usize>> {
+        if self.pages.u64(count)? == 0 {
+            return Some(Vec::new());
+        }
+        let end = self.pages.u64(at::COUNT)?;
+        Some(self.each_bit(bits, 0, end)?.into_iter().map(|position| position as usize).collect())
+    }
+
+    /// Returns the best item that is ready, after this one in the order.
+    pub fn best(&mut self, after: Option<Rank>) -> Option<Option<Rank>> {
+        if self.pages.u64(at::READY)? == 0 {
+            return Some(None);
+        }
+        let (sorted, count) = (self.pages.u64(at::SORTED)?, self.pages.u64(at::COUNT)?);
+        let from = match after {
+            None => 0,
+            Some(after) => self.sorted_after(after, sorted)?,
+        };
+        let mut best = match self.next_bit(Bits::Ready, from, sorted)? {
+            Some(place) => Some(self.rank_at(place)?),
+            None => None,
+        };
+        for place in self.each_bit(Bits::Ready, sorted, count)? {
+            let rank = self.rank_at(place)?;
+            if after.is_none_or(|after| rank > after) && best.is_none_or(|best| rank < best) {
+                best = Some(rank);
+            }
+        }
+        Some(best)
+    }
+
+    fn rank_at(&mut self, place: u64) -> Option<Rank> {
+        let position = self.pages.u32(self.regions.order() + place * 4)? as usize;
+        let record = self.record(position)?;
+        Some(Rank { class: record.class, age: record.age, position })
+    }
+
+    /// Returns the first of the sorted places that comes after a rank.
+    fn sorted_after(&mut self, after: Rank, sorted: u64) -> Option<u64> {
+        let place = u64::from(self.record(after.position)?.place);
+        if place < sorted {
+            return Some(place + 1);
+        }
+        let (mut low, mut high) = (0, sorted);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.rank_at(middle)? > after { high = middle } else { low = middle + 1 }
+        }
+        Some(low)
+    }
+
+    /// Puts an item in the place of another. `None` also if it is another item to the order or to its needs.
+    pub fn replace(&mut self, position: usize, slot: Slot, raw: &Raw) -> Option<()> {
+        let facet = (self.listing.facet)(raw)?;
+        let old = self.record(position)?;
+        let same = (old.id, old.class, old.age) == (hash(&facet.id), facet.class, facet.age);
+        if !same {
+            return None;
+        }
+        let new = Record { slot, sum: layout::item_sum(raw.text(), position), state: facet.state, ..old };
+        let sum = self.items_sum()?.wrapping_sub(old.sum).wrapping_add(new.sum);
+        self.pages.set_u64(at::ITEMS_SUM, sum)?;
+        self.enter(position as u64, &old, -1)?;
+        self.set_record(position as u64, &new)?;
+        self.enter(position as u64, &new, 1)?;
+        let done = |record: &Record| self.listing.standing(record.state) == Standing::Done;
+        match (done(&old), done(&new)) {
+            (false, true) => self.count_open(position, -1),
+            (true, false) => self.count_open(position, 1),
+            _ => Some(()),
+        }
+    }
+
+    /// Says that an item stands elsewhere now.
+    pub fn move_to(&mut self, position: usize, slot: Slot) -> Option<()> {
+        let record = self.record(position)?;
+        self.set_record(position as u64, &Record { slot, ..record })
+    }
+
+    /// Returns how many needs name an item that is not there.
+    pub fn dangling(&mut self) -> Option<u64> {
+        self.pages.u64(at::DANGLING)
+    }
+
+    /// Tells those that need an item that it is done (-1), or no longer (1).
+    fn count_open(&mut self, position: usize, by: i32) -> Option<()> {
+        for dependent in self.edges_of(position)? {
+            let old = self.record(dependent)?;
+            let new = Record { open: old.open.checked_add_signed(by)?, ..old };
+            self.enter(dependent as u64, &old, -1)?;
+            self.set_record(dependent as u64, &new)?;
+            self.enter(dependent as u64, &new, 1)?;
+        }
+        Some(())
+    }
+
+    /// Whether the index can take more items, and those it takes keep the order short enough.
+    pub fn has_room(&mut self) -> Option<bool> {
+        let (count, edges) = (self.pages.u64(at::COUNT)?, self.pages.u64(at::EDGES)?);
+        Some(count + 64 <= self.regions.room && edges + 512 <= self.regions.edges)
+    }
+
+    /// Adds an item at the end. `None` also if somebody needs it already, or there is no place left.
+    pub fn append(&mut self, slot: Slot, raw: &Raw) -> Option<()> {
+        let facet = (self.listing.facet)(raw)?;
+        let (count, mut edges) = (self.pages.u64(at::COUNT)?, self.pages.u64(at::EDGES)?);
+        let room = count < self.regions.room && edges + facet.needs.len() as u64 <= self.regions.edges;
+        if !room || self.pages.u64(at::DANGLING)? > 0 {
+            return None;
+        }
+        let mut item = record(slot, raw, count as u32, &facet);
+        item.place = count as u32;
+        for need in &facet.needs {
+            let needed = self.position(need)??;
+            let mut needed_item = self.record(needed)?;
+            item.open += u32::from(self.listing.standing(needed_item.state) != Standing::Done);
+            self.set_edge(edges, count as u32, needed_item.needed_by)?;
+            edges += 1;
+            needed_item.needed_by = edges as u32;
+            self.set_record(needed as u64, &needed_item)?;
+        }
+        self.pages.set_u64(at::EDGES, edges)?;
+        self.pages.set_u64(at::COUNT, count + 1)?;
+        let sum = self.items_sum()?.wrapping_add(item.sum);
+        self.pages.set_u64(at::ITEMS_SUM, sum)?;
+        self.pages.set_u32(self.regions.order() + count * 4, count as u32)?;
+        self.set_record(count, &item)?;
+        self.insert_id(item.id, count as u32)?;
+        self.enter(count, &item, 1)?;
+        match count + 1 - self.pages.u64(at::SORTED)? > UNSORTED {
+            true => self.sort_again(),
+            false => Some(()),
+        }
+    }
+
+    fn sort_again(&mut self) -> Option<()> {
+        let count = self.count()?;
+        let mut items = (0..count).map(|position| self.record(position)).collect::<Option<Vec<_>>>()?;
+        for place in self.each_bit(Bits::Ready, 0, count as u64)? {
+            self.set_bit(Bits::Ready, place, false)?;
+        }
+        self.sort(&mut items)?;
+        for item in items.iter().filter(|item| self.listing.standing(item.state) == Standing::Ready) {
+            self.set_bit(Bits::Ready, u64::from(item.place), true)?;
+        }
+        Some(())
+    }
+
+    /// Writes the index to a new file, and later changes too.
+    pub fn write_to(&mut self, file: Box<dyn Handle>) -> io::Result<()> {
+        self.pages.attach(file);
+        self.pages.flush()
+    }
+
+    /// Writes what has changed.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.pages.flush()
+    }
+}
+
+fn record(slot: Slot, raw: &Raw, position: u32, facet: &Facet<'_>) -> Record {
+    Record {
+        slot,
+        sum: layout::item_sum(raw.text(), position as usize),
+        class: facet.class,
+        age: facet.age,
+        state: facet.state,
+        id: hash(&facet.id),
+        place: 0,
+        needed_by: 0,
+        open: 0,
+    }
+}
+
+fn hash(id: &str) -> u64 {
+    xxh3_64(id.as_bytes())
+}

@@ -1,0 +1,104 @@
+//! Telling what a power loss leaves of a list from what a person makes of it.
+//!
+//! A list is written in place and not synced, so a power loss may leave any mix of the states that it had since the
+//! journal's segment began, even within one item. Such a file is ours although no line knows it: each of its
+//! items can be put together, byte by byte at their places, from the states that this item had.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::layout;
+use crate::model::diff::Change;
+use crate::model::kind::Doc;
+use crate::store::engine::items;
+use crate::store::file::journal::{Replay, Segment};
+
+/// What a list was made of since the segment began.
+#[derive(Default)]
+struct States {
+    /// The texts of each item, by id.
+    items: BTreeMap<String, BTreeSet<Vec<u8>>>,
+    frames: Vec<Map<String, Value>>,
+    /// How many items it had at least.
+    fewest: usize,
+}
+
+/// Whether the file holds nothing but pieces of the states that the list had.
+pub fn is_mix(doc: &Doc, field: &str, file: &Value, segment: &Segment) -> bool {
+    let states = States::of(doc, field, segment);
+    let found = items(doc.kind, file);
+    found.len() >= states.fewest
+        && states.frames.contains(&frame(doc, field, file))
+        && found.iter().all(|item| states.explain(item))
+}
+
+impl States {
+    fn of(doc: &Doc, field: &str, segment: &Segment) -> States {
+        let mut states = States { fewest: usize::MAX, ..States::default() };
+        let mut replay = Replay::default();
+        for line in &segment.lines {
+            replay.apply(line);
+            let Some(entry) = line.docs.iter().find(|entry| entry.file == doc.file) else { continue };
+            let Some(content) = replay.content(&doc.file) else { continue };
+            let list = items(doc.kind, content);
+            match entry.changes.is_empty() {
+                true => list.iter().for_each(|item| states.add(item)),
+                false => touched(field, &entry.changes)
+                    .filter_map(|at| list.get(at))
+                    .for_each(|item| states.add(item)),
+            }
+            states.fewest = states.fewest.min(list.len());
+            let frame = frame(doc, field, content);
+            if !states.frames.contains(&frame) {
+                states.frames.push(frame);
+            }
+        }
+        states
+    }
+
+    fn add(&mut self, item: &Value) {
+        if let (Some(id), Some(fields)) = (id(item), item.as_object()) {
+            self.items.entry(id.into()).or_default().insert(layout::item_text(fields));
+        }
+    }
+
+    fn explain(&self, item: &Value) -> bool {
+        let (Some(known), Some(fields)) = (id(item).and_then(|id| self.items.get(id)), item.as_object())
+        else {
+            return false;
+        };
+        let text = layout::item_text(fields);
+        let from_any = |(at, byte): (usize, &u8)| known.iter().any(|state| stands_at(state, at, *byte));
+        known.contains(&text) || text.iter().enumerate().all(from_any)
+    }
+}
+
+/// Whether a slot with this item has the byte at this place; behind the item there are a comma and blanks.
+fn stands_at(item: &[u8], at: usize, byte: u8) -> bool {
+    match item.get(at) {
+        Some(own) => *own == byte,
+        None => byte == b' ' || (at == item.len() && byte == b','),
+    }
+}
+
+/// Returns the fields around the list, without those that every commit sets.
+fn frame(doc: &Doc, field: &str, document: &Value) -> Map<String, Value> {
+    let stamped = |key: &str| {
+        key == field || key == "revision" || key == "updated_by" || doc.kind.time_field == Some(key)
+    };
+    let fields = document.as_object().into_iter().flatten();
+    fields.filter(|(key, _)| !stamped(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// Returns the positions that changes speak of.
+fn touched<'c>(field: &'c str, changes: &'c [Change]) -> impl Iterator<Item = usize> + 'c {
+    changes.iter().filter_map(move |change| {
+        let rest = change.path.strip_prefix(field)?.strip_prefix('[')?;
+        rest.split_once(']')?.0.parse().ok()
+    })
+}
+
+fn id(item: &Value) -> Option<&str> {
+    item.get("id")?.as_str()
+}

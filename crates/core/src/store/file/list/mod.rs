@@ -1,0 +1,502 @@
+//! Long lists: a document whose items are read and changed one by one, however many there are.
+//!
+//! The file stays the truth, and every program sees each commit in it at once. What makes that cheap:
+//!
+//! - `layout`: each item has a slot with room to grow, so a change writes a few hundred bytes;
+//! - `index`: a cache beside the file that knows the slots, the next item to pick, and who needs whom;
+//! - two buffers: the hidden *twin* is the previous state of the file. A commit brings it up to date, writes the
+//!   new state into it and exchanges the two names. Whoever has the file open goes on reading one whole state.
+//!
+//! The twin is used again only if the kernel says that nobody has it open; else a fresh copy takes its place.
+//! [`List::open`] believes the index only if life, file and journal are those that it was written for.
+
+pub mod index;
+pub mod layout;
+pub mod mix;
+mod pages;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use xxhash_rust::xxh3::xxh3_64;
+
+use self::index::{Index, Stamp};
+use self::layout::{Frame, Slot};
+use super::fs::{Access, Handle, Stat};
+use super::journal::{DocEntry, Sum};
+use super::place::{Head, HeadDoc, Place};
+use crate::model::diff::{self, Change};
+use crate::model::json;
+use crate::model::kind::{Doc, Items};
+use crate::model::listing::{Among, Listing, Standing};
+use crate::model::raw::Raw;
+use crate::store::engine::{Entry, Rank};
+use crate::store::error::{Error, Result};
+use crate::store::state;
+
+/// Returns the field that holds a kind's items, if they are kept as a long list.
+pub fn field_of(doc: &Doc) -> Option<&'static str> {
+    match (doc.kind.listing, doc.kind.items) {
+        (Some(_), Items::Field(field)) => Some(field),
+        _ => None,
+    }
+}
+
+/// A long list, opened by its index.
+#[derive(Debug)]
+pub struct List {
+    doc: Doc,
+    field: &'static str,
+    listing: &'static Listing,
+    index: Index,
+    /// The file, and what it looked like.
+    file: Box<dyn Handle>,
+    stamp: u64,
+    life: u64,
+    pub revision: u64,
+    sum: Sum,
+    /// Where the parts of the file were when it was opened.
+    stored: Frame,
+    /// What this transaction has put, by position.
+    puts: BTreeMap<usize, Put>,
+}
+
+#[derive(Debug)]
+struct Put {
+    /// What the file has; `None` for a new item.
+    before: Option<Value>,
+    /// The same as before, if the item only had to move.
+    after: Value,
+    slot: Slot,
+    text: Vec<u8>,
+    /// Whether the slot begins at another place than before.
+    moved: bool,
+}
+
+/// A commit of a list on its way to the disk.
+#[derive(Debug)]
+pub struct Patch {
+    pub revision: u64,
+    pub sum: Sum,
+    pub base: Sum,
+    pub changes: Vec<Change>,
+    writes: Vec<(u64, Vec<u8>)>,
+    frame: Frame,
+    /// What the new file looks like, once it is written.
+    stamp: u64,
+}
+
+impl Patch {
+    /// Describes the commit for the journal.
+    pub fn entry(&self, doc: &Doc) -> DocEntry {
+        DocEntry {
+            file: doc.file.clone(),
+            kind: doc.kind.name.into(),
+            revision: self.revision,
+            sum: Some(self.sum),
+            base: Some(self.base),
+            changes: self.changes.clone(),
+            content: None,
+        }
+    }
+}
+
+/// At most so many items move to make room for one, and so many blanks each of them keeps at least.
+const SPREAD: usize = 32;
+const SPREAD_ROOM: usize = 16;
+
+/// Why the index cannot answer: the whole document has to.
+#[derive(Debug)]
+pub struct Lost;
+
+pub type Answer<T> = std::result::Result<T, Lost>;
+
+fn sure<T>(answer: Option<T>) -> Answer<T> {
+    answer.ok_or(Lost)
+}
+
+impl List {
+    /// Opens a list that is as the head knows it. `None` if somebody edited it, or there is none.
+    pub fn open(place: &Place<'_>, doc: &Doc, head: &Head) -> Result<Option<List>> {
+        let (Some(field), Some(listing)) = (field_of(doc), doc.kind.listing) else { return Ok(None) };
+        let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&doc.file).copied() else {
+            return Ok(None);
+        };
+        let path = place.doc(&doc.file);
+        let opened =
+            place.fs.open(&path, Access::Read).map_err(|error| place.no_file("open", &path, error))?;
+        let Some(file) = opened else { return Ok(None) };
+        let stat = file.stat().map_err(|error| place.failed("look at", &path, error))?;
+        let (stamp, life) = (stamp_of(&stat), head.life.boot());
+        let index = place.fs.open(&place.index(&doc.file), Access::Write).ok().flatten();
+        let fits = |index: &mut Index| {
+            let found = index.stamp()?;
+            let ours =
+                (found.life, found.file, found.revision, found.sum) == (life, stamp, revision, sum.bits());
+            (ours && index.has_room()?).then_some(())
+        };
+        let mut index = index.and_then(|index| Index::open(index, listing));
+        if index.as_mut().and_then(fits).is_none() {
+            let stamp = Stamp { life, file: stamp, twin: 0, revision, sum: sum.bits() };
+            index = rebuild(place, doc, &*file, stat.size, &stamp)?;
+        }
+        let Some((index, stored)) = index.and_then(|mut index| index.frame().map(|frame| (index, frame)))
+        else {
+            return Ok(None);
+        };
+        let (doc, puts) = (doc.clone(), BTreeMap::new());
+        Ok(Some(List { doc, field, listing, index, file, stamp, life, revision, sum, stored, puts }))
+    }
+
+    /// Whether this transaction has put anything.
+    pub fn is_changed(&self) -> bool {
+        !self.puts.is_empty()
+    }
+
+    pub fn doc(&self) -> &Doc {
+        &self.doc
+    }
+
+    /// Returns what this transaction has put by id, in the order of positions.
+    pub fn into_puts(self) -> impl Iterator<Item = (String, Value)> {
+        let id = |item: &Value| item.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        self.puts.into_values().map(move |put| (id(&put.after), put.after))
+    }
+
+    /// Returns the item with this id.
+    pub fn item(&mut self, id: &str) -> Answer<Option<Value>> {
+        match sure(self.index.position(id))? {
+            None => Ok(None),
+            Some(position) => self.at(position).map(Some),
+        }
+    }
+
+    /// Returns the item at a position.
+    fn at(&mut self, position: usize) -> Answer<Value> {
+        match self.puts.get(&position) {
+            Some(put) => Ok(put.after.clone()),
+            None => self.read(position),
+        }
+    }
+
+    fn read(&mut self, position: usize) -> Answer<Value> {
+        let record = sure(self.index.record(position))?;
+        let bytes = self.file.read_at(record.slot.start, record.slot.length as usize).map_err(|_| Lost)?;
+        let mut raw = Raw::default();
+        let end = sure(raw.read(&bytes, 0))?;
+        // The sum tells a stale or spoiled index from a good one.
+        let whole = end == bytes.len() && layout::item_sum(raw.text(), position) == record.sum;
+        if whole { json::parse(&bytes).map_err(|_| Lost) } else { Err(Lost) }
+    }
+
+    pub fn find(&mut self, among: Among<'_>) -> Answer<Vec<Value>> {
+        let positions = match among {
+            Among::Active => sure(self.index.active())?,
+            Among::Loose => sure(self.index.loose())?,
+            Among::InNeedOf(id) => match sure(self.index.position(id))? {
+                Some(position) => self.open_dependents(position)?,
+                // Who needs what is not there is not in the index.
+                None => return if sure(self.index.dangling())? == 0 { Ok(Vec::new()) } else { Err(Lost) },
+            },
+        };
+        positions.into_iter().map(|position| self.at(position)).collect()
+    }
+
+    fn open_dependents(&mut self, position: usize) -> Answer<Vec<usize>> {
+        let mut open = Vec::new();
+        for dependent in sure(self.index.dependents(position))? {
+            let state = sure(self.index.record(dependent))?.state;
+            if matches!(self.listing.standing(state), Standing::Waiting | Standing::Ready) {
+                open.push(dependent);
+            }
+        }
+        Ok(open)
+    }
+
+    pub fn best(&mut self, after: Option<Rank>) -> Answer<Option<(Rank, Value)>> {
+        match sure(self.index.best(after))? {
+            None => Ok(None),
+            Some(rank) => Ok(Some((rank, self.at(rank.position)?))),
+        }
+    }
+
+    pub fn counts(&mut self) -> Answer<Vec<usize>> {
+        sure(self.index.counts())
+    }
+
+    /// Replaces the item with this id, or appends it. [`Lost`] leaves everything to be done on the whole document.
+    pub fn put(&mut self, id: &str, item: Value) -> Answer<()> {
+        let position = sure(self.index.position(id))?;
+        let text = layout::item_text(sure(item.as_object())?);
+        let mut raw = Raw::default();
+        sure(raw.read(&text, 0))?;
+        match position {
+            Some(position) => self.replace(position, item, text, &raw),
+            None => self.append(id, item, text, &raw),
+        }
+    }
+
+    fn replace(&mut self, position: usize, item: Value, text: Vec<u8>, raw: &Raw) -> Answer<()> {
+        let before = self.at(position)?;
+        if self.needs(&before) != self.needs(&item) {
+            return Err(Lost);
+        }
+        let slot = sure(self.index.record(position))?.slot;
+        if text.len() > slot.room as usize {
+            self.spread(position, text.len())?;
+        }
+        let slot = Slot { length: text.len() as u32, ..sure(self.index.record(position))?.slot };
+        sure(self.index.replace(position, slot, raw))?;
+        let put = self.puts.remove(&position);
+        let moved = put.as_ref().is_some_and(|put| put.moved);
+        let before = put.map_or(Some(before), |put| put.before);
+        self.puts.insert(position, Put { before, after: item, slot, text, moved });
+        Ok(())
+    }
+
+    fn needs(&self, item: &Value) -> Option<Vec<String>> {
+        self.listing.with_facet(item, |facet| facet.needs.iter().map(ToString::to_string).collect())
+    }
+
+    /// Makes room for an item that outgrows its slot with the blanks of those behind it. They move a little; at
+    /// the end of the list there is as much room as it takes.
+    fn spread(&mut self, position: usize, length: usize) -> Answer<()> {
+        let count = sure(self.index.count())?;
+        let first = sure(self.index.record(position))?.slot;
+        let (mut lengths, mut room) = (vec![length], first.room as usize);
+        let mut end = first.end();
+        let mut last = position + 1;
+        while room < lengths.iter().sum::<usize>() + lengths.len() * SPREAD_ROOM && last < count {
+            let slot = sure(self.index.record(last))?.slot;
+            if slot.start != end + layout::GAP.len() as u64 || last - position > SPREAD {
+                return Err(Lost);
+            }
+            lengths.push(slot.length as usize);
+            room += slot.room as usize;
+            end = slot.end();
+            last += 1;
+        }
+        let needed = lengths.iter().sum::<usize>();
+        let each = match last == count {
+            true => room.saturating_sub(needed) / lengths.len() + layout::ROOM,
+            false => (room - needed) / lengths.len(),
+        };
+        let spent = needed + each * lengths.len();
+        let mut start = first.start;
+        for (number, length) in lengths.iter().enumerate() {
+            // What does not divide goes to the last one, so that the next slot stays where it is.
+            let rest = if last < count && number + 1 == lengths.len() { room - spent } else { 0 };
+            let slot = Slot { start, length: *length as u32, room: (length + each + rest) as u32 };
+            self.relocate(position + number, slot)?;
+            start = slot.end() + layout::GAP.len() as u64;
+        }
+        if last == count {
+            let mut frame = sure(self.index.frame())?;
+            frame.suffix = start - layout::GAP.len() as u64;
+            sure(self.index.set_frame(&frame))?;
+        }
+        Ok(())
+    }
+
+    /// Puts an item as it is into another slot.
+    fn relocate(&mut self, position: usize, slot: Slot) -> Answer<()> {
+        let item = self.at(position)?;
+        let text = layout::item_text(sure(item.as_object())?);
+        let length = if self.puts.contains_key(&position) { text.len() as u32 } else { slot.length };
+        let slot = Slot { length, ..slot };
+        sure(self.index.move_to(position, slot))?;
+        let before = self.puts.remove(&position).map_or_else(|| Some(item.clone()), |put| put.before);
+        self.puts.insert(position, Put { before, after: item, slot, text, moved: true });
+        Ok(())
+    }
+
+    fn append(&mut self, id: &str, item: Value, text: Vec<u8>, raw: &Raw) -> Answer<()> {
+        let position = sure(self.index.count())?;
+        if raw.string("id").as_deref() != Some(id) || !self.has_comma(position)? {
+            return Err(Lost);
+        }
+        let mut frame = sure(self.index.frame())?;
+        let (slot, piece) = layout::append(&text, frame.suffix);
+        sure(self.index.append(slot, raw))?;
+        frame.suffix += piece.len() as u64;
+        sure(self.index.set_frame(&frame))?;
+        self.puts.insert(position, Put { before: None, after: item, slot, text, moved: true });
+        Ok(())
+    }
+
+    /// Whether the item before this position has room for the comma that it needs now.
+    fn has_comma(&mut self, position: usize) -> Answer<bool> {
+        let Some(last) = position.checked_sub(1) else { return Ok(true) };
+        let slot = sure(self.index.record(last))?.slot;
+        Ok(slot.room >= slot.length)
+    }
+
+    /// Seals what was put. `None` if there is no room for it in the file.
+    pub fn stage(&mut self, place: &Place<'_>, entry: &Entry) -> Result<Answer<Patch>> {
+        let frame = match self.read_frame() {
+            Ok(frame) => frame,
+            Err(lost) => return Ok(Err(lost)),
+        };
+        state::check_writable(&self.doc, &place.show(&self.doc), &Value::Object(frame.clone()))?;
+        let mut stamped = frame.clone();
+        let revision = self.revision + 1;
+        state::stamp_document(&self.doc, &mut stamped, revision, entry);
+        let mut changes = diff::diff(&Value::Object(frame), &Value::Object(stamped.clone()));
+        for (position, put) in &self.puts {
+            let path = format!("{}[{position}]", self.field);
+            state::check_item(&self.doc, &path, &put.after)?;
+            match &put.before {
+                Some(before) => changes.extend(diff::diff_at(&path, before, &put.after)),
+                None => changes.push(Change { path, before: None, after: Some(put.after.clone()), at: None }),
+            }
+        }
+        let patch = self.patch(&stamped, revision, changes);
+        if let Ok(Patch { frame, .. }) = &patch
+            && frame.size > self.doc.kind.limit
+        {
+            let (subject, limit) = (self.doc.file.clone(), self.doc.kind.limit);
+            return Err(Error::TooLarge { subject, size: frame.size, limit });
+        }
+        Ok(patch)
+    }
+
+    fn patch(&mut self, document: &Map<String, Value>, revision: u64, changes: Vec<Change>) -> Answer<Patch> {
+        let (prefix, suffix) = sure(layout::frame(document, self.field))?;
+        let mut frame = sure(self.index.frame())?;
+        let mut writes = vec![(0, sure(layout::fill_prefix(prefix.clone(), frame.prefix))?)];
+        let count = sure(self.index.count())?;
+        let first_new = self.puts.iter().find(|(_, put)| put.before.is_none()).map(|(position, _)| *position);
+        if let Some(last) =
+            first_new.and_then(|first| first.checked_sub(1)).filter(|last| !self.puts.contains_key(last))
+        {
+            let slot = sure(self.index.record(last))?.slot;
+            writes.push((slot.start + u64::from(slot.length), b",".to_vec()));
+        }
+        for (position, put) in &self.puts {
+            let bytes = sure(put.slot.fill(&put.text, position + 1 == count))?;
+            let gap = if put.moved { layout::GAP } else { b"" };
+            writes.push((put.slot.start - gap.len() as u64, [gap, &bytes].concat()));
+        }
+        let whole = [&prefix[..], &suffix[..]].concat();
+        frame.size = frame.suffix + suffix.len() as u64;
+        writes.push((frame.suffix, suffix));
+        frame.sum = sure(layout::scan(&whole, self.field, &mut |_, _| {}))?.sum;
+        let sum = Sum::from_parts(frame.sum, sure(self.index.items_sum())?);
+        Ok(Patch { revision, sum, base: self.sum, changes, writes, frame, stamp: 0 })
+    }
+
+    /// Returns the fields of the document, with an empty list.
+    fn read_frame(&mut self) -> Answer<Map<String, Value>> {
+        let Frame { prefix, suffix, size, .. } = self.stored;
+        let read = |from: u64, to: u64| self.file.read_at(from, (to - from) as usize).map_err(|_| Lost);
+        let text = [read(0, prefix)?, read(suffix, size)?].concat();
+        match json::parse(&text) {
+            Ok(Value::Object(fields)) => Ok(fields),
+            _ => Err(Lost),
+        }
+    }
+
+    /// Writes the new state into the twin. Whatever can run out runs out here.
+    pub fn prepare(&mut self, place: &Place<'_>, patch: &mut Patch) -> Result<()> {
+        let path = place.twin(&self.doc.file);
+        let written = self.current_twin(place, &path).and_then(|twin| {
+            for (offset, bytes) in &patch.writes {
+                twin.write_at(*offset, bytes)?;
+            }
+            twin.truncate(patch.frame.size)?;
+            twin.mark()
+        });
+        let stat = written.map_err(|error| place.failed("write", &path, error))?;
+        patch.stamp = stamp_of(&stat);
+        Ok(())
+    }
+
+    /// Opens the twin after bringing it up to date, or makes a new one.
+    fn current_twin(&mut self, place: &Place<'_>, path: &str) -> std::io::Result<Box<dyn Handle>> {
+        if let Some(twin) = self.old_twin(place, path)? {
+            return Ok(twin);
+        }
+        place.fs.remove(path)?;
+        place.fs.copy(&*self.file, path)?;
+        place.fs.open(path, Access::Write)?.ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    }
+
+    fn old_twin(&mut self, place: &Place<'_>, path: &str) -> std::io::Result<Option<Box<dyn Handle>>> {
+        let (Some(stamp), Some(pending)) = (self.index.stamp(), self.index.pending()) else {
+            return Ok(None);
+        };
+        if stamp.twin == 0 {
+            return Ok(None);
+        }
+        let Some(twin) = place.fs.open(path, Access::Write)? else { return Ok(None) };
+        if stamp_of(&twin.stat()?) != stamp.twin || !twin.is_alone().unwrap_or(false) {
+            return Ok(None);
+        }
+        for (start, length) in pending {
+            twin.write_at(start, &self.file.read_at(start, length as usize)?)?;
+        }
+        Ok(Some(twin))
+    }
+
+    /// Writes the index for what has been published. Returns the bytes of the file that was replaced, if somebody
+    /// changed it meanwhile. A failure is no failure: the index does not fit the file then, and is made anew.
+    pub fn finish(&mut self, place: &Place<'_>, patch: &Patch) -> Option<Vec<u8>> {
+        let path = place.twin(&self.doc.file);
+        let twin = place.fs.stat(&path).ok().flatten().map(|stat| stamp_of(&stat));
+        let collided = twin.is_some_and(|twin| twin != self.stamp);
+        let twin = twin.filter(|_| !collided);
+        let ranges: Vec<_> = patch.writes.iter().map(|(start, bytes)| (*start, bytes.len() as u64)).collect();
+        let mut stamped = || {
+            let twin = if self.index.set_pending(&ranges)? { twin.unwrap_or(0) } else { 0 };
+            let (life, file, revision, sum) = (self.life, patch.stamp, patch.revision, patch.sum.bits());
+            self.index.set_frame(&patch.frame)?;
+            self.index.set_stamp(&Stamp { life, file, twin, revision, sum })
+        };
+        if stamped().is_some() {
+            let _ = self.index.flush();
+        }
+        let read = || place.fs.read(&path, self.doc.kind.limit).ok().flatten();
+        collided.then(read).flatten()
+    }
+}
+
+/// Makes the index of a file that holds what the head knows, and writes it.
+fn rebuild(
+    place: &Place<'_>,
+    doc: &Doc,
+    file: &dyn Handle,
+    size: u64,
+    stamp: &Stamp,
+) -> Result<Option<Index>> {
+    let (Some(field), Some(listing)) = (field_of(doc), doc.kind.listing) else { return Ok(None) };
+    let path = place.doc(&doc.file);
+    let length = usize::try_from(size.min(doc.kind.limit)).unwrap_or(usize::MAX);
+    let bytes = file.read_at(0, length + 1).map_err(|error| place.failed("read", &path, error))?;
+    let Some(mut index) = Index::build(&bytes, field, listing) else { return Ok(None) };
+    let parts = index.frame().zip(index.items_sum());
+    let sum = parts.map(|(frame, items)| Sum::from_parts(frame.sum, items).bits());
+    if sum != Some(stamp.sum) || index.set_stamp(stamp).is_none() {
+        return Ok(None);
+    }
+    // Into a new file, so that no page of the old one is taken for one of the new. Without a place to write to
+    // the next command makes it again.
+    let path = place.index(&doc.file);
+    if place.fs.remove(&path).is_ok()
+        && let Ok(Some(file)) = place.fs.open(&path, Access::Create)
+    {
+        let _ = index.write_to(file);
+    }
+    Ok(Some(index))
+}
+
+/// Tells one state of one file from every other.
+pub fn stamp_of(stat: &Stat) -> u64 {
+    let identity = stat.identity.map_or((0, 0), |identity| (identity.inode, identity.born));
+    let mut bytes = Vec::with_capacity(48);
+    bytes.extend_from_slice(&stat.size.to_le_bytes());
+    bytes.extend_from_slice(&stat.modified.to_le_bytes());
+    bytes.extend_from_slice(&identity.0.to_le_bytes());
+    bytes.extend_from_slice(&identity.1.to_le_bytes());
+    // 0 stands for no file.
+    xxh3_64(&bytes).max(1)
+}
