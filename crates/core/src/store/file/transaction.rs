@@ -22,7 +22,7 @@ use super::fs::Lock;
 use super::journal::{self, DocEntry, Line, Replay, Segment, Sum};
 use super::list::{Answer, List, Lost, Patch};
 use super::place::{self, Head, HeadDoc, Place, parent};
-use super::{FileEngine, papers, rotate};
+use super::{FileEngine, list, papers, rotate};
 use crate::model::diff::{self, Change};
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
@@ -75,11 +75,13 @@ enum Staged {
         /// `None` deletes.
         sealed: Option<Sealed>,
         base_sum: Option<Sum>,
+        /// What the new file looks like, for an index.
+        stamp: Option<u64>,
     },
     Items {
         doc: Doc,
         list: Box<List>,
-        patch: Patch,
+        patch: Box<Patch>,
     },
 }
 
@@ -164,7 +166,7 @@ impl<'e> FileTransaction<'e> {
                 match list.stage(&self.place, entry)? {
                     Ok(patch) => {
                         entries.push(patch.entry(&doc));
-                        docs.push(Staged::Items { doc, list: Box::new(list), patch });
+                        docs.push(Staged::Items { doc, list: Box::new(list), patch: Box::new(patch) });
                         continue;
                     }
                     Err(Lost) => {
@@ -192,7 +194,7 @@ impl<'e> FileTransaction<'e> {
                 })
                 .transpose()?;
             entries.push(self.doc_entry(&loaded, sealed.as_ref()));
-            docs.push(Staged::Whole { doc: loaded.doc, sealed, base_sum: loaded.base_sum });
+            docs.push(Staged::Whole { doc: loaded.doc, sealed, base_sum: loaded.base_sum, stamp: None });
         }
         let papers = std::mem::take(&mut self.papers).into_iter();
         let papers =
@@ -266,11 +268,12 @@ impl<'e> FileTransaction<'e> {
             match staged {
                 Staged::Items { list, patch, .. } => list.prepare(&self.place, patch)?,
                 Staged::Whole { sealed: None, .. } => {}
-                Staged::Whole { doc, sealed: Some(sealed), base_sum } => {
+                Staged::Whole { doc, sealed: Some(sealed), base_sum, stamp } => {
                     if base_sum.is_none() {
                         self.place.make_dirs(parent(&self.place.doc(&doc.file)))?;
                     }
                     self.place.write_spare(&doc.file, &sealed.bytes)?;
+                    *stamp = list::mark_whole(&self.place, doc);
                 }
             }
         }
@@ -325,7 +328,7 @@ impl<'e> FileTransaction<'e> {
         for (done, document) in staged.iter().enumerate() {
             let published = match document {
                 Staged::Items { doc, .. } => self.place.swap_with(&self.place.twin(&doc.file), &doc.file),
-                Staged::Whole { doc, sealed: Some(_), base_sum } => {
+                Staged::Whole { doc, sealed: Some(_), base_sum, .. } => {
                     self.place.swap(&doc.file, base_sum.is_some())
                 }
                 Staged::Whole { doc, sealed: None, .. } => self.unpublish(doc),
@@ -378,7 +381,7 @@ impl<'e> FileTransaction<'e> {
     }
 
     /// Tidies up. From here on nothing can fail any more: the commit has happened.
-    fn finish(&mut self, stage: &mut Stage, end: u64) -> Vec<String> {
+    fn finish(&mut self, stage: Stage, end: u64) -> Committed {
         let lines = &stage.lines;
         self.head.seq = lines.last().map_or(self.head.seq, |line| line.seq);
         self.head.end = end;
@@ -392,23 +395,35 @@ impl<'e> FileTransaction<'e> {
         }
         self.place.write_head(&self.head);
         stage.papers.iter().for_each(|paper| paper.clear(&self.place));
-        let warnings = stage.docs.iter_mut().filter_map(|staged| self.clear(staged)).collect();
+        let (mut warnings, mut documents) = (Vec::new(), Vec::new());
+        for staged in stage.docs {
+            warnings.extend(self.clear(staged, &mut documents));
+        }
         if end > self.engine.options.segment_bytes {
             rotate::rotate(&self.place, self.engine, &mut self.head);
         }
-        warnings
+        Committed { documents, warnings }
     }
 
     /// Removes what was swapped out, unless it is an edit that slipped in while we were committing.
-    fn clear(&self, staged: &mut Staged) -> Option<String> {
+    fn clear(&self, staged: Staged, documents: &mut Vec<(Doc, Document)>) -> Option<String> {
         match staged {
             Staged::Items { doc, list, patch } => {
-                let collided = list.finish(&self.place, patch);
+                let collided = list.finish(&self.place, &patch);
                 let warning = collided.map(|bytes| self.keep_collided(&doc.file, &bytes));
                 let _ = self.place.fs.remove(&self.place.copy(&doc.file));
                 warning
             }
-            Staged::Whole { doc, base_sum, .. } => self.clear_spare(doc, *base_sum),
+            Staged::Whole { doc, sealed, base_sum, stamp } => {
+                let warning = self.clear_spare(&doc, base_sum);
+                if let Some(Sealed { value, bytes, revision, .. }) = sealed {
+                    if let Some(stamp) = stamp {
+                        list::index_whole(&self.place, &doc, &self.head, stamp, &bytes);
+                    }
+                    documents.push((doc, Document { value, revision }));
+                }
+                warning
+            }
         }
     }
 
@@ -565,14 +580,7 @@ impl Transaction for FileTransaction<'_> {
                 return Err(error);
             }
         };
-        let warnings = self.finish(&mut stage, end);
-        let documents = stage.docs.into_iter().filter_map(|staged| match staged {
-            Staged::Whole { doc, sealed: Some(Sealed { value, revision, .. }), .. } => {
-                Some((doc, Document { value, revision }))
-            }
-            _ => None,
-        });
-        Ok(Committed { documents: documents.collect(), warnings })
+        Ok(self.finish(stage, end))
     }
 }
 

@@ -621,6 +621,11 @@ impl Index {
         self.pages.flush()
     }
 
+    /// Whether it came from a file, or was written to one.
+    pub fn is_stored(&self) -> bool {
+        self.pages.is_stored()
+    }
+
     /// Writes what has changed.
     pub fn flush(&mut self) -> io::Result<()> {
         self.pages.flush()

@@ -440,7 +440,7 @@ impl List {
 
     /// Writes the index for what has been published. Returns the bytes of the file that was replaced, if somebody
     /// changed it meanwhile. A failure is no failure: the index does not fit the file then, and is made anew.
-    pub fn finish(&mut self, place: &Place<'_>, patch: &Patch) -> Option<Vec<u8>> {
+    pub fn finish(mut self, place: &Place<'_>, patch: &Patch) -> Option<Vec<u8>> {
         let path = place.twin(&self.doc.file);
         let twin = place.fs.stat(&path).ok().flatten().map(|stat| stamp_of(&stat));
         let collided = twin.is_some_and(|twin| twin != self.stamp);
@@ -453,14 +453,18 @@ impl List {
             self.index.set_stamp(&Stamp { life, file, twin, revision, sum })
         };
         if stamped().is_some() {
-            let _ = self.index.flush();
+            match self.index.is_stored() {
+                true => drop(self.index.flush()),
+                false => write_new(place, &self.doc, self.index),
+            }
         }
         let read = || place.fs.read(&path, self.doc.kind.limit).ok().flatten();
         collided.then(read).flatten()
     }
 }
 
-/// Makes the index of a file that holds what the head knows, and writes it.
+/// Makes the index of a file that holds what the head knows. It is written with the next commit: who changes
+/// nothing writes nothing.
 fn rebuild(
     place: &Place<'_>,
     doc: &Doc,
@@ -468,25 +472,46 @@ fn rebuild(
     size: u64,
     stamp: &Stamp,
 ) -> Result<Option<Index>> {
-    let (Some(field), Some(listing)) = (field_of(doc), doc.kind.listing) else { return Ok(None) };
     let path = place.doc(&doc.file);
     let length = usize::try_from(size.min(doc.kind.limit)).unwrap_or(usize::MAX);
     let bytes = file.read_at(0, length + 1).map_err(|error| place.failed("read", &path, error))?;
-    let Some(mut index) = Index::build(&bytes, field, listing) else { return Ok(None) };
-    let parts = index.frame().zip(index.items_sum());
-    let sum = parts.map(|(frame, items)| Sum::from_parts(frame.sum, items).bits());
-    if sum != Some(stamp.sum) || index.set_stamp(stamp).is_none() {
-        return Ok(None);
+    Ok(build(doc, &bytes, stamp))
+}
+
+/// Makes the index of bytes that must have this stamp's sum.
+fn build(doc: &Doc, bytes: &[u8], stamp: &Stamp) -> Option<Index> {
+    let mut index = Index::build(bytes, field_of(doc)?, doc.kind.listing?)?;
+    let sum = Sum::from_parts(index.frame()?.sum, index.items_sum()?);
+    (sum.bits() == stamp.sum).then_some(())?;
+    index.set_stamp(stamp)?;
+    Some(index)
+}
+
+/// Marks the spare of a list that is to be published as a whole, and returns its stamp.
+pub fn mark_whole(place: &Place<'_>, doc: &Doc) -> Option<u64> {
+    field_of(doc)?;
+    let spare = place.fs.open(&place.spare(&doc.file), Access::Write).ok()??;
+    spare.mark().ok().map(|stat| stamp_of(&stat))
+}
+
+/// Writes the index of a list that was published as a whole. Without it the next command makes it.
+pub fn index_whole(place: &Place<'_>, doc: &Doc, head: &Head, file: u64, bytes: &[u8]) {
+    if let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&doc.file).copied() {
+        let stamp = Stamp { life: head.life.boot(), file, twin: 0, revision, sum: sum.bits() };
+        if let Some(index) = build(doc, bytes, &stamp) {
+            write_new(place, doc, index);
+        }
     }
-    // Into a new file, so that no page of the old one is taken for one of the new. Without a place to write to
-    // the next command makes it again.
+}
+
+/// Writes an index into a new file, so that no page of an old one is taken for one of it.
+fn write_new(place: &Place<'_>, doc: &Doc, mut index: Index) {
     let path = place.index(&doc.file);
     if place.fs.remove(&path).is_ok()
         && let Ok(Some(file)) = place.fs.open(&path, Access::Create)
     {
         let _ = index.write_to(file);
     }
-    Ok(Some(index))
 }
 
 /// Tells one state of one file from every other.

@@ -107,6 +107,10 @@ impl Pages {
         self.file = Some(file);
     }
 
+    pub fn is_stored(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Writes what has changed, the header last.
     pub fn flush(&mut self) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
