@@ -58,8 +58,13 @@ pub struct Store {
 
 impl Store {
     pub fn new(fs: &SimFs, segment_bytes: u64) -> Store {
-        let options =
-            Options { patience: Duration::ZERO, segment_bytes, kept_segments: 2, ..Options::default() };
+        let options = Options {
+            patience: Duration::ZERO,
+            segment_bytes,
+            kept_segments: 2,
+            long_bytes: 400,
+            ..Options::default()
+        };
         let disk = Arc::new(fs.clone());
         Store { fs: fs.clone(), engine: FileEngine::new(disk.clone(), disk, options) }
     }

@@ -16,7 +16,15 @@ pub const NORMAL: u64 = 1 << 20;
 
 /// Keeps all history, so that nothing is missing by intention.
 pub fn options(segment_bytes: u64) -> Options {
-    Options { segment_bytes, kept_segments: 100_000, patience: Duration::from_secs(20), ..Options::default() }
+    let defaults = Options::default();
+    let long_bytes = defaults.long_bytes.min(segment_bytes as usize);
+    Options {
+        segment_bytes,
+        long_bytes,
+        kept_segments: 100_000,
+        patience: Duration::from_secs(20),
+        ..defaults
+    }
 }
 
 /// Gives up on a lock soon, but not while another thread of the same test may still need it.

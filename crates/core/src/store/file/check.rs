@@ -127,7 +127,7 @@ fn restore(place: &Place<'_>, doc: &Doc, bad: &[u8], good: &[u8]) -> Result<Stri
 /// Returns the bytes of the document's newest content that the journal knows.
 fn last_good(place: &Place<'_>, head: &Head, doc: &Doc) -> Result<Option<Vec<u8>>> {
     let bytes = place.read(&place.journal())?.unwrap_or_default();
-    let mut replay = Replay::of(&Segment::parse(&bytes));
+    let mut replay = Replay::of(&place.segment(&bytes));
     let known = replay.docs.remove(&doc.file).filter(|known| known.sum.is_some());
     debug_assert!(
         known.is_none() || head.docs.contains_key(&doc.file),

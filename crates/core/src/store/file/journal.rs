@@ -66,6 +66,9 @@ pub struct DocEntry {
     /// The whole content, where this segment does not know the previous one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Value>,
+    /// The file beside the journal that holds the content instead, because it is long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stored: Option<String>,
 }
 
 impl Line {
@@ -92,9 +95,10 @@ impl Line {
     /// Returns the entry for one file as the neutral revision record; `replay` stands just before this line.
     pub fn revision(&self, entry: &DocEntry, replay: &Replay) -> Revision {
         let whole = |before, after| vec![Change { path: String::new(), before, after, at: None }];
-        let changes = match &entry.content {
-            Some(content) if entry.changes.is_empty() => whole(None, Some(content.clone())),
-            None if entry.sum.is_none() && entry.changes.is_empty() => match replay.content(&entry.file) {
+        let changes = match (&entry.content, replay.content(&entry.file)) {
+            (Some(content), Some(before)) if entry.stored.is_some() => diff::diff(before, content),
+            (Some(content), _) if entry.changes.is_empty() => whole(None, Some(content.clone())),
+            (None, before) if entry.sum.is_none() && entry.changes.is_empty() => match before {
                 Some(before) => whole(Some(before.clone()), None),
                 None => Vec::new(),
             },
@@ -140,6 +144,7 @@ impl DocEntry {
             base: Sum::read(entry, "base"),
             changes,
             content: entry.get_mut("content").map(Value::take),
+            stored: entry.get("stored").and_then(Value::as_str).map(str::to_owned),
         })
     }
 }
@@ -237,10 +242,14 @@ impl Segment {
     }
 }
 
+/// Returns when the last line of a segment was written.
+pub fn last_time(bytes: &[u8]) -> Option<String> {
+    bytes.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().and_then(Line::parse).map(|line| line.at)
+}
+
 /// What a segment says about one document.
 #[derive(Debug, Clone)]
 pub struct Known {
-    pub kind: String,
     pub revision: u64,
     /// `None` when it was deleted.
     pub sum: Option<Sum>,
@@ -301,8 +310,8 @@ impl Replay {
             }
             (None, None) => return,
         };
-        let (kind, revision, sum, base) = (entry.kind.clone(), entry.revision, entry.sum, entry.base);
-        let known = Known { kind, revision, sum, base, content, past, seq };
+        let (revision, sum, base) = (entry.revision, entry.sum, entry.base);
+        let known = Known { revision, sum, base, content, past, seq };
         self.docs.insert(entry.file.clone(), known);
     }
 }
@@ -322,6 +331,7 @@ mod tests {
             base: Some(Sum::of(b"w")),
             changes: Vec::new(),
             content: Some(json!({"a": seq})),
+            stored: None,
         };
         Line {
             seq,

@@ -25,7 +25,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use self::fs::Fs;
-use self::journal::{SNAPSHOT, Segment, Sum};
+use self::journal::{SNAPSHOT, Sum};
 use self::place::{Head, Place};
 use self::recover::View;
 use self::transaction::{FileTransaction, effective_revision};
@@ -46,6 +46,8 @@ pub struct Options {
     pub segment_bytes: u64,
     /// How many older segments stay for `history`.
     pub kept_segments: usize,
+    /// The content of a list that is at least this long is kept beside the journal instead of in it.
+    pub long_bytes: usize,
 }
 
 impl Default for Options {
@@ -55,6 +57,7 @@ impl Default for Options {
             allow_network_fs: false,
             segment_bytes: 1 << 20,
             kept_segments: 16,
+            long_bytes: 64 << 10,
         }
     }
 }
@@ -93,10 +96,15 @@ impl FileEngine {
         told().unwrap_or(self.options.kept_segments)
     }
 
+    fn place_of(&self, room: &Room) -> Place<'_> {
+        let Options { patience, long_bytes: long, .. } = self.options;
+        Place { fs: self.fs(room.root()), room: room.clone(), patience, long }
+    }
+
     /// Returns the room's place, after making sure that its locks can be trusted.
     fn open(&self, room: &Room) -> Result<Place<'_>> {
         let root = room.root();
-        let place = Place { fs: self.fs(root), room: room.clone(), patience: self.options.patience };
+        let place = self.place_of(room);
         if self.options.allow_network_fs || self.local[root as usize].get().is_some() {
             return Ok(place);
         }
@@ -110,7 +118,7 @@ impl FileEngine {
 
     /// Returns whether a room has documents or a history; a lock that somebody once took is neither.
     fn holds_something(&self, room: &Room) -> bool {
-        let place = Place { fs: self.fs(room.root()), room: room.clone(), patience: self.options.patience };
+        let place = self.place_of(room);
         let there = |path: &str| !matches!(place.fs.size(path), Ok(None));
         there(&place.journal())
             || there(&place.next_journal())
@@ -196,7 +204,7 @@ fn each_line(place: &Place<'_>, visit: &mut dyn FnMut(&journal::Line)) -> Result
     let current = current_segment(place)?;
     let mut seen = 0;
     let mut visit_new = |bytes: &[u8]| {
-        for line in Segment::parse(bytes).lines {
+        for line in place.segment(bytes).lines {
             if line.seq > seen || (line.seq == seen && line.op == SNAPSHOT) {
                 seen = line.seq;
                 visit(&line);

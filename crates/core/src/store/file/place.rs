@@ -10,7 +10,7 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::fs::{Fs, Lock, LockMode, Stat};
-use super::journal::{self, Sum};
+use super::journal::{self, Segment, Sum};
 use super::list;
 use crate::model::json;
 use crate::model::kind::Doc;
@@ -25,6 +25,8 @@ pub struct Place<'e> {
     pub room: Room,
     /// How long to wait for others.
     pub patience: Duration,
+    /// A content of at least this length is kept beside the journal instead of in it.
+    pub long: usize,
 }
 
 /// An editor that writes in place leaves half a file for a moment: what cannot be read is read again for this
@@ -41,6 +43,9 @@ pub struct Head {
     pub seq: u64,
     /// Length of the journal up to which everything is published.
     pub end: u64,
+    /// The length at which a new segment is to begin; 0 for the usual one.
+    #[serde(default)]
+    pub rotate_at: u64,
     pub docs: BTreeMap<String, HeadDoc>,
 }
 
@@ -117,6 +122,11 @@ impl Place<'_> {
     /// The index of a long list.
     pub fn index(&self, file: &str) -> String {
         format!("{}/index-{}", self.room.hidden(), file.replace('/', "~"))
+    }
+
+    /// Where the content of a long document is kept for the journal's line of this number.
+    pub fn content(&self, seq: u64, file: &str) -> String {
+        format!("{}/{}", self.room.hidden(), content_name(seq, file))
     }
 
     fn head(&self) -> String {
@@ -273,6 +283,29 @@ impl Place<'_> {
         self.fs.read_from(path, 0).map_err(wrap(self, "read", path))
     }
 
+    /// Reads a segment, with the contents that are kept beside it. One that is gone or spoiled stays unknown.
+    pub fn segment(&self, bytes: &[u8]) -> Segment {
+        let mut segment = Segment::parse(bytes);
+        for entry in segment.lines.iter_mut().flat_map(|line| &mut line.docs) {
+            if let (Some(name), Some(doc)) = (&entry.stored, Doc::at(&self.room, &entry.file)) {
+                let path = format!("{}/{name}", self.room.hidden());
+                let bytes = self.fs.read(&path, doc.kind.limit).ok().flatten();
+                let good =
+                    bytes.filter(|bytes| name.starts_with(CONTENT) && Some(sum(&doc, bytes)) == entry.sum);
+                entry.content = good.and_then(|bytes| json::parse(&bytes).ok());
+            }
+        }
+        segment
+    }
+
+    /// Keeps the content of a long document for a line that is about to be written. Returns its name.
+    pub fn store_content(&self, seq: u64, file: &str, bytes: &[u8]) -> Result<()> {
+        let (path, hidden) = (self.content(seq, file), self.room.hidden());
+        let written = self.fs.remove(&path).and_then(|_| self.fs.write_new(&path, bytes));
+        let synced = written.and_then(|()| self.fs.sync_file(&path)).and_then(|()| self.fs.sync_dir(&hidden));
+        synced.map_err(wrap(self, "write", &path))
+    }
+
     /// Puts the new content of `file` where [`Place::swap`] finds it.
     pub fn write_spare(&self, file: &str, bytes: &[u8]) -> Result<()> {
         let spare = self.spare(file);
@@ -349,6 +382,13 @@ impl Place<'_> {
     pub fn show(&self, doc: &Doc) -> String {
         self.fs.display(&doc.path())
     }
+}
+
+/// How the names of contents begin that are kept beside the journal.
+pub const CONTENT: &str = "content-";
+
+pub fn content_name(seq: u64, file: &str) -> String {
+    format!("{CONTENT}{seq:012}-{}", file.replace('/', "~"))
 }
 
 /// Returns the checksum of a document's bytes.

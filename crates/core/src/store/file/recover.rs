@@ -75,7 +75,13 @@ impl Plan {
             .docs
             .iter()
             .map(|(file, known)| (file.clone(), HeadDoc { revision: known.revision, sum: known.sum }));
-        Head { life: self.life.clone(), seq: self.replay.seq, end: self.segment.good, docs: docs.collect() }
+        Head {
+            life: self.life.clone(),
+            seq: self.replay.seq,
+            end: self.segment.good,
+            rotate_at: 0,
+            docs: docs.collect(),
+        }
     }
 }
 
@@ -137,7 +143,7 @@ pub fn plan(place: &Place<'_>, head: Option<&Head>, life: Life) -> Result<Plan> 
         Some(bytes) => (place.journal(), bytes),
         None => (place.next_journal(), place.read(&place.next_journal())?.unwrap_or_default()),
     };
-    let segment = Segment::parse(&bytes);
+    let segment = place.segment(&bytes);
     let replay = Replay::of(&segment);
     let same_life = head.filter(|head| life.continues(&head.life));
     let mut publish = BTreeMap::new();

@@ -2,32 +2,51 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::journal::{self, DocEntry, Line, Replay, SNAPSHOT, Segment};
-use super::place::{Head, Place, parent};
-use super::{FileEngine, papers};
+use super::place::{self, Head, HeadDoc, Place, parent};
+use super::{FileEngine, list, papers};
+use crate::model::json;
+use crate::model::kind::Doc;
 use crate::store::error::Result;
 
 /// Starts a new segment. The commit that triggered it has already happened, so a failure only means that
 /// the next commit tries again.
 pub fn rotate(place: &Place<'_>, engine: &FileEngine, head: &mut Head) {
-    if let Ok(Some(end)) = try_rotate(place, engine, head) {
-        head.end = end;
+    if let Ok(Rotated { end, rotate_at }) = try_rotate(place, engine, head) {
+        (head.end, head.rotate_at) = (end.unwrap_or(head.end), rotate_at);
         head.life = place.life().unwrap_or_default();
         place.write_head(head);
     }
 }
 
-fn try_rotate(place: &Place<'_>, engine: &FileEngine, head: &Head) -> Result<Option<u64>> {
+/// What came of it.
+struct Rotated {
+    /// Length of the new segment, if there is one.
+    end: Option<u64>,
+    /// When to do it the next time.
+    rotate_at: u64,
+}
+
+fn try_rotate(place: &Place<'_>, engine: &FileEngine, head: &Head) -> Result<Rotated> {
     let bytes = place.read(&place.journal())?.unwrap_or_default();
-    let segment = Segment::parse(&bytes);
-    let snapshot = snapshot_of(&segment, head);
+    let contents = contents(place, head, &bytes)?;
+    let snapshot = snapshot_of(&contents, head, &bytes);
     let next = journal::encode(&snapshot);
     // A segment that is mostly its own snapshot would rotate for ever.
-    if (bytes.len() as u64) < 4 * next.len() as u64 {
-        return Ok(None);
+    let long: u64 = contents.iter().filter_map(Content::long).map(|bytes| bytes.len() as u64).sum();
+    let rotate_at = (4 * next.len() as u64).max(long).max(engine.options.segment_bytes);
+    if (bytes.len() as u64) < rotate_at {
+        return Ok(Rotated { end: None, rotate_at });
+    }
+    for content in &contents {
+        if let Some(bytes) = content.long() {
+            place.store_content(head.seq, &content.file, bytes)?;
+        }
     }
     sync_documents(place, &snapshot)?;
-    papers::sync(place, &segment)?;
+    papers::sync(place, &Segment::parse(&bytes))?;
     let failed = |path: &str| {
         let path = path.to_owned();
         move |error| place.failed("rotate", &path, error)
@@ -45,21 +64,69 @@ fn try_rotate(place: &Place<'_>, engine: &FileEngine, head: &Head) -> Result<Opt
     place.fs.rename(&next_journal, &journal).map_err(failed(&next_journal))?;
     place.fs.sync_dir(&hidden).map_err(failed(&hidden))?;
     drop_old(place, engine.kept_segments());
-    Ok(Some(next.len() as u64))
+    Ok(Rotated { end: Some(next.len() as u64), rotate_at })
 }
 
-/// Repeats the state of every document. Deleted ones too: their revisions must never come again.
-fn snapshot_of(segment: &Segment, head: &Head) -> Line {
-    let docs = Replay::of(segment).docs.into_iter().map(|(file, known)| DocEntry {
-        file,
-        kind: known.kind,
-        revision: known.revision,
-        sum: known.sum,
+/// The state of one document that a segment begins with.
+struct Content {
+    file: String,
+    kind: String,
+    known: HeadDoc,
+    value: Option<Value>,
+    /// The bytes, where they are kept beside the journal.
+    bytes: Option<Vec<u8>>,
+}
+
+impl Content {
+    fn long(&self) -> Option<&Vec<u8>> {
+        self.bytes.as_ref()
+    }
+}
+
+/// Returns the last committed state of every document: from its file, unless somebody changed that; then the
+/// journal knows. Deleted ones too: their revisions must never come again.
+fn contents(place: &Place<'_>, head: &Head, journal: &[u8]) -> Result<Vec<Content>> {
+    let (mut contents, mut replay) = (Vec::new(), None);
+    for (file, known) in &head.docs {
+        let Some(doc) = Doc::at(&place.room, file) else { continue };
+        let mut content = Content {
+            file: file.clone(),
+            kind: doc.kind.name.into(),
+            known: *known,
+            value: None,
+            bytes: None,
+        };
+        if let Some(sum) = known.sum {
+            let published = place.read_doc(file, doc.kind.limit).ok().flatten();
+            let published = published.filter(|bytes| place::sum(&doc, bytes) == sum);
+            match published {
+                Some(bytes) if list::field_of(&doc).is_some() && bytes.len() >= place.long => {
+                    content.bytes = Some(bytes);
+                }
+                Some(bytes) => content.value = json::parse(&bytes).ok(),
+                None => {
+                    let replay = replay.get_or_insert_with(|| Replay::of(&place.segment(journal)));
+                    content.value = replay.content(file).cloned();
+                }
+            }
+        }
+        contents.push(content);
+    }
+    Ok(contents)
+}
+
+fn snapshot_of(contents: &[Content], head: &Head, journal: &[u8]) -> Line {
+    let docs = contents.iter().map(|content| DocEntry {
+        file: content.file.clone(),
+        kind: content.kind.clone(),
+        revision: content.known.revision,
+        sum: content.known.sum,
         base: None,
         changes: Vec::new(),
-        content: known.sum.map(|_| known.content),
+        content: content.value.clone(),
+        stored: content.bytes.as_ref().map(|_| place::content_name(head.seq, &content.file)),
     });
-    let at = segment.lines.last().map(|line| line.at.clone()).unwrap_or_default();
+    let at = journal::last_time(journal).unwrap_or_default();
     let (by, op, docs) = ("anthill".into(), SNAPSHOT.into(), docs.collect());
     Line { seq: head.seq, at, by, op, undoes: None, docs, papers: Vec::new() }
 }
@@ -85,9 +152,19 @@ pub fn old_segments(place: &Place<'_>) -> Result<Vec<String>> {
     Ok(old.map(|name| format!("{hidden}/{name}")).collect())
 }
 
+/// Removes the oldest segments, and the contents that only they spoke of.
 fn drop_old(place: &Place<'_>, keep: usize) {
-    let old = old_segments(place).unwrap_or_default();
-    for path in old.iter().take(old.len().saturating_sub(keep)) {
+    let (old, hidden) = (old_segments(place).unwrap_or_default(), place.room.hidden());
+    let (dropped, _) = old.split_at(old.len().saturating_sub(keep));
+    for path in dropped {
         let _ = place.fs.remove(path);
+    }
+    // A segment begins with contents of the number that the one before it ended with.
+    let number = |name: &str, start: &str| name.strip_prefix(start)?.get(..12)?.parse::<u64>().ok();
+    let last = dropped.last().and_then(|path| number(path.rsplit('/').next()?, "journal-"));
+    for name in place.fs.entries(&hidden).unwrap_or_default() {
+        if number(&name, place::CONTENT).is_some_and(|of| last.is_some_and(|last| of < last)) {
+            let _ = place.fs.remove(&format!("{hidden}/{name}"));
+        }
     }
 }

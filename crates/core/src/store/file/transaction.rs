@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::fs::Lock;
-use super::journal::{self, DocEntry, Line, Replay, Segment, Sum};
+use super::journal::{self, DocEntry, Line, Replay, Sum};
 use super::list::{Answer, List, Lost, Patch};
 use super::place::{self, Head, HeadDoc, Place, parent};
 use super::{FileEngine, list, papers, rotate};
@@ -60,6 +60,9 @@ struct Loaded {
     /// The new content; `Some(None)` deletes.
     new: Option<Option<Value>>,
 }
+
+/// A commit of a long list with more changes than this keeps its content beside the journal.
+const MANY_CHANGES: usize = 256;
 
 /// A commit on its way to the disk.
 struct Stage {
@@ -220,6 +223,9 @@ impl<'e> FileTransaction<'e> {
             lines.push(Line { seq: 0, at, by, op, undoes: entry.undoes, docs: entries, papers });
         }
         (self.head.seq + 1..).zip(&mut lines).for_each(|(seq, line)| line.seq = seq);
+        if let Some(line) = lines.last_mut() {
+            docs.iter().for_each(|staged| staged.keep_beside(line, self.place.long));
+        }
         Ok(Stage { docs, papers, lines })
     }
 
@@ -241,7 +247,7 @@ impl<'e> FileTransaction<'e> {
     /// Returns the content that our last commit of a document left, if it left one.
     fn journaled(&self, doc: &Doc) -> Result<Option<Value>> {
         let bytes = self.place.read(&self.place.journal())?.unwrap_or_default();
-        let mut replay = Replay::of(&Segment::parse(&bytes));
+        let mut replay = Replay::of(&self.place.segment(&bytes));
         let known = replay.docs.remove(&doc.file).filter(|known| known.sum.is_some());
         Ok(known.map(|known| known.content))
     }
@@ -271,6 +277,12 @@ impl<'e> FileTransaction<'e> {
                 Staged::Whole { doc, sealed: Some(sealed), base_sum, stamp } => {
                     if base_sum.is_none() {
                         self.place.make_dirs(parent(&self.place.doc(&doc.file)))?;
+                    }
+                    let stored = |line: &Line| {
+                        line.docs.iter().any(|entry| entry.file == doc.file && entry.stored.is_some())
+                    };
+                    if let Some(line) = stage.lines.last().filter(|line| stored(line)) {
+                        self.place.store_content(line.seq, &doc.file, &sealed.bytes)?;
                     }
                     self.place.write_spare(&doc.file, &sealed.bytes)?;
                     *stamp = list::mark_whole(&self.place, doc);
@@ -399,7 +411,7 @@ impl<'e> FileTransaction<'e> {
         for staged in stage.docs {
             warnings.extend(self.clear(staged, &mut documents));
         }
-        if end > self.engine.options.segment_bytes {
+        if end > self.engine.options.segment_bytes.max(self.head.rotate_at) {
             rotate::rotate(&self.place, self.engine, &mut self.head);
         }
         Committed { documents, warnings }
@@ -449,6 +461,20 @@ impl<'e> FileTransaction<'e> {
 }
 
 impl Staged {
+    /// Lets the line name a file instead of telling a long content, or very many changes, itself.
+    fn keep_beside(&self, line: &mut Line, long: usize) {
+        let Staged::Whole { doc, sealed: Some(sealed), .. } = self else { return };
+        let (seq, entry) = (line.seq, line.docs.iter_mut().find(|entry| entry.file == doc.file));
+        let Some(entry) = entry.filter(|_| list::field_of(doc).is_some() && sealed.bytes.len() >= long)
+        else {
+            return;
+        };
+        if entry.content.is_some() || entry.changes.len() > MANY_CHANGES {
+            (entry.content, entry.changes) = (None, Vec::new());
+            entry.stored = Some(place::content_name(seq, &doc.file));
+        }
+    }
+
     fn doc(&self) -> &Doc {
         match self {
             Staged::Whole { doc, .. } | Staged::Items { doc, .. } => doc,
@@ -608,5 +634,5 @@ pub fn entry_of(
     content: Option<Value>,
 ) -> DocEntry {
     let (file, kind) = (doc.file.clone(), doc.kind.name.into());
-    DocEntry { file, kind, revision, sum, base, changes, content }
+    DocEntry { file, kind, revision, sum, base, changes, content, stored: None }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::fs::Events;
-use super::journal::{EDIT, HAND, Line, Replay, SNAPSHOT, Segment, Sum};
+use super::journal::{EDIT, HAND, Line, Replay, SNAPSHOT, Sum};
 use super::place::{self, Head, Place, parent};
 use super::recover::{self, Glance, View};
 use super::{FileEngine, Seen, each_line, see};
@@ -202,7 +202,7 @@ impl FileWatch {
         let bytes = place.fs.read_from(&journal, self.offset);
         let mut bytes = bytes.map_err(|error| place.failed("read", &journal, error))?.unwrap_or_default();
         bytes.truncate(length as usize);
-        let lines = Segment::parse(&bytes).lines;
+        let lines = place.segment(&bytes).lines;
         let follows = lines.first().is_some_and(|line| line.seq == self.replay.seq + 1)
             && lines.last().is_some_and(|line| line.seq == head.seq);
         Ok(follows.then_some(lines))

@@ -97,6 +97,7 @@ impl Patch {
             base: Some(self.base),
             changes: self.changes.clone(),
             content: None,
+            stored: None,
         }
     }
 }
