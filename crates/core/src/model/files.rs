@@ -9,6 +9,8 @@
 //! apart without need, never brought together by mistake. No file is looked at: any name may be a directory,
 //! so `*.rs` meets `docs`; only a wildcard with a dot (`*.rs`) is taken for files, which have nothing beneath.
 
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
 /// Returns the first pair of patterns, as written, that may name a common path.
 pub fn overlap<'a, 'b>(one: &[&'a str], other: &[&'b str]) -> Option<(&'a str, &'b str)> {
     let other: Vec<_> = other.iter().map(|text| (*text, pattern(text))).collect();
@@ -17,6 +19,54 @@ pub fn overlap<'a, 'b>(one: &[&'a str], other: &[&'b str]) -> Option<(&'a str, &
         let (met, _) = other.iter().find(|(_, theirs)| patterns_meet(&parts, theirs))?;
         Some((*text, *met))
     })
+}
+
+/// Returns keys of which tasks with plain paths share one if their files overlap: what the first task occupies is
+/// asked for by the second. `None` if a pattern is no plain path; then only [`overlap`] can tell.
+pub fn occupied(files: &[&str]) -> Option<Vec<u64>> {
+    keys(files, |names, keys| {
+        keys.push(key(ITSELF, names));
+        keys.extend((1..names.len()).map(|end| key(BENEATH, &names[..end])));
+    })
+}
+
+/// The other side of [`occupied`].
+pub fn asked_for(files: &[&str]) -> Option<Vec<u64>> {
+    keys(files, |names, keys| {
+        keys.extend((1..=names.len()).map(|end| key(ITSELF, &names[..end])));
+        keys.push(key(BENEATH, names));
+    })
+}
+
+/// A path itself, or something beneath it.
+const ITSELF: u64 = 1;
+const BENEATH: u64 = 2;
+
+fn keys(files: &[&str], add: impl Fn(&[&str], &mut Vec<u64>)) -> Option<Vec<u64>> {
+    let mut keys = Vec::new();
+    for file in files {
+        let mut names = Vec::new();
+        for name in file.split('/') {
+            match name {
+                "" | "." => {}
+                ".." => drop(names.pop()),
+                name => names.push(name),
+            }
+        }
+        // The whole project is above every path.
+        if names.is_empty() || file.contains(['*', '?', '[', '\\']) {
+            return None;
+        }
+        add(&names, &mut keys);
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    Some(keys)
+}
+
+fn key(what: u64, names: &[&str]) -> u64 {
+    // 0 stands for no key where keys are kept.
+    xxh3_64_with_seed(names.join("/").as_bytes(), what).max(1)
 }
 
 /// One step of a pattern: names of a path, and again characters of a name.
@@ -166,6 +216,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    proptest! {
+        #[test]
+        fn keys_never_miss_an_overlap(one in vec("(\\./|\\.\\./)?[ab*]{1,2}(/[ab.]{1,2}){0,3}/?", 0..3), other in vec("[ab]{1,2}(/[ab.]{1,2}){0,3}", 0..3)) {
+            let (one, other): (Vec<_>, Vec<_>) = (one.iter().map(String::as_str).collect(), other.iter().map(String::as_str).collect());
+            for (one, other) in [(&one, &other), (&other, &one)] {
+                if let (Some(occupied), Some(asked)) = (occupied(one), asked_for(other)) {
+                    let shared = asked.iter().any(|key| occupied.contains(key));
+                    prop_assert_eq!(shared, overlap(one, other).is_some());
+                }
+            }
+        }
+    }
 
     fn meets(one: &str, other: &str) -> bool {
         let (there, back) = (overlap(&[one], &[other]), overlap(&[other], &[one]));

@@ -6,8 +6,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::documents::{agent_loop, pipeline, queue, state, workflow};
+use super::files;
 use super::ids::{Key, ProjectId, SessionId};
-use super::listing::{Facet, Listing, Standing, State};
+use super::listing::{Due, Facet, Hold, Listing, Standing, State};
 use super::raw::Raw;
 use super::room::Room;
 use super::shape::{Shape, Shaped};
@@ -332,7 +333,7 @@ pub static KINDS: &[Kind] = kinds! {
 };
 
 /// Tasks are picked by priority (1 first), then by age.
-const QUEUE: Listing = Listing { states: &QUEUE_STATES, facet: queue_facet };
+const QUEUE: Listing = Listing { states: &QUEUE_STATES, facet: queue_facet, hold: queue_hold };
 
 const QUEUE_STATES: [State; 7] = [
     State { word: "created", standing: Standing::Waiting },
@@ -354,6 +355,27 @@ fn queue_facet(task: &Raw) -> Option<Facet<'_>> {
         age: created.map_or(0, Timestamp::as_millisecond),
         needs: task.strings("dependencies"),
     })
+}
+
+/// A claimed task is due when its lease is over, and keeps its files from others.
+fn queue_hold(task: &Raw) -> Hold {
+    let files = task.object("context").map(|context| {
+        let files = context.strings("files");
+        files::occupied(&files.iter().map(|file| &**file).collect::<Vec<_>>())
+    });
+    Hold {
+        due: task.object("lease").and_then(|lease| lease_due(&lease)),
+        keys: files.unwrap_or_else(|| Some(Vec::new())),
+    }
+}
+
+fn lease_due(lease: &Raw) -> Option<Due> {
+    let expires = time::read(&lease.string("expires_at")?)?.as_millisecond();
+    let clock = lease.object("clock").and_then(|clock| {
+        let began = time::read(&clock.string("began")?)?;
+        Some(Due { clock: time::clock_of(&clock.string("boot")?), at: expires - began.as_millisecond() })
+    });
+    Some(clock.unwrap_or(Due { clock: 0, at: expires }))
 }
 
 fn default_config(_: &Doc, now: Timestamp) -> Value {

@@ -12,6 +12,25 @@ pub struct Listing {
     /// The words of the items' state field.
     pub states: &'static [State],
     pub facet: fn(&Raw) -> Option<Facet<'_>>,
+    /// What is to be known of an active item besides.
+    pub hold: fn(&Raw) -> Hold,
+}
+
+/// What an active item keeps from others, and for how long.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Hold {
+    /// When somebody has to look after it; `None` for never.
+    pub due: Option<Due>,
+    /// Keys of what it occupies; `None` if they cannot tell all of it.
+    pub keys: Option<Vec<u64>>,
+}
+
+/// A time in milliseconds, by the clock that it was told from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    /// Names the boot from whose begin it counts; 0 for the calendar.
+    pub clock: u64,
+    pub at: i64,
 }
 
 /// One state that an item may be in.
@@ -61,6 +80,13 @@ pub enum Among<'a> {
 impl Listing {
     pub fn standing(&self, state: usize) -> Standing {
         self.states[state].standing
+    }
+
+    /// Returns what an item holds that is at hand as a value.
+    pub fn hold_of(&self, item: &Value) -> Hold {
+        let text = serde_json::to_vec(item).expect("a JSON value can always be written");
+        let mut raw = Raw::default();
+        raw.read(&text, 0).map(|_| (self.hold)(&raw)).unwrap_or_default()
     }
 
     /// Returns the facet of an item that is at hand as a value.

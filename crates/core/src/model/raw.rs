@@ -50,6 +50,13 @@ impl Raw {
         self.fields.iter().find(key).map(|field| &self.text[field.value.clone()])
     }
 
+    /// Returns a field that is an object itself.
+    pub fn object(&self, name: &str) -> Option<Raw> {
+        let mut object = Raw::default();
+        object.read(self.field(name)?, 0)?;
+        Some(object)
+    }
+
     pub fn string(&self, name: &str) -> Option<Cow<'_, str>> {
         string(self.field(name)?)
     }

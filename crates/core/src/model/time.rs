@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// A moment, with what the machine knows of its clock.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +19,24 @@ pub struct Moment {
 pub struct Boot {
     pub id: String,
     pub began: Timestamp,
+}
+
+/// Returns a number for the clock that counts from the begin of a boot.
+pub fn clock_of(boot: &str) -> u64 {
+    xxh3_64(boot.as_bytes()).max(1)
+}
+
+impl Moment {
+    /// Returns this moment in milliseconds by a clock: of the current boot, or the calendar.
+    pub fn by(&self, clock: u64) -> Option<i64> {
+        match &self.boot {
+            _ if clock == 0 => Some(self.at.as_millisecond()),
+            Some(boot) if clock_of(&boot.id) == clock => {
+                Some(self.at.as_millisecond() - boot.began.as_millisecond())
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Tells the time. The library asks it once per change, when it is that change's turn.

@@ -34,6 +34,7 @@ use crate::model::kind::{Doc, Items, Kind};
 use crate::model::listing::{Among, Facet, Listing, Standing};
 use crate::model::paper::Paper;
 use crate::model::room::Room;
+use crate::model::time::Moment;
 
 /// A place that keeps documents.
 pub trait Engine: Send + Sync {
@@ -135,6 +136,16 @@ pub trait Transaction {
     /// Returns the best item to pick after `after` (or the very best), by the kind's order and then by position.
     fn best(&mut self, doc: &Doc, after: Option<Rank>) -> Result<Option<(Rank, Value)>> {
         Ok(self.get(doc)?.and_then(|value| best_in(doc, value, after)))
+    }
+
+    /// Whether some active item may be due by now. An engine that does not know says yes.
+    fn may_be_due(&mut self, _: &Doc, _: &Moment) -> Result<bool> {
+        Ok(true)
+    }
+
+    /// Whether some active item may occupy what these keys ask for. An engine that does not know says yes.
+    fn may_be_occupied(&mut self, _: &Doc, _: &[u64]) -> Result<bool> {
+        Ok(true)
     }
 
     /// Returns how many items are in each of the kind's states.

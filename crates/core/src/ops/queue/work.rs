@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::Desk;
 use super::look::{Obstacle, obstacle};
+use crate::model::files;
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
@@ -42,18 +43,20 @@ pub struct NothingReady {
 /// Gives the worker the best task that is ready, after taking back what dead workers have.
 pub fn claim(engine: &dyn Engine, request: &ClaimRequest<'_>, actor: &Actor) -> Result<Claim> {
     let mut desk = Desk::open_queue(engine, actor)?;
-    let working = take_back_expired(&mut desk)?;
-    let mut next = next_expiry(&working, &desk);
-    let mut chosen = choose(&mut desk, request.worker, &working, &mut next)?;
+    let mut work = Work::default();
+    if desk.transaction.may_be_due(&desk.queue, &desk.now)? {
+        work.take_back_expired(&mut desk)?;
+    }
+    let mut chosen = work.choose(&mut desk, request.worker)?;
     // Before saying no, make sure that nothing waits for nothing.
     if chosen.is_none() && desk.settle()? {
-        chosen = choose(&mut desk, request.worker, &working, &mut next)?;
+        chosen = work.choose(&mut desk, request.worker)?;
     }
     let worker = request.worker.as_str();
     let Some(mut task) = chosen else {
+        let nothing = work.nothing_ready(&mut desk)?;
         desk.commit(worker, "expire", actor)?;
-        let look_again = next.map(|next| Duration::try_from(next).unwrap_or(Duration::ZERO));
-        return Ok(Claim::NothingReady(NothingReady { look_again, others_work: !working.is_empty() }));
+        return Ok(Claim::NothingReady(nothing));
     };
     task.claim(worker, actor.session.as_deref(), request.lease.unwrap_or(LEASE), &desk.now);
     desk.put(task.clone())?;
@@ -62,49 +65,75 @@ pub fn claim(engine: &dyn Engine, request: &ClaimRequest<'_>, actor: &Actor) -> 
     Ok(Claim::Claimed { task, warnings })
 }
 
-/// Returns the best task that the worker may have; lowers `next` to the time until a retry is due.
-fn choose(
-    desk: &mut Desk<'_>,
-    worker: &Key,
-    working: &[Task],
-    next: &mut Option<SignedDuration>,
-) -> Result<Option<Task>> {
-    let capabilities = capabilities(desk, worker)?;
-    let mut after = None;
-    while let Some((rank, value)) = desk.transaction.best(&desk.queue, after)? {
-        after = Some(rank);
-        let task = Task::of(value);
-        let found = obstacle(&task, &capabilities, working, &desk.now, &mut |id| {
-            Ok(desk.transaction.item(&desk.queue, id)?.map(Task::of))
-        })?;
-        match found {
-            None => return Ok(Some(task)),
-            Some(Obstacle::Later { until }) => {
-                let wait = until.duration_since(desk.now.at);
-                *next = Some(next.map_or(wait, |next| next.min(wait)));
+/// What a claim learns about the work of others, no more than it has to.
+#[derive(Debug, Default)]
+struct Work {
+    /// The tasks that are being worked on, once they were needed.
+    working: Option<Vec<Task>>,
+    /// The time until a retry is due.
+    next_retry: Option<SignedDuration>,
+}
+
+impl Work {
+    fn working(&mut self, desk: &mut Desk<'_>) -> Result<&[Task]> {
+        if self.working.is_none() {
+            self.working = Some(desk.active()?);
+        }
+        Ok(self.working.as_deref().unwrap_or_default())
+    }
+
+    /// Takes back the tasks whose leases have run out.
+    fn take_back_expired(&mut self, desk: &mut Desk<'_>) -> Result<()> {
+        let mut working = Vec::new();
+        for task in desk.active()? {
+            if task.is_expired(&desk.now) {
+                let details = format!(" (lease {} ran out without a sign of life)", task.epoch());
+                desk.give_back(task, "expired", &details)?;
+            } else {
+                working.push(task);
             }
-            Some(_) => {}
         }
+        self.working = Some(working);
+        Ok(())
     }
-    Ok(None)
-}
 
-/// Takes back the tasks whose leases have run out; returns those that are being worked on.
-fn take_back_expired(desk: &mut Desk<'_>) -> Result<Vec<Task>> {
-    let mut working = Vec::new();
-    for task in desk.active()? {
-        if task.is_expired(&desk.now) {
-            let details = format!(" (lease {} ran out without a sign of life)", task.epoch());
-            desk.give_back(task, "expired", &details)?;
-        } else {
-            working.push(task);
+    /// Returns the best task that the worker may have.
+    fn choose(&mut self, desk: &mut Desk<'_>, worker: &Key) -> Result<Option<Task>> {
+        let capabilities = capabilities(desk, worker)?;
+        let mut after = None;
+        while let Some((rank, value)) = desk.transaction.best(&desk.queue, after)? {
+            after = Some(rank);
+            let task = Task::of(value);
+            let files = task.files();
+            let apart = match files::asked_for(&files) {
+                _ if files.is_empty() => true,
+                Some(keys) => !desk.transaction.may_be_occupied(&desk.queue, &keys)?,
+                None => false,
+            };
+            let working = if apart { &[] } else { self.working(desk)? };
+            let found = obstacle(&task, &capabilities, working, &desk.now, &mut |id| {
+                Ok(desk.transaction.item(&desk.queue, id)?.map(Task::of))
+            })?;
+            match found {
+                None => return Ok(Some(task)),
+                Some(Obstacle::Later { until }) => {
+                    let wait = until.duration_since(desk.now.at);
+                    self.next_retry = Some(self.next_retry.map_or(wait, |next| next.min(wait)));
+                }
+                Some(_) => {}
+            }
         }
+        Ok(None)
     }
-    Ok(working)
-}
 
-fn next_expiry(working: &[Task], desk: &Desk<'_>) -> Option<SignedDuration> {
-    working.iter().filter_map(|task| task.lease_left(&desk.now)).min()
+    fn nothing_ready(&mut self, desk: &mut Desk<'_>) -> Result<NothingReady> {
+        let (now, retry) = (desk.now.clone(), self.next_retry);
+        let working = self.working(desk)?;
+        let others_work = !working.is_empty();
+        let next = working.iter().filter_map(|task| task.lease_left(&now)).chain(retry).min();
+        let look_again = next.map(|next| Duration::try_from(next).unwrap_or(Duration::ZERO));
+        Ok(NothingReady { look_again, others_work })
+    }
 }
 
 fn capabilities(desk: &mut Desk<'_>, worker: &Key) -> Result<Vec<String>> {

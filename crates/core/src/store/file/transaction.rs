@@ -27,7 +27,7 @@ use crate::model::diff::{self, Change};
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::paper::Paper;
-use crate::model::time;
+use crate::model::time::{self, Moment};
 use crate::store::engine::{self, Committed, Document, Durability, Entry, Rank, Transaction};
 use crate::store::error::{Error, Result};
 use crate::store::state::{self, Sealed};
@@ -532,6 +532,14 @@ impl Transaction for FileTransaction<'_> {
             Some(best) => Ok(best),
             None => Ok(self.get(doc)?.and_then(|value| engine::best_in(doc, value, after))),
         }
+    }
+
+    fn may_be_due(&mut self, doc: &Doc, now: &Moment) -> Result<bool> {
+        Ok(self.ask(doc, |list| list.may_be_due(now))?.unwrap_or(true))
+    }
+
+    fn may_be_occupied(&mut self, doc: &Doc, keys: &[u64]) -> Result<bool> {
+        Ok(self.ask(doc, |list| list.may_be_occupied(keys))?.unwrap_or(true))
     }
 
     fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {

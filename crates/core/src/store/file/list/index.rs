@@ -4,13 +4,14 @@
 //! long the list is. `None` means that the index cannot be believed (or has no place left): it is made anew.
 //!
 //! ```text
-//! header | records, by position | order | ready, active, loose: one bit each | ids | needs
+//! header | records, by position | order | ready, active, loose: one bit each | ids | needs | held
 //! ```
 //! - *order* lists the positions by class and age; `ready` has a bit for each place in it. Only the first
 //!   `sorted` places are in order: items that came later stand behind, at most [`UNSORTED`] of them.
 //! - *active* and *loose* have a bit for each position.
 //! - *ids* is a hash table of positions (plus one), by the hash of the item's id.
 //! - *needs* are linked lists: from an item to those that need it.
+//! - *held* is a hash table of the keys that active items occupy, and how many do.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,13 +20,17 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::layout::{self, Frame, Slot};
 use super::pages::{PAYLOAD, Pages};
-use crate::model::listing::{Facet, Listing, Standing};
+use crate::model::listing::{Due, Facet, Hold, Listing, Standing};
 use crate::model::raw::Raw;
+use crate::model::time::Moment;
 use crate::store::engine::Rank;
 use crate::store::file::fs::Handle;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"anthill1");
 const RECORD: u64 = 64;
+const HELD: u64 = 16;
+/// The clock of times that more than one clock tells.
+const MIXED: u64 = u64::MAX;
 /// How many items may stand behind the sorted ones.
 const UNSORTED: u64 = 512;
 /// How many pieces of the file may differ between the two buffers.
@@ -56,6 +61,15 @@ mod at {
     pub const ROOM_IDS: u64 = 160;
     pub const PENDING: u64 = 168;
     pub const STATES: u64 = 176;
+    /// How much is held, by whom it cannot be told, and whether there was no place for more.
+    pub const HELD: u64 = 304;
+    pub const UNTOLD: u64 = 312;
+    pub const CROWDED: u64 = 320;
+    pub const ROOM_HELD: u64 = 328;
+    /// The next time that something is due: by the clock of a boot, and by the calendar.
+    pub const CLOCK: u64 = 336;
+    pub const DUE_BOOT: u64 = 344;
+    pub const DUE: u64 = 352;
     pub const RANGES: u64 = 512;
 }
 
@@ -101,6 +115,7 @@ struct Regions {
     room: u64,
     edges: u64,
     ids: u64,
+    held: u64,
 }
 
 /// Which bits.
@@ -134,8 +149,12 @@ impl Regions {
         after(self.id_table(), self.ids * 4)
     }
 
+    fn held(self) -> u64 {
+        after(self.needs(), self.edges * 8)
+    }
+
     fn pages(self) -> u32 {
-        (after(self.needs(), self.edges * 8) / PAYLOAD as u64) as u32
+        (after(self.held(), self.held * HELD) / PAYLOAD as u64) as u32
     }
 }
 
@@ -152,13 +171,14 @@ impl Index {
             room: pages.u64(at::ROOM)?,
             edges: pages.u64(at::ROOM_EDGES)?,
             ids: pages.u64(at::ROOM_IDS)?,
+            held: pages.u64(at::ROOM_HELD)?,
         };
         (pages.u64(at::MAGIC)? == MAGIC).then_some(Index { pages, listing, regions })
     }
 
     /// Makes the index of a file; `None` if that is no list, or has the same id twice.
     pub fn build(bytes: &[u8], field: &str, listing: &'static Listing) -> Option<Index> {
-        let (mut items, mut edges) = (Vec::new(), Vec::new());
+        let (mut items, mut edges, mut holds) = (Vec::new(), Vec::new(), Vec::new());
         let mut by_id: HashMap<u64, u32> = HashMap::new();
         let mut fits = true;
         let frame = layout::scan(bytes, field, &mut |slot, raw| {
@@ -169,9 +189,15 @@ impl Index {
             };
             edges.extend(facet.needs.iter().map(|need| (position, hash(need))));
             fits &= by_id.insert(hash(&facet.id), position).is_none();
+            if listing.standing(facet.state) == Standing::Active {
+                holds.push((listing.hold)(raw));
+            }
             items.push(record(slot, raw, position, &facet));
         })?;
-        fits.then(|| Index::assemble(&frame, items, &edges, &by_id, listing)).flatten()
+        let mut index =
+            fits.then(|| Index::assemble(&frame, items, &edges, &by_id, &holds, listing)).flatten()?;
+        holds.iter().try_for_each(|hold| index.hold(hold, 1))?;
+        Some(index)
     }
 
     fn assemble(
@@ -179,12 +205,18 @@ impl Index {
         mut items: Vec<Record>,
         edges: &[(u32, u64)],
         by_id: &HashMap<u64, u32>,
+        holds: &[Hold],
         listing: &'static Listing,
     ) -> Option<Index> {
         let count = items.len() as u64;
         let room = count + count / 4 + 1024;
-        let regions =
-            Regions { room, edges: edges.len() as u64 * 2 + 2048, ids: (room * 2).next_power_of_two() };
+        let keys: usize = holds.iter().flat_map(|hold| &hold.keys).map(Vec::len).sum();
+        let regions = Regions {
+            room,
+            edges: edges.len() as u64 * 2 + 2048,
+            ids: (room * 2).next_power_of_two(),
+            held: (keys as u64 * 4).max(room).next_power_of_two(),
+        };
         let mut index = Index { pages: Pages::default(), listing, regions };
         index.pages.reserve(regions.pages());
         let fields = [
@@ -192,6 +224,9 @@ impl Index {
             (at::ROOM, regions.room),
             (at::ROOM_EDGES, regions.edges),
             (at::ROOM_IDS, regions.ids),
+            (at::ROOM_HELD, regions.held),
+            (at::DUE_BOOT, i64::MAX as u64),
+            (at::DUE, i64::MAX as u64),
             (at::COUNT, count),
         ];
         for (at, value) in fields {
@@ -561,6 +596,136 @@ impl Index {
             self.enter(dependent as u64, &new, 1)?;
         }
         Some(())
+    }
+
+    /// Notes what an active item holds from now on (1), or no longer (-1).
+    pub fn hold(&mut self, hold: &Hold, by: i32) -> Option<()> {
+        if let (Some(due), true) = (hold.due, by > 0) {
+            self.note_due(due)?;
+        }
+        match &hold.keys {
+            None => self.add(at::UNTOLD, by.into()),
+            Some(keys) if by > 0 => keys.iter().try_for_each(|key| self.occupy(*key)),
+            Some(keys) => keys.iter().try_for_each(|key| self.vacate(*key)),
+        }
+    }
+
+    fn note_due(&mut self, due: Due) -> Option<()> {
+        if due.clock == 0 {
+            let next = (self.pages.u64(at::DUE)? as i64).min(due.at);
+            return self.pages.set_u64(at::DUE, next as u64);
+        }
+        let clock = match self.pages.u64(at::CLOCK)? {
+            known if known == due.clock || known == 0 => due.clock,
+            _ => MIXED,
+        };
+        self.pages.set_u64(at::CLOCK, clock)?;
+        let next = (self.pages.u64(at::DUE_BOOT)? as i64).min(due.at);
+        self.pages.set_u64(at::DUE_BOOT, next as u64)
+    }
+
+    /// Says when the active items are due, which are all known.
+    pub fn set_dues(&mut self, dues: impl Iterator<Item = Due>) -> Option<()> {
+        self.pages.set_u64(at::CLOCK, 0)?;
+        self.pages.set_u64(at::DUE, i64::MAX as u64)?;
+        self.pages.set_u64(at::DUE_BOOT, i64::MAX as u64)?;
+        for due in dues {
+            self.note_due(due)?;
+        }
+        Some(())
+    }
+
+    /// Whether something may be due by now.
+    pub fn may_be_due(&mut self, now: &Moment) -> Option<bool> {
+        let (clock, by_boot) = (self.pages.u64(at::CLOCK)?, self.pages.u64(at::DUE_BOOT)? as i64);
+        let by_calendar = self.pages.u64(at::DUE)? as i64;
+        let boot = match clock {
+            0 => false,
+            // Another clock than that of now: each item has to be asked.
+            clock => now.by(clock).is_none_or(|now| by_boot <= now),
+        };
+        Some(boot || now.by(0).is_none_or(|now| by_calendar <= now))
+    }
+
+    /// Whether an active item may occupy what one of the keys asks for.
+    pub fn may_be_occupied(&mut self, keys: &[u64]) -> Option<bool> {
+        if self.pages.u64(at::UNTOLD)? > 0 || self.pages.u64(at::CROWDED)? > 0 {
+            return Some(true);
+        }
+        if self.pages.u64(at::HELD)? == 0 {
+            return Some(false);
+        }
+        for key in keys {
+            let place = self.place_of_key(*key)?;
+            if self.pages.u64(place)? == *key {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    /// Returns where a key is, or would be.
+    fn place_of_key(&mut self, key: u64) -> Option<u64> {
+        let mut bucket = key % self.regions.held;
+        loop {
+            let place = self.regions.held() + bucket * HELD;
+            let found = self.pages.u64(place)?;
+            if found == key || found == 0 {
+                return Some(place);
+            }
+            bucket = (bucket + 1) % self.regions.held;
+        }
+    }
+
+    fn occupy(&mut self, key: u64) -> Option<()> {
+        let place = self.place_of_key(key)?;
+        if self.pages.u64(place)? == 0 {
+            let held = self.pages.u64(at::HELD)?;
+            if held * 4 >= self.regions.held * 3 {
+                return self.pages.set_u64(at::CROWDED, 1);
+            }
+            self.pages.set_u64(at::HELD, held + 1)?;
+            self.pages.set_u64(place, key)?;
+        }
+        self.add(place + 8, 1)
+    }
+
+    fn vacate(&mut self, key: u64) -> Option<()> {
+        let mut hole = self.place_of_key(key)?;
+        if self.pages.u64(hole)? != key {
+            // There was no place for it.
+            return Some(());
+        }
+        self.add(hole + 8, -1)?;
+        if self.pages.u64(hole + 8)? > 0 {
+            return Some(());
+        }
+        self.add(at::HELD, -1)?;
+        // What stands behind moves up, unless it stands where it belongs.
+        let start = self.regions.held();
+        let mut bucket = (hole - start) / HELD;
+        loop {
+            self.pages.set_u64(hole, 0)?;
+            self.pages.set_u64(hole + 8, 0)?;
+            let empty = (hole - start) / HELD;
+            loop {
+                bucket = (bucket + 1) % self.regions.held;
+                let place = start + bucket * HELD;
+                let key = self.pages.u64(place)?;
+                if key == 0 {
+                    return Some(());
+                }
+                let home = key % self.regions.held;
+                let behind = |from: u64, to: u64| (to + self.regions.held - from) % self.regions.held;
+                if behind(home, bucket) >= behind(empty, bucket) {
+                    let count = self.pages.u64(place + 8)?;
+                    self.pages.set_u64(hole, key)?;
+                    self.pages.set_u64(hole + 8, count)?;
+                    hole = place;
+                    break;
+                }
+            }
+        }
     }
 
     /// Whether the index can take more items, and those it takes keep the order short enough.

@@ -28,8 +28,9 @@ use super::place::{Head, HeadDoc, Place};
 use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
-use crate::model::listing::{Among, Listing, Standing};
+use crate::model::listing::{Among, Facet, Listing, Standing};
 use crate::model::raw::Raw;
+use crate::model::time::Moment;
 use crate::store::engine::{Entry, Rank};
 use crate::store::error::{Error, Result};
 use crate::store::state;
@@ -190,7 +191,27 @@ impl List {
         if whole { json::parse(&bytes).map_err(|_| Lost) } else { Err(Lost) }
     }
 
+    /// Returns the items that are looked for.
     pub fn find(&mut self, among: Among<'_>) -> Answer<Vec<Value>> {
+        let found = self.find_positions(among)?;
+        let found = found.into_iter().map(|position| self.at(position)).collect::<Answer<Vec<_>>>()?;
+        if among == Among::Active {
+            // Now that all of them are at hand, it is known again when the next one is due.
+            let dues = found.iter().filter_map(|item| self.listing.hold_of(item).due);
+            sure(self.index.set_dues(dues))?;
+        }
+        Ok(found)
+    }
+
+    pub fn may_be_due(&mut self, now: &Moment) -> Answer<bool> {
+        sure(self.index.may_be_due(now))
+    }
+
+    pub fn may_be_occupied(&mut self, keys: &[u64]) -> Answer<bool> {
+        sure(self.index.may_be_occupied(keys))
+    }
+
+    fn find_positions(&mut self, among: Among<'_>) -> Answer<Vec<usize>> {
         let positions = match among {
             Among::Active => sure(self.index.active())?,
             Among::Loose => sure(self.index.loose())?,
@@ -200,7 +221,7 @@ impl List {
                 None => return if sure(self.index.dangling())? == 0 { Ok(Vec::new()) } else { Err(Lost) },
             },
         };
-        positions.into_iter().map(|position| self.at(position)).collect()
+        Ok(positions)
     }
 
     fn open_dependents(&mut self, position: usize) -> Answer<Vec<usize>> {
@@ -247,7 +268,9 @@ impl List {
             self.spread(position, text.len())?;
         }
         let slot = Slot { length: text.len() as u32, ..sure(self.index.record(position))?.slot };
+        self.hold(&before, -1)?;
         sure(self.index.replace(position, slot, raw))?;
+        self.hold(&item, 1)?;
         let put = self.puts.remove(&position);
         let moved = put.as_ref().is_some_and(|put| put.moved);
         let before = put.map_or(Some(before), |put| put.before);
@@ -319,10 +342,20 @@ impl List {
         let mut frame = sure(self.index.frame())?;
         let (slot, piece) = layout::append(&text, frame.suffix);
         sure(self.index.append(slot, raw))?;
+        self.hold(&item, 1)?;
         frame.suffix += piece.len() as u64;
         sure(self.index.set_frame(&frame))?;
         self.puts.insert(position, Put { before: None, after: item, slot, text, moved: true });
         Ok(())
+    }
+
+    /// Notes what an item holds from now on (1), or no longer (-1).
+    fn hold(&mut self, item: &Value, by: i32) -> Answer<()> {
+        let standing = |facet: &Facet<'_>| self.listing.standing(facet.state);
+        match self.listing.with_facet(item, standing) {
+            Some(Standing::Active) => sure(self.index.hold(&self.listing.hold_of(item), by)),
+            _ => Ok(()),
+        }
     }
 
     /// Whether the item before this position has room for the comma that it needs now.
