@@ -31,18 +31,20 @@ use self::report::Growth;
 use self::rounds::Budget;
 use self::row::Row;
 use self::rows::Bench;
-use self::stage::Stage;
+use self::stage::{Floor, Stage};
 use crate::error::{CliError, Result, io_error};
 use crate::output::{Format, Output};
 
 /// Measure this binary on this machine, next to an empty program and to other tools
 ///
-/// Whole processes from start to end, in turns with F, a program that does nothing at all, and with python3, sqlite3 and
-/// jq doing the same work, where they are installed. Everything happens in a temporary directory that is removed at the
-/// end; your own state is not touched. On a busy machine, run it as `chrt -f 5 anthill bench` (as root).
+/// Whole processes from start to end, in turns with F, a program that does nothing at all, and with
+/// python3, sqlite3 and jq doing the same work, where they are installed. Everything happens in a
+/// temporary directory that is removed at the end; your own state is not touched. On a busy machine,
+/// run it as root with `chrt -f 5 anthill bench`.
 ///
-/// RATIO is to F, or to a limit: what no program could do without. P99 of fewer than 100 rounds is the slowest. The
-/// last columns say how many times as long the others take: `-` is not installed, blank is not compared.
+/// RATIO is to F, or to a limit: what no program could do without. P99 of fewer than 100 rounds is
+/// the slowest. The last columns say how many times as long the others take; `-` is not installed,
+/// blank is not compared.
 ///
 /// Examples:
 ///   anthill bench --quick                    under half a minute
@@ -101,6 +103,7 @@ pub fn run(output: &Output, args: &BenchArgs) -> Result<()> {
     let growths = report::growths(&rows);
     let (document, lines) =
         (document(&bench, args, &rows, &growths, began.elapsed()), lines(output, &bench, &rows, &growths));
+    let picture = svg::svg(&report::curves(&rows), &about(&bench));
     // Before anything is printed: whoever closes the pipe ends us.
     drop(bench);
     match output.json {
@@ -110,7 +113,7 @@ pub fn run(output: &Output, args: &BenchArgs) -> Result<()> {
     let drawn = match &args.svg {
         None => String::new(),
         Some(file) => {
-            draw(file, &rows)?;
+            draw(file, &picture)?;
             format!("; picture: {}", file.display())
         }
     };
@@ -139,10 +142,13 @@ fn measure(bench: &Bench) -> Vec<Row> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a file that the user asked for")]
-fn draw(file: &Path, rows: &[Row]) -> Result<()> {
-    let about = format!("anthill {}, {}; F: an empty process", env!("CARGO_PKG_VERSION"), machine());
-    std::fs::write(file, svg::svg(&report::curves(rows), &about))
-        .map_err(|error| io_error(&format!("write `{}`", file.display()), &error))
+fn draw(file: &Path, picture: &str) -> Result<()> {
+    std::fs::write(file, picture).map_err(|error| io_error(&format!("write `{}`", file.display()), &error))
+}
+
+fn about(bench: &Bench) -> String {
+    let Floor { what, .. } = bench.stage.floor;
+    format!("anthill {}, {} build; {}; F: {what}", env!("CARGO_PKG_VERSION"), build(), machine())
 }
 
 fn machine() -> String {

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Lines, Read};
 use std::path::Path;
 use std::process::{ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -52,16 +53,18 @@ fn wake(bench: &Bench) -> Measured<Found> {
 fn watch(bench: &Bench) -> Measured<Found> {
     let (stage, mut limits) = (&bench.stage, Vec::new());
     let root = stage.project("watch", FEW)?;
-    let file = stage::queue_file(&root);
-    let (copy, bare) = (root.join("tasks.copy"), stage.dir.join("bare"));
+    let (file, copy, bare) = (stage::queue_file(&root), root.join("tasks.copy"), stage.dir.join("bare"));
     let versions = versions(&file)?;
-    std::fs::create_dir(&bare).map_err(|error| error.to_string())?;
+    let woken = bare_waiter(&bare)?;
     let (_watcher, mut lines) = listen(stage.anthill(&root, &["watch", "queue"]).stderr(Stdio::null()))?;
     next(&mut lines)?;
     let ours = |round: usize| {
-        let version = &versions[round % 2];
-        stage::write_through(&copy, version)?;
-        limits.push(milliseconds(bare_wake(&copy, &bare)?));
+        stage::write_through(&copy, &versions[round % 2])?;
+        thread::sleep(ASLEEP);
+        let begin = Instant::now();
+        stage::rename(&copy, &bare.join("file"))?;
+        let woken = woken.recv().map_err(|error| error.to_string())?;
+        limits.push(milliseconds(woken.saturating_duration_since(begin)));
         stage::rename(&bare.join("file"), &copy)?;
         thread::sleep(ASLEEP);
         let begin = Instant::now();
@@ -80,28 +83,26 @@ fn versions(file: &Path) -> Measured<[Vec<u8>; 2]> {
     Ok([other.into_bytes(), text.into_bytes()])
 }
 
-/// Moves a file into a directory and returns how long a thread that waits for just that sleeps on.
+/// Lets a thread wait for files that are moved into a new directory, and say when it woke up: the least that a watcher needs.
 #[cfg(target_os = "linux")]
-fn bare_wake(file: &Path, dir: &Path) -> Measured<Duration> {
+fn bare_waiter(dir: &Path) -> Measured<Receiver<Instant>> {
     use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 
+    std::fs::create_dir(dir).map_err(|error| error.to_string())?;
     let failed = |error: rustix::io::Errno| format!("cannot wait for file events: {error}");
     let events = init(CreateFlags::CLOEXEC).map_err(failed)?;
     add_watch(&events, dir, WatchFlags::MOVED_TO).map_err(failed)?;
-    let waiter = thread::spawn(move || {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
         let mut buffer = [std::mem::MaybeUninit::uninit(); 512];
-        let woken = Reader::new(events, &mut buffer).next().map(drop);
-        woken.map(|()| Instant::now())
+        let mut reader = Reader::new(events, &mut buffer);
+        while reader.next().is_ok() && sender.send(Instant::now()).is_ok() {}
     });
-    thread::sleep(ASLEEP);
-    let begin = Instant::now();
-    stage::rename(file, &dir.join("file"))?;
-    let woken = waiter.join().map_err(|_| "the waiting thread panicked")?.map_err(failed)?;
-    Ok(woken.saturating_duration_since(begin))
+    Ok(receiver)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn bare_wake(_: &Path, _: &Path) -> Measured<Duration> {
+fn bare_waiter(_: &Path) -> Measured<Receiver<Instant>> {
     Err("the limit is known on Linux only".into())
 }
 
