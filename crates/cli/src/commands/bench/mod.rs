@@ -43,8 +43,8 @@ use crate::output::{Format, Output};
 /// run it as root with `chrt -f 5 anthill bench`.
 ///
 /// RATIO is to F, or to a limit: what no program could do without. P99 of fewer than 100 rounds is
-/// the slowest. The last columns say how many times as long the others take; `-` is not installed,
-/// blank is not compared.
+/// the slowest. MET is `busy` where other work on the machine held up F itself. The last columns say
+/// how many times as long the others take; `-` is not installed, blank is not compared.
 ///
 /// Examples:
 ///   anthill bench --quick                    under half a minute
@@ -99,7 +99,8 @@ pub fn run(output: &Output, args: &BenchArgs) -> Result<()> {
     let budget = args.budget();
     let storm = (if args.quick { 640 } else { 2560 }).min(budget.most * 32);
     let bench = Bench { stage: Stage::set_up()?, budget, sizes: args.sizes(), storm };
-    let rows = measure(&bench);
+    let mut rows = measure(&bench);
+    let held_up = report::mark_busy(&mut rows);
     let growths = report::growths(&rows);
     let (document, lines) =
         (document(&bench, args, &rows, &growths, began.elapsed()), lines(output, &bench, &rows, &growths));
@@ -117,6 +118,13 @@ pub fn run(output: &Output, args: &BenchArgs) -> Result<()> {
             format!("; picture: {}", file.display())
         }
     };
+    if let Some((quiet, worst)) = held_up {
+        output.warning(&format!(
+            "the machine was busy: F took {} ms in one row and {} ms in another; as root, try: chrt -f 5 anthill bench",
+            stats::short(quiet),
+            stats::short(worst)
+        ));
+    }
     output.status(&format!("measured in {:.0} s{drawn}", began.elapsed().as_secs_f64()));
     Ok(())
 }
@@ -167,7 +175,12 @@ fn lines(output: &Output, bench: &Bench, rows: &[Row], growths: &[Growth]) -> Ve
         plain(""),
     ];
     lines.extend(table(rows, output.width()));
-    lines.extend([plain(""), title("GROWTH of p50 with the number of tasks: 0 is flat, 1 is in proportion")]);
+    if !growths.is_empty() {
+        lines.extend([
+            plain(""),
+            title("GROWTH of p50 with the number of tasks: 0 is flat, 1 is in proportion"),
+        ]);
+    }
     lines.extend(growths.iter().map(|growth| line(tone(growth.met()), growth.text())));
     lines.extend([plain(""), title("ONE CLAIM, p50 by number of tasks")]);
     lines.extend(plot::text(&report::curves(rows)).into_iter().map(plain));

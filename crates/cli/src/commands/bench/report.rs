@@ -119,7 +119,11 @@ fn cells(row: &Row) -> Vec<String> {
     }
     cells.push(row.ratio().unwrap_or_default());
     cells.push(row.target().unwrap_or_default());
-    cells.push(row.met().map(verdict).unwrap_or_default().to_owned());
+    cells.push(match row.met() {
+        Some(met) => verdict(met).to_owned(),
+        None if row.busy && row.wanted.is_some() => "busy".into(),
+        None => String::new(),
+    });
     let times = |peer| row.found.as_ref().ok()?.times(peer);
     cells.extend(Peer::ALL.map(|peer| times(peer).map(comparison).unwrap_or_default()));
     cells
@@ -136,6 +140,22 @@ fn comparison(times: Measured<f64>) -> String {
         Err(_) => "failed".into(),
     }
 }
+
+/// Marks the rows in which F took much longer than in the quietest. Returns the two extremes if there are such rows.
+pub fn mark_busy(rows: &mut [Row]) -> Option<(f64, f64)> {
+    const MUCH: f64 = 2.0;
+    let floor = |row: &Row| row.found.as_ref().ok()?.floor.filter(|_| row.id != STORM);
+    let floors: Vec<_> = rows.iter().filter_map(floor).collect();
+    let quiet = floors.iter().copied().min_by(f64::total_cmp)?;
+    let worst = floors.into_iter().max_by(f64::total_cmp)?;
+    for row in rows {
+        row.busy = floor(row).is_some_and(|floor| floor > quiet * MUCH);
+    }
+    (worst > quiet * MUCH).then_some((quiet, worst))
+}
+
+/// Here F is held up by its own kind, as the claims are by theirs.
+const STORM: &str = "B11";
 
 /// Tells of what failed, one line each.
 pub fn failures(rows: &[Row]) -> Vec<String> {
@@ -188,6 +208,15 @@ B09  claim  10000      60    1.50    3.00  3.00 F  <= 2.6 F   no     100x       
 B13  ready   1000       0  failed                  <= 1.5 F";
         assert_eq!(table.join("\n"), expected.trim_start_matches('\n'), "--- found\n{}", table.join("\n"));
         assert_eq!(failures(&[claim(1000, 1.0), ready()]), ["B13 ready of 1000: exit 2: why"]);
+    }
+
+    #[test]
+    fn where_f_was_held_up_there_is_no_verdict() {
+        let mut rows = [claim(100, 1.0), claim(1000, 1.0)];
+        assert_eq!(mark_busy(&mut rows), None);
+        rows[1].found.as_mut().unwrap().floor = Some(3.7);
+        assert_eq!(mark_busy(&mut rows), Some((0.5, 3.7)));
+        assert_eq!(rows.map(|row| row.met()), [Some(true), None]);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct Row {
     pub unit: Unit,
     pub wanted: Option<Wanted>,
     pub found: Measured<Found>,
+    /// Whether other work on the machine held up F itself: then there is no verdict.
+    pub busy: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -61,7 +63,8 @@ pub enum Wanted {
 impl Row {
     pub fn new(id: &'static str, name: &'static str, what: &'static str) -> Row {
         let unmeasured = Err("not measured".into());
-        Row { id, name, what, tasks: None, unit: Unit::Milliseconds, wanted: None, found: unmeasured }
+        let unit = Unit::Milliseconds;
+        Row { id, name, what, tasks: None, unit, wanted: None, found: unmeasured, busy: false }
     }
 
     pub fn tasks(self, tasks: usize) -> Row {
@@ -80,9 +83,9 @@ impl Row {
         Row { found, ..self }
     }
 
-    /// Whether the target is met; `None` without a target or a figure.
+    /// Whether the target is met; `None` without a target or a figure to be trusted.
     pub fn met(&self) -> Option<bool> {
-        let found = self.found.as_ref().ok()?;
+        let found = self.found.as_ref().ok().filter(|_| !self.busy)?;
         Some(match self.wanted? {
             Wanted::MostFloors(most) => found.floors()? <= most,
             Wanted::LeastFloors(least) => found.floors()? >= least,
@@ -126,7 +129,7 @@ impl Row {
         };
         let mut row = json!({
             "id": self.id, "name": self.name, "what": self.what, "tasks": self.tasks, "unit": unit,
-            "target": self.target(), "met": self.met(),
+            "target": self.target(), "met": self.met(), "busy": self.busy,
         });
         match &self.found {
             Err(error) => row["error"] = error.as_str().into(),

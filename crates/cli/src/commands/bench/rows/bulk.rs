@@ -6,8 +6,8 @@ use std::time::Instant;
 use super::super::peers::{self, Peer};
 use super::super::rounds::{Measured, milliseconds};
 use super::super::row::{Found, Row, Wanted};
+use super::super::stage;
 use super::super::stats::median;
-use super::super::{spawn, stage};
 use super::{Bench, words};
 
 /// Lists the best tasks of a file that another program has replaced: whatever was remembered of it is void.
@@ -29,7 +29,7 @@ fn measure_cold(bench: &Bench, size: usize) -> Measured<Found> {
         let begin = Instant::now();
         scan(&stage::read(&file)?);
         limits.push(milliseconds(begin.elapsed()));
-        spawn::timed(stage.anthill(&root, &["worker", "list", "--limit", "10"]))
+        bench.time(stage.anthill(&root, &["worker", "list", "--limit", "10"]))
     };
     let peers = vec![
         bench.peer(Peer::Python3, |_| words(&["-c", peers::PYTHON_READY, &shown])),
@@ -58,7 +58,7 @@ fn measure_import(bench: &Bench, size: usize) -> Measured<Found> {
         stage::write_through(&written, &bytes)?;
         limits.push(milliseconds(begin.elapsed()));
         let root = stage.empty_project(&format!("import-{size}-{round}"))?;
-        let took = spawn::timed(stage.anthill(&root, &["leader", "import", &shown]))?;
+        let took = bench.time(stage.anthill(&root, &["leader", "import", &shown]))?;
         stage::remove(&root)?;
         Ok(took)
     };

@@ -64,7 +64,7 @@ impl Field {
             bench.peer(Peer::Sqlite3, |_| words(&[&self.database, peers::SQLITE_CLAIM])),
         ];
         // Half of the tasks are left for others.
-        bench.race_at_most((self.size / 2).max(1), Box::new(move |_| spawn::timed(ours())), peers)
+        bench.race_at_most((self.size / 2).max(1), Box::new(move |_| bench.time(ours())), peers)
     }
 
     /// Claims a task, untimed, and completes it.
@@ -75,7 +75,7 @@ impl Field {
                 &spawn::heard(stage.anthill(&self.root, &["worker", "claim", "w", "--lease", LEASE]))?.1,
             )?;
             let summary = "Moved it, with tests";
-            spawn::timed(stage.anthill(
+            bench.time(stage.anthill(
                 &self.root,
                 &["worker", "complete", "w", &id, summary, "--modified", "src/a.rs", "--created", "src/b.rs"],
             ))
@@ -86,14 +86,14 @@ impl Field {
     fn ready(&self, bench: &Bench) -> Measured<Found> {
         let ours = || bench.stage.anthill(&self.root, &["worker", "list", "--limit", "10"]);
         let sqlite = bench.peer(Peer::Sqlite3, |_| words(&[&self.database, peers::SQLITE_READY]));
-        bench.race(Box::new(move |_| spawn::timed(ours())), vec![sqlite])
+        bench.race(Box::new(move |_| bench.time(ours())), vec![sqlite])
     }
 
     fn create(&self, bench: &Bench) -> Measured<Found> {
         let text = |round| tasks::description(round, 300);
         let ours = move |round| {
             let files = format!("src/new_{round}/mod.rs");
-            spawn::timed(
+            bench.time(
                 bench
                     .stage
                     .anthill(&self.root, &["leader", "add-task", &text(round), "-p", "5", "--files", &files]),
@@ -108,7 +108,7 @@ impl Field {
     fn status(&self, bench: &Bench) -> Measured<Found> {
         let ours = || bench.stage.anthill(&self.root, &["leader", "status"]);
         let sqlite = bench.peer(Peer::Sqlite3, |_| words(&[&self.database, peers::SQLITE_STATUS]));
-        bench.race(Box::new(move |_| spawn::timed(ours())), vec![sqlite])
+        bench.race(Box::new(move |_| bench.time(ours())), vec![sqlite])
     }
 }
 

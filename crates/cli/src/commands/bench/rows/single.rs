@@ -21,7 +21,7 @@ fn start(bench: &Bench) -> Measured<Found> {
         bench.peer(Peer::Sqlite3, |_| words(&["--version"])),
         bench.peer(Peer::Jq, |_| words(&["-n", "0"])),
     ];
-    bench.race(Box::new(|_| spawn::timed(stage.anthill(&stage.dir, &["--version"]))), peers)
+    bench.race(Box::new(|_| bench.time(stage.anthill(&stage.dir, &["--version"]))), peers)
 }
 
 fn get(bench: &Bench) -> Measured<Found> {
@@ -31,7 +31,7 @@ fn get(bench: &Bench) -> Measured<Found> {
         bench.peer(Peer::Python3, |_| words(&["-c", PYTHON_GET, &file])),
         bench.peer(Peer::Jq, |_| words(&[".global.default_project", &file])),
     ];
-    bench.race(Box::new(move |_| spawn::timed(ours())), peers)
+    bench.race(Box::new(move |_| bench.time(ours())), peers)
 }
 
 fn set(bench: &Bench) -> Measured<Found> {
@@ -44,7 +44,7 @@ fn set(bench: &Bench) -> Measured<Found> {
         stage.anthill(&stage.dir, &["set", "config", "global.max_parallel_agents", &value(round)])
     };
     let python = bench.peer(Peer::Python3, move |round| words(&["-c", PYTHON_SET, &copy, &value(round)]));
-    bench.race(Box::new(move |round| spawn::timed(ours(round))), vec![python])
+    bench.race(Box::new(move |round| bench.time(ours(round))), vec![python])
 }
 
 /// Sees that there is a configuration and returns its file.

@@ -38,6 +38,7 @@ fn wake(bench: &Bench) -> Measured<Found> {
         let (mut waiter, mut lines) = listen(stage.anthill(&root, &claim).stderr(Stdio::piped()))?;
         said(&mut waiter, "waiting")?;
         thread::sleep(ASLEEP);
+        bench.settle()?;
         let begin = Instant::now();
         let mut adder = stage.anthill(&root, &["leader", "add-task", "work"]);
         let adder = adder.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
