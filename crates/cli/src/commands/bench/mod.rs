@@ -181,7 +181,7 @@ fn lines(output: &Output, bench: &Bench, rows: &[Row], growths: &[Growth]) -> Ve
             title("GROWTH of p50 with the number of tasks: 0 is flat, 1 is in proportion"),
         ]);
     }
-    lines.extend(growths.iter().map(|growth| line(tone(growth.met()), growth.text())));
+    lines.extend(growths.iter().map(|growth| line(tone(growth.met() != Some(false)), growth.text())));
     lines.extend([plain(""), title("ONE CLAIM, p50 by number of tasks")]);
     lines.extend(plot::text(&report::curves(rows)).into_iter().map(plain));
     let failures = report::failures(rows).into_iter().map(|text| line(Tone::Warn, format!("failed: {text}")));

@@ -18,17 +18,20 @@ pub struct Growth {
     pub to: usize,
     pub exponent: f64,
     pub most: f64,
+    /// Whether one of its points is doubtful.
+    pub busy: bool,
 }
 
 impl Growth {
-    pub fn met(&self) -> bool {
-        self.exponent <= self.most
+    /// Whether the target is met; `None` without figures to be trusted.
+    pub fn met(&self) -> Option<bool> {
+        (!self.busy).then_some(self.exponent <= self.most)
     }
 
     pub fn text(&self) -> String {
-        let Growth { name, from, to, exponent, most } = self;
-        let met = verdict(self.met());
-        format!("B26  {name:9} {exponent:5.2}   target <= {most:.2}   met: {met:3}   {from} to {to} tasks")
+        let Growth { name, from, to, exponent, most, .. } = self;
+        let met = self.met().map_or(BUSY, verdict);
+        format!("B26  {name:9} {exponent:5.2}   target <= {most:.2}   met: {met:4}   {from} to {to} tasks")
     }
 
     pub fn json(&self) -> Value {
@@ -54,7 +57,9 @@ pub fn growths(rows: &[Row]) -> Vec<Growth> {
         let points = if large.len() > 1 { large } else { all };
         let exponent = growth(&points)?;
         let (from, to) = (points.first()?.0 as usize, points.last()?.0 as usize);
-        Some(Growth { name, from, to, exponent, most })
+        let used = |row: &&Row| row.name == name && row.tasks.is_some_and(|tasks| tasks >= from);
+        let busy = rows.iter().filter(used).any(|row| row.busy);
+        Some(Growth { name, from, to, exponent, most, busy })
     };
     GROWING.into_iter().filter_map(of).collect()
 }
@@ -121,13 +126,16 @@ fn cells(row: &Row) -> Vec<String> {
     cells.push(row.target().unwrap_or_default());
     cells.push(match row.met() {
         Some(met) => verdict(met).to_owned(),
-        None if row.busy && row.wanted.is_some() => "busy".into(),
+        None if row.busy && row.wanted.is_some() => BUSY.into(),
         None => String::new(),
     });
     let times = |peer| row.found.as_ref().ok()?.times(peer);
     cells.extend(Peer::ALL.map(|peer| times(peer).map(comparison).unwrap_or_default()));
     cells
 }
+
+/// Stands for a verdict that would be worth nothing.
+const BUSY: &str = "busy";
 
 fn verdict(met: bool) -> &'static str {
     if met { "yes" } else { "no" }
@@ -222,8 +230,9 @@ B13  ready   1000       0  failed                  <= 1.5 F";
     #[test]
     fn growth_is_taken_from_large_queues() {
         let rows = [claim(100, 9.0), claim(1000, 1.0), claim(10_000, 1.0), ready()];
-        let found = growths(&rows);
-        assert_eq!(found, [Growth { name: "claim", from: 1000, to: 10_000, exponent: 0.0, most: 0.12 }]);
+        let expected =
+            Growth { name: "claim", from: 1000, to: 10_000, exponent: 0.0, most: 0.12, busy: false };
+        assert_eq!(growths(&rows), [expected]);
     }
 
     #[test]
