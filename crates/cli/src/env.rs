@@ -19,6 +19,8 @@ pub const ANTHILL_SESSION_ID: &str = "ANTHILL_SESSION_ID";
 pub const CLAUDE_CODE_SESSION_ID: &str = "CLAUDE_CODE_SESSION_ID";
 /// The session at work, as older clients and the seeds name it.
 pub const CLAUDE_SESSION_ID: &str = "CLAUDE_SESSION_ID";
+/// Where programs are looked for.
+pub const PATH: &str = "PATH";
 /// The name of the user, for the log.
 pub const USER: &str = "USER";
 /// For tests: the time to use instead of the clock's.
@@ -36,6 +38,11 @@ pub fn text(name: &str) -> Option<String> {
 
 pub fn path(name: &str) -> Option<PathBuf> {
     raw(name).map(PathBuf::from)
+}
+
+/// Returns the directories in which programs are looked for.
+pub fn search_path() -> Vec<PathBuf> {
+    raw(PATH).map(|list| std::env::split_paths(&list).collect()).unwrap_or_default()
 }
 
 /// Returns the id of the session that the client at work names.

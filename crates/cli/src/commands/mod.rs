@@ -1,6 +1,7 @@
 //! One file per command: its arguments, whose doc comments are the help, and `run`.
 
 mod append;
+mod bench;
 mod completions;
 mod delete;
 mod demo;
@@ -56,6 +57,7 @@ pub enum Command {
     Log(log::LogArgs),
     Doctor(doctor::DoctorArgs),
     Demo(demo::DemoArgs),
+    Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
 }
 
@@ -79,6 +81,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Log(args) => done(log::run(&context()?, &args)),
         Command::Doctor(args) => doctor::run(&context()?, &args),
         Command::Demo(args) => demo::run(&cli.global, &args, output),
+        Command::Bench(args) => done(bench::run(output, &args)),
         Command::Completions(args) => done(completions::run(output, &args)),
     }
 }

@@ -827,6 +827,7 @@ fn every_command_has_help_with_an_example() {
         "log",
         "doctor",
         "demo",
+        "bench",
         "completions",
     ];
     let top = env.ok(&["--help"]).stdout;

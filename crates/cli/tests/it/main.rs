@@ -1,5 +1,6 @@
 //! The binary from the outside: real processes on real files.
 
+mod bench;
 mod commands;
 mod damage;
 mod exit_codes;
