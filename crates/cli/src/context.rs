@@ -14,7 +14,7 @@ use anthill_core::model::room::Room;
 use anthill_core::model::time::{self, Boot, Clock, Moment};
 use anthill_core::ops::{Actor, read};
 use anthill_core::store::Engine;
-use anthill_core::store::file::real_fs::RealFs;
+use anthill_core::store::file::real_fs::{self, RealFs};
 use anthill_core::store::file::{FileEngine, Options};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -169,7 +169,7 @@ fn absolute(path: PathBuf) -> io::Result<PathBuf> {
 /// Returns the machine's clock, or the one that stands where a test wants it.
 fn clock() -> Result<Arc<dyn Clock>> {
     match env::text(env::ANTHILL_NOW) {
-        None => Ok(Arc::new(SystemClock::default())),
+        None => Ok(Arc::new(SystemClock)),
         Some(text) => {
             let wrong = || CliError::invalid(format!("{} is not a time: `{text}`", env::ANTHILL_NOW));
             Ok(Arc::new(time::read(&text).ok_or_else(wrong)?))
@@ -177,15 +177,12 @@ fn clock() -> Result<Arc<dyn Clock>> {
     }
 }
 
-#[derive(Debug, Default)]
-struct SystemClock {
-    /// Identity of the current boot, where the system tells it.
-    boot: OnceLock<Option<String>>,
-}
+#[derive(Debug)]
+struct SystemClock;
 
+/// Returns enough of the identity of the current boot to tell it from others, where the system tells it.
 fn boot_id() -> Option<String> {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
-    id.map(|id| id.chars().take(8).collect())
+    real_fs::boot_id().ok()?.map(|id| id.chars().take(8).collect())
 }
 
 impl Clock for SystemClock {
@@ -195,7 +192,7 @@ impl Clock for SystemClock {
     }
 
     fn moment(&self) -> Moment {
-        let (at, id) = (self.now(), self.boot.get_or_init(boot_id).clone());
+        let (at, id) = (self.now(), boot_id());
         let boot = id.and_then(|id| Some(Boot { id, began: at.checked_sub(uptime()?).ok()? }));
         Moment { at, boot }
     }

@@ -44,6 +44,12 @@ pub trait Engine: Send + Sync {
     /// Opens the room's one transaction, waiting for others at most the engine's patience.
     fn begin(&self, room: &Room) -> Result<Box<dyn Transaction + '_>>;
 
+    /// Opens the room for looking only, if it is free within a moment and has an index to look into. `None` sends
+    /// the caller to [`Engine::read`].
+    fn browse(&self, _: &Room) -> Result<Option<Box<dyn Transaction + '_>>> {
+        Ok(None)
+    }
+
     /// Calls `visit` with every kept revision of a document, oldest first, and its content after it
     /// (`None` when that revision deleted it).
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()>;

@@ -140,12 +140,14 @@ struct SimHandle {
     ino: Ino,
     /// By which name it was opened.
     path: String,
+    opened: Stat,
 }
 
 impl SimHandle {
     fn new(fs: &SimFs, ino: Ino, path: &str) -> SimHandle {
-        *fs.machine().opened.entry(ino).or_default() += 1;
-        SimHandle { fs: fs.clone(), ino, path: path.into() }
+        let mut machine = fs.machine();
+        *machine.opened.entry(ino).or_default() += 1;
+        SimHandle { fs: fs.clone(), ino, path: path.into(), opened: machine.stat(ino) }
     }
 }
 
@@ -189,8 +191,8 @@ impl Handle for SimHandle {
         result
     }
 
-    fn stat(&self) -> io::Result<Stat> {
-        self.fs.call("handle.stat", &self.path, |machine| Ok(machine.stat(self.ino)))
+    fn opened(&self) -> &Stat {
+        &self.opened
     }
 
     fn mark(&self) -> io::Result<Stat> {

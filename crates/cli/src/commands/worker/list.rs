@@ -5,29 +5,33 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::direct::{Direct, Opt, Words};
+use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 use crate::output::{Format, shorten};
 
 /// List the tasks that can be claimed now, best first
 ///
-/// Example:
+/// Examples:
 ///   anthill worker list
+///   anthill worker list --limit 10      the best ten; as fast in a queue of 100,000 tasks
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub struct ListArgs {}
+pub struct ListArgs {
+    /// Show at most this many
+    #[arg(short = 'n', long, value_name = "N")]
+    limit: Option<usize>,
+}
 
 impl Direct for ListArgs {
-    const OPTIONS: &'static [Opt] = &[];
+    const OPTIONS: &'static [Opt] = &[("--limit", "-n", Takes::One)];
 
     fn read(words: &mut Words) -> Option<ListArgs> {
-        let _ = words;
-        Some(ListArgs {})
+        Some(ListArgs { limit: words.parsed("--limit", |text| text.parse().ok())? })
     }
 }
 
-pub fn run(context: &Context<'_>, _: &ListArgs) -> Result<()> {
-    let ready = look::ready(&*context.engine, &context.actor)?;
+pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
+    let ready = look::ready(&*context.engine, args.limit, &context.actor)?;
     if context.output.json {
         return context.output.value(&Value::Array(ready), Format::Json);
     }
@@ -37,7 +41,10 @@ pub fn run(context: &Context<'_>, _: &ListArgs) -> Result<()> {
         let description = text(task, "description").replace(['\n', '\r', '\t'], " ");
         format!("  [{}] {}: {}", priority(task), text(task, "id"), shorten(&description, 60))
     };
-    let head = format!("Available tasks ({}):", ready.len());
+    let head = match args.limit == Some(ready.len()) {
+        true => format!("Available tasks (the first {}):", ready.len()),
+        false => format!("Available tasks ({}):", ready.len()),
+    };
     let lines: Vec<_> = std::iter::once(head).chain(ready.iter().map(line)).collect();
     context.output.data(&escape(&lines.join("\n")))
 }

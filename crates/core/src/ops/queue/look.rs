@@ -1,17 +1,18 @@
 //! Looking at the queue: what can be claimed, and why a task cannot.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::model::files;
 use crate::model::kind::Doc;
+use crate::model::listing::Among;
 use crate::model::task::{Status, Task, word};
 use crate::model::time::{self, Moment};
 use crate::ops::{Actor, Error, Result, read};
-use crate::store::Engine;
 use crate::store::engine::items;
+use crate::store::{Engine, Transaction};
 
 /// What keeps an open task from being claimed.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,11 +63,17 @@ fn overlap(task: &Task, other: &Task) -> Option<Obstacle> {
     Some(Obstacle::Overlap { with: other.id().into(), by, ours: ours.into(), theirs: theirs.into() })
 }
 
-/// Returns the tasks that some worker could claim now, best first.
-pub fn ready(engine: &dyn Engine, actor: &Actor) -> Result<Vec<Value>> {
+/// Returns the tasks that some worker could claim now, best first; at most `limit`.
+pub fn ready(engine: &dyn Engine, limit: Option<usize>, actor: &Actor) -> Result<Vec<Value>> {
+    if let (Some(limit), Some(mut transaction)) = (limit, engine.browse(&Doc::queue().room)?)
+        && let Some(ready) = first_ready(&mut *transaction, limit, &actor.clock.moment())?
+    {
+        return Ok(ready);
+    }
     let queue = Doc::queue();
     let document = read::document(engine, &queue)?;
-    let (tasks, now) = (Tasks::of(&document.value), actor.clock.moment());
+    let now = actor.clock.moment();
+    let tasks = Tasks::of(&document.value, &now);
     let able =
         |task: &&Task| (task.is_open() || task.is_expired(&now)) && tasks.obstacles(task, &now).is_empty();
     // A claim makes it available first: what waits for nothing, and what its owner let go.
@@ -74,7 +81,50 @@ pub fn ready(engine: &dyn Engine, actor: &Actor) -> Result<Vec<Value>> {
     let mut ready: Vec<_> =
         tasks.all.iter().filter(able).filter_map(|task| Some((rank(task)?, task))).collect();
     ready.sort_by_key(|(rank, _)| *rank);
+    ready.truncate(limit.unwrap_or(usize::MAX));
     Ok(ready.into_iter().map(|(_, task)| task.value().clone()).collect())
+}
+
+/// Returns the first tasks that are ready, without looking at the others; `None` if there is more to do than to look:
+/// somebody edited the queue, a lease is over, a task waits for nothing.
+fn first_ready(transaction: &mut dyn Transaction, limit: usize, now: &Moment) -> Result<Option<Vec<Value>>> {
+    let queue = Doc::queue();
+    let unsettled = !transaction.exists(&queue)?
+        || !transaction.edits(&queue)?.is_empty()
+        || transaction.may_be_due(&queue, now)?
+        || !transaction.find(&queue, Among::Loose)?.is_empty();
+    if unsettled {
+        return Ok(None);
+    }
+    let (mut ready, mut after) = (Vec::new(), None);
+    while ready.len() < limit
+        && let Some((rank, value)) = transaction.best(&queue, after)?
+    {
+        after = Some(rank);
+        let task = Task::of(value);
+        let working = match may_overlap(transaction, &task)? {
+            true => transaction.find(&queue, Among::Active)?.into_iter().map(Task::of).collect(),
+            false => Vec::new(),
+        };
+        let needs: Vec<_> = task.needs().into_iter().map(str::to_owned).collect();
+        let found = obstacle(&task, &needs, &working, now, &mut |id| {
+            Ok(transaction.item(&queue, id)?.map(Task::of))
+        })?;
+        if found.is_none() {
+            ready.push(task.into_value());
+        }
+    }
+    Ok(Some(ready))
+}
+
+/// Whether the files of a task may overlap with those of one that somebody works on.
+pub(super) fn may_overlap(transaction: &mut dyn Transaction, task: &Task) -> Result<bool> {
+    let files = task.files();
+    match files::asked_for(&files) {
+        _ if files.is_empty() => Ok(false),
+        Some(keys) => Ok(transaction.may_be_occupied(&Doc::queue(), &keys)?),
+        None => Ok(true),
+    }
 }
 
 /// Why a task does not run, or that it does.
@@ -99,7 +149,8 @@ pub struct Reason {
 /// Says why a task is not running.
 pub fn explain(engine: &dyn Engine, id: &str, actor: &Actor) -> Result<Explained> {
     let document = read::document(engine, &Doc::queue())?;
-    let (tasks, now) = (Tasks::of(&document.value), actor.clock.moment());
+    let now = actor.clock.moment();
+    let tasks = Tasks::of(&document.value, &now);
     let task = tasks.get(id).ok_or_else(|| Error::NoTask { id: id.into() })?.clone();
     let open = matches!(task.status(), Status::Created | Status::Available);
     let mut reasons = match open {
@@ -204,13 +255,27 @@ impl Explained {
 struct Tasks {
     all: Vec<Task>,
     by_id: HashMap<String, usize>,
+    /// Those that somebody works on.
+    working: Vec<usize>,
+    /// The keys of their files; `None` if keys cannot tell.
+    occupied: Option<HashSet<u64>>,
 }
 
 impl Tasks {
-    fn of(queue: &Value) -> Tasks {
+    fn of(queue: &Value, now: &Moment) -> Tasks {
         let all: Vec<_> = items(Doc::queue().kind, queue).into_iter().cloned().map(Task::of).collect();
         let by_id = all.iter().enumerate().rev().map(|(index, task)| (task.id().to_owned(), index)).collect();
-        Tasks { all, by_id }
+        let works = |task: &Task| task.is_active() && !task.is_expired(now);
+        let working: Vec<_> = (0..all.len()).filter(|index| works(&all[*index])).collect();
+        let keys = working.iter().map(|index| files::occupied(&all[*index].files()));
+        let occupied = keys.collect::<Option<Vec<_>>>().map(|keys| keys.into_iter().flatten().collect());
+        Tasks { all, by_id, working, occupied }
+    }
+
+    fn may_overlap(&self, task: &Task) -> bool {
+        let keys = files::asked_for(&task.files());
+        keys.zip(self.occupied.as_ref())
+            .is_none_or(|(keys, occupied)| keys.iter().any(|key| occupied.contains(key)))
     }
 
     fn get(&self, id: &str) -> Option<&Task> {
@@ -222,10 +287,8 @@ impl Tasks {
         let status = |id: &str| self.get(id).map(Task::status);
         let open = task.dependencies().into_iter().filter(|id| status(id) != Some(Status::Done));
         let waits = open.map(|id| Obstacle::Dependency { id: id.into(), status: status(id) });
-        let working = self
-            .all
-            .iter()
-            .filter(|other| other.is_active() && !other.is_expired(now) && other.id() != task.id());
+        let working = if self.may_overlap(task) { &self.working[..] } else { &[] };
+        let working = working.iter().map(|index| &self.all[*index]).filter(|other| other.id() != task.id());
         waits.chain(later(task, now)).chain(working.filter_map(|other| overlap(task, other))).collect()
     }
 

@@ -6,8 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::Desk;
-use super::look::{Obstacle, obstacle};
-use crate::model::files;
+use super::look::{Obstacle, may_overlap, obstacle};
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
@@ -104,13 +103,7 @@ impl Work {
         while let Some((rank, value)) = desk.transaction.best(&desk.queue, after)? {
             after = Some(rank);
             let task = Task::of(value);
-            let files = task.files();
-            let apart = match files::asked_for(&files) {
-                _ if files.is_empty() => true,
-                Some(keys) => !desk.transaction.may_be_occupied(&desk.queue, &keys)?,
-                None => false,
-            };
-            let working = if apart { &[] } else { self.working(desk)? };
+            let working = if may_overlap(&mut *desk.transaction, &task)? { self.working(desk)? } else { &[] };
             let found = obstacle(&task, &capabilities, working, &desk.now, &mut |id| {
                 Ok(desk.transaction.item(&desk.queue, id)?.map(Task::of))
             })?;

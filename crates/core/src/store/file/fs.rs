@@ -67,7 +67,8 @@ pub trait Handle: Send + Debug {
     /// Makes the bytes survive a power loss.
     fn sync(&self) -> io::Result<()>;
 
-    fn stat(&self) -> io::Result<Stat>;
+    /// Returns what the file looked like when it was opened.
+    fn opened(&self) -> &Stat;
 
     /// Gives the file a time of change that no other change gives it, also where the clock of the file system is
     /// too coarse to tell two changes apart, and returns what is known of it then.

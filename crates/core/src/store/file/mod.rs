@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use self::fs::Fs;
+use self::fs::{Fs, LockMode};
 use self::journal::{SNAPSHOT, Sum};
 use self::place::{Head, Place};
 use self::recover::View;
@@ -61,6 +61,9 @@ impl Default for Options {
         }
     }
 }
+
+/// How long a look waits for writers before it reads the whole document instead.
+const BROWSE: Duration = Duration::from_millis(50);
 
 /// Documents in files below two roots.
 #[derive(Debug, Clone)]
@@ -239,6 +242,16 @@ impl Engine for FileEngine {
         let place = self.open(room)?;
         let (lock, head) = self.enter(&place)?;
         Ok(Box::new(FileTransaction::new(place, self, head, lock)))
+    }
+
+    fn browse(&self, room: &Room) -> Result<Option<Box<dyn Transaction + '_>>> {
+        let place = Place { patience: BROWSE, ..self.open(room)? };
+        // Who only looks leaves it to others to make directories, and to finish what a crash left.
+        let Ok(lock) = place.fs.lock(&room.lock(), LockMode::Exclusive, BROWSE) else { return Ok(None) };
+        match recover::look(&place)? {
+            View::Clean(head) => Ok(Some(Box::new(FileTransaction::new(place, self, head, lock)))),
+            View::Fresh | View::Unfinished(_) => Ok(None),
+        }
     }
 
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {

@@ -42,7 +42,9 @@ impl Staged {
 
     /// Puts a new text beside the old one. Whatever can run out for it runs out here.
     pub fn prepare(&self, place: &Place<'_>) -> Result<()> {
-        place.make_dirs(parent(&place.doc(&self.entry.file)))?;
+        if !self.existed {
+            place.make_dirs(parent(&place.doc(&self.entry.file)))?;
+        }
         match self.entry.at {
             None => place.write_spare(&self.entry.file, self.entry.text.as_bytes()),
             Some(_) => Ok(()),

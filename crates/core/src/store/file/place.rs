@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::fs::{Fs, Lock, LockMode, Stat};
+use super::fs::{Access, Fs, Lock, LockMode, Stat};
 use super::journal::{self, Segment, Sum};
 use super::list;
 use crate::model::json;
@@ -39,6 +39,9 @@ const MID_SAVE: Duration = Duration::from_millis(100);
 /// (`docs`). Losing or spoiling it costs one replay of the current segment, never data.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Head {
+    /// Counts how often it was written.
+    #[serde(default)]
+    pub turn: u64,
     pub life: Life,
     pub seq: u64,
     /// Length of the journal up to which everything is published.
@@ -241,17 +244,33 @@ impl Place<'_> {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => None,
             other => other.map_err(wrap(self, "read", &self.head()))?,
         };
-        let line = bytes.as_deref().and_then(|bytes| bytes.split(|byte| *byte == b'\n').next());
-        Ok(line.and_then(journal::decode))
+        Ok(bytes.and_then(|bytes| newest_head(&bytes)))
     }
 
     /// Writes the cache. A failure is no failure: the next command replays the journal instead.
     ///
-    /// It is swapped in whole: a reader that found half a head could not tell a commit under way from one
-    /// that was cut off by a power loss, and would show it too early.
-    pub fn write_head(&self, head: &Head) {
+    /// The file has two slots, and the older one is written: a reader that found half a head and no other could
+    /// not tell a commit under way from one that was cut off by a power loss, and would show it too early.
+    pub fn write_head(&self, head: &mut Head) {
+        head.turn += 1;
+        let mut slot = journal::encode(head);
+        slot.pop();
+        let long = slot.len() + 1 > HEAD_SLOT;
+        slot.resize(slot.len().max(HEAD_SLOT - 1), b' ');
+        slot.push(b'\n');
+        let file = if long { None } else { self.fs.open(&self.head(), Access::Write).ok().flatten() };
+        match file.filter(|file| file.opened().size == 2 * HEAD_SLOT as u64) {
+            Some(file) => drop(file.write_at(head.turn % 2 * HEAD_SLOT as u64, &slot)),
+            None => self.replace_head(slot, head.turn),
+        }
+    }
+
+    fn replace_head(&self, slot: Vec<u8>, turn: u64) {
         let (path, spare) = (self.head(), self.spare("head.json"));
-        if self.write_spare("head.json", &journal::encode(head)).is_ok() {
+        let mut other = vec![b' '; HEAD_SLOT];
+        other[HEAD_SLOT - 1] = b'\n';
+        let whole = if turn.is_multiple_of(2) { [slot, other] } else { [other, slot] }.concat();
+        if self.write_spare("head.json", &whole).is_ok() {
             let _ = self.fs.exchange(&spare, &path).or_else(|_| self.fs.rename(&spare, &path));
             let _ = self.fs.remove(&spare);
         }
@@ -382,6 +401,15 @@ impl Place<'_> {
     pub fn show(&self, doc: &Doc) -> String {
         self.fs.display(&doc.path())
     }
+}
+
+/// How long one of the two heads in a file may be, with the blanks behind it.
+const HEAD_SLOT: usize = 2048;
+
+/// Returns the newer of the heads in a file.
+fn newest_head(bytes: &[u8]) -> Option<Head> {
+    let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    lines.filter_map(journal::decode::<Head>).max_by_key(|head| head.turn)
 }
 
 /// How the names of contents begin that are kept beside the journal.

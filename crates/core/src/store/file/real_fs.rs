@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
-use std::sync::{OnceLock, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 
 use rustix::fs::{self as sys, Mode, OFlags, ResolveFlags};
@@ -28,8 +28,8 @@ pub struct RealFs {
     root: Root,
     /// The root, once it was there.
     handle: OnceLock<OwnedFd>,
-    /// A process does not outlive its boot.
-    boot: OnceLock<String>,
+    /// Directories that were opened since the last lock was taken.
+    dirs: Mutex<Vec<(String, Arc<OwnedFd>)>>,
 }
 
 /// A directory that may have to be looked for.
@@ -63,7 +63,7 @@ impl RealFs {
     /// Makes one whose root is looked for when it is needed first.
     pub fn found_by(find: impl Fn() -> io::Result<PathBuf> + Send + Sync + 'static) -> RealFs {
         let root = Root { find: Box::new(find), found: OnceLock::new() };
-        RealFs { root, handle: OnceLock::new(), boot: OnceLock::new() }
+        RealFs { root, handle: OnceLock::new(), dirs: Mutex::default() }
     }
 
     fn root(&self) -> io::Result<BorrowedFd<'_>> {
@@ -96,9 +96,19 @@ impl RealFs {
     }
 
     /// Opens the directory that holds `path` and returns it with the last part of the name.
-    fn parent<'p>(&self, path: &'p str) -> io::Result<(OwnedFd, &'p str)> {
+    fn parent<'p>(&self, path: &'p str) -> io::Result<(Arc<OwnedFd>, &'p str)> {
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
-        Ok((self.dir(dir)?, name))
+        let mut known = self.dirs();
+        if let Some((_, dir)) = known.iter().find(|(path, _)| path == dir) {
+            return Ok((Arc::clone(dir), name));
+        }
+        let opened = Arc::new(self.dir(dir)?);
+        known.push((dir.to_owned(), Arc::clone(&opened)));
+        Ok((opened, name))
+    }
+
+    fn dirs(&self) -> MutexGuard<'_, Vec<(String, Arc<OwnedFd>)>> {
+        self.dirs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn regular(&self, path: &str, flags: OFlags) -> io::Result<File> {
@@ -183,8 +193,9 @@ impl Fs for RealFs {
             Access::Create => OFlags::RDWR | OFlags::CREATE,
         };
         let opened = absent_as_none(self.open(path, flags | OFlags::NONBLOCK))?;
-        let handle = opened.map(|fd| RealFile::new(File::from(fd))).transpose()?;
-        Ok(handle.map(|handle| Box::new(handle) as Box<dyn Handle>))
+        let Some(file) = opened.map(File::from) else { return Ok(None) };
+        let opened = stat(file.as_fd())?;
+        Ok(Some(Box::new(RealFile { file, opened })))
     }
 
     fn copy(&self, from: &dyn Handle, to: &str) -> io::Result<()> {
@@ -293,7 +304,10 @@ impl Fs for RealFs {
             LockMode::Exclusive => OFlags::RDWR | OFlags::CREATE,
         };
         loop {
+            // Others may have moved or replaced directories, last while they had the room.
+            self.dirs().clear();
             let locked = take_lock(self.regular(path, flags)?, mode, patience)?;
+            self.dirs().clear();
             // A lock file that someone deleted meanwhile excludes nobody any more.
             if sys::fstat(locked.0.as_fd())?.st_nlink > 0 {
                 return Ok(Box::new(locked));
@@ -302,11 +316,7 @@ impl Fs for RealFs {
     }
 
     fn boot_id(&self) -> io::Result<String> {
-        if let Some(boot) = self.boot.get() {
-            return Ok(boot.clone());
-        }
-        let boot = read_boot_id()?;
-        Ok(self.boot.get_or_init(|| boot).clone())
+        Ok(boot_id()?.unwrap_or("unknown").to_owned())
     }
 
     fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
@@ -347,13 +357,7 @@ const COPIED_AT_ONCE: usize = 256 << 10;
 #[derive(Debug)]
 struct RealFile {
     file: File,
-}
-
-impl RealFile {
-    fn new(file: File) -> io::Result<RealFile> {
-        check_regular(sys::fstat(&file)?.st_mode)?;
-        Ok(RealFile { file })
-    }
+    opened: Stat,
 }
 
 impl Handle for RealFile {
@@ -384,8 +388,8 @@ impl Handle for RealFile {
         self.file.sync_data()
     }
 
-    fn stat(&self) -> io::Result<Stat> {
-        stat(self.file.as_fd())
+    fn opened(&self) -> &Stat {
+        &self.opened
     }
 
     fn mark(&self) -> io::Result<Stat> {
@@ -393,7 +397,7 @@ impl Handle for RealFile {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         let times = sys::Timestamps { last_access: now, last_modification: now };
         sys::futimens(&self.file, &times)?;
-        self.stat()
+        stat(self.file.as_fd())
     }
 
     #[cfg(target_os = "linux")]
@@ -440,17 +444,23 @@ fn nanoseconds(seconds: i64, nanoseconds: u32) -> i128 {
     i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
 }
 
-fn read_boot_id() -> io::Result<String> {
+/// Names the boot of the machine, where the system tells it.
+pub fn boot_id() -> io::Result<Option<&'static str>> {
+    /// A process does not outlive its boot.
+    static BOOT: OnceLock<Option<String>> = OnceLock::new();
+    if BOOT.get().is_none() {
+        let _ = BOOT.set(read_boot_id()?);
+    }
+    Ok(BOOT.get().and_then(Option::as_deref))
+}
+
+fn read_boot_id() -> io::Result<Option<String>> {
     let path = "/proc/sys/kernel/random/boot_id";
-    let Some(file) = absent_as_none(
-        sys::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(io::Error::from),
-    )?
-    else {
-        return Ok("unknown".into());
-    };
+    let opened = sys::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(io::Error::from);
+    let Some(file) = absent_as_none(opened)? else { return Ok(None) };
     let mut id = [0; 64];
     let length = retry_on_intr(|| rustix::io::read(&file, &mut id))?;
-    Ok(String::from_utf8_lossy(&id[..length]).trim().to_owned())
+    Ok(Some(String::from_utf8_lossy(&id[..length]).trim().to_owned()))
 }
 
 #[derive(Debug)]

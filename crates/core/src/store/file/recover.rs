@@ -46,6 +46,8 @@ impl View {
 
 /// What brings the files up to the journal.
 pub struct Plan {
+    /// How often the head was written.
+    turn: u64,
     replay: Replay,
     life: Life,
     /// Which file holds the segment: the journal, or the next one when a rotation was cut off.
@@ -76,6 +78,7 @@ impl Plan {
             .iter()
             .map(|(file, known)| (file.clone(), HeadDoc { revision: known.revision, sum: known.sum }));
         Head {
+            turn: self.turn,
             life: self.life.clone(),
             seq: self.replay.seq,
             end: self.segment.good,
@@ -156,7 +159,7 @@ pub fn plan(place: &Place<'_>, head: Option<&Head>, life: Life) -> Result<Plan> 
         }
     }
     let papers = same_life.map(|head| head.seq);
-    Ok(Plan { replay, life, source, bytes, segment, publish, papers })
+    Ok(Plan { turn: head.map_or(0, |head| head.turn), replay, life, source, bytes, segment, publish, papers })
 }
 
 /// Decides whether a document must be published again; see the table at the top.
@@ -227,8 +230,8 @@ pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
     }
     papers::redo(place, &plan.segment, plan.papers)?;
     sweep(place);
-    let head = Head { life: place.life()?, ..plan.head() };
-    place.write_head(&head);
+    let mut head = Head { life: place.life()?, ..plan.head() };
+    place.write_head(&mut head);
     Ok(head)
 }
 

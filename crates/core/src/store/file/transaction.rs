@@ -15,10 +15,11 @@
 //! commit is synced whatever was asked for.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use serde_json::Value;
 
-use super::fs::Lock;
+use super::fs::{Access, Lock};
 use super::journal::{self, DocEntry, Line, Replay, Sum};
 use super::list::{Answer, List, Lost, Patch};
 use super::place::{self, Head, HeadDoc, Place, parent};
@@ -265,7 +266,9 @@ impl<'e> FileTransaction<'e> {
 
     /// Puts the new contents beside the old ones. Whatever can run out runs out here.
     fn prepare(&self, stage: &mut Stage) -> Result<()> {
-        self.place.make_dirs(&self.place.room.hidden())?;
+        if self.head.seq == 0 {
+            self.place.make_dirs(&self.place.room.hidden())?;
+        }
         for dir in &self.folders {
             self.place.make_dirs(&self.place.doc(dir))?;
         }
@@ -308,10 +311,15 @@ impl<'e> FileTransaction<'e> {
         let (journal, end) = (self.place.journal(), self.head.end);
         let fresh = end == 0 && self.place.size(&journal)?.is_none();
         let hidden = self.place.room.hidden();
-        let appended = self.place.fs.write_at(&journal, end, &bytes).and_then(|()| match durability {
-            Durability::Synced => self.place.fs.sync_file(&journal),
-            Durability::Lazy => Ok(()),
-        });
+        let write = || {
+            let file = self.place.fs.open(&journal, Access::Create)?.ok_or(io::ErrorKind::NotFound)?;
+            file.write_at(end, &bytes)?;
+            match durability {
+                Durability::Synced => file.sync(),
+                Durability::Lazy => Ok(()),
+            }
+        };
+        let appended = write();
         let appended = match (appended, fresh) {
             (Ok(()), true) => self.place.sync_up(&hidden, ""),
             (other, _) => other,
@@ -405,7 +413,7 @@ impl<'e> FileTransaction<'e> {
             let doc = HeadDoc { revision: entry.revision, sum: entry.sum };
             self.head.docs.insert(entry.file.clone(), doc);
         }
-        self.place.write_head(&self.head);
+        self.place.write_head(&mut self.head);
         stage.papers.iter().for_each(|paper| paper.clear(&self.place));
         let (mut warnings, mut documents) = (Vec::new(), Vec::new());
         for staged in stage.docs {
@@ -422,9 +430,7 @@ impl<'e> FileTransaction<'e> {
         match staged {
             Staged::Items { doc, list, patch } => {
                 let collided = list.finish(&self.place, &patch);
-                let warning = collided.map(|bytes| self.keep_collided(&doc.file, &bytes));
-                let _ = self.place.fs.remove(&self.place.copy(&doc.file));
-                warning
+                collided.map(|bytes| self.keep_collided(&doc.file, &bytes))
             }
             Staged::Whole { doc, sealed, base_sum, stamp } => {
                 let warning = self.clear_spare(&doc, base_sum);

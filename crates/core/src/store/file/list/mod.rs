@@ -128,8 +128,7 @@ impl List {
         let opened =
             place.fs.open(&path, Access::Read).map_err(|error| place.no_file("open", &path, error))?;
         let Some(file) = opened else { return Ok(None) };
-        let stat = file.stat().map_err(|error| place.failed("look at", &path, error))?;
-        let (stamp, life) = (stamp_of(&stat), head.life.boot());
+        let (stamp, life) = (stamp_of(file.opened()), head.life.boot());
         let index = place.fs.open(&place.index(&doc.file), Access::Write).ok().flatten();
         let fits = |index: &mut Index| {
             let found = index.stamp()?;
@@ -140,7 +139,7 @@ impl List {
         let mut index = index.and_then(|index| Index::open(index, listing));
         if index.as_mut().and_then(fits).is_none() {
             let stamp = Stamp { life, file: stamp, twin: 0, revision, sum: sum.bits() };
-            index = rebuild(place, doc, &*file, stat.size, &stamp)?;
+            index = rebuild(place, doc, &*file, &stamp)?;
         }
         let Some((index, stored)) = index.and_then(|mut index| index.frame().map(|frame| (index, frame)))
         else {
@@ -463,7 +462,7 @@ impl List {
             return Ok(None);
         }
         let Some(twin) = place.fs.open(path, Access::Write)? else { return Ok(None) };
-        if stamp_of(&twin.stat()?) != stamp.twin || !twin.is_alone().unwrap_or(false) {
+        if stamp_of(twin.opened()) != stamp.twin || !twin.is_alone().unwrap_or(false) {
             return Ok(None);
         }
         for (start, length) in pending {
@@ -492,6 +491,10 @@ impl List {
                 false => write_new(place, &self.doc, self.index),
             }
         }
+        if twin.is_none() {
+            // It was not exchanged: then a copy of the old file is left.
+            let _ = place.fs.remove(&place.copy(&self.doc.file));
+        }
         let read = || place.fs.read(&path, self.doc.kind.limit).ok().flatten();
         collided.then(read).flatten()
     }
@@ -499,15 +502,9 @@ impl List {
 
 /// Makes the index of a file that holds what the head knows. It is written with the next commit: who changes
 /// nothing writes nothing.
-fn rebuild(
-    place: &Place<'_>,
-    doc: &Doc,
-    file: &dyn Handle,
-    size: u64,
-    stamp: &Stamp,
-) -> Result<Option<Index>> {
+fn rebuild(place: &Place<'_>, doc: &Doc, file: &dyn Handle, stamp: &Stamp) -> Result<Option<Index>> {
     let path = place.doc(&doc.file);
-    let length = usize::try_from(size.min(doc.kind.limit)).unwrap_or(usize::MAX);
+    let length = usize::try_from(file.opened().size.min(doc.kind.limit)).unwrap_or(usize::MAX);
     let bytes = file.read_at(0, length + 1).map_err(|error| place.failed("read", &path, error))?;
     Ok(build(doc, &bytes, stamp))
 }
