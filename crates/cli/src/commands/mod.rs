@@ -19,7 +19,6 @@ mod watch;
 mod worker;
 
 use std::io::Read;
-use std::process::ExitCode;
 
 use anthill_core::model::diff::Change;
 use anthill_core::model::json;
@@ -35,6 +34,7 @@ use crate::context::Context;
 use crate::direct::one;
 use crate::error::{CliError, Result, io_error};
 use crate::output::{Format, Output, shorten};
+use crate::start::ExitCode;
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
