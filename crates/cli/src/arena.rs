@@ -20,11 +20,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Enough for the hot commands; only what is touched costs anything.
 const SIZE: usize = 64 << 10;
 
+/// In this order: the mark shares its page with the first blocks.
+#[repr(C)]
 pub struct Arena<A> {
-    strip: Strip,
+    beyond: A,
     /// Everything before this is taken.
     mark: AtomicUsize,
-    beyond: A,
+    strip: Strip,
 }
 
 #[repr(align(16))]
@@ -36,7 +38,7 @@ unsafe impl Sync for Strip {}
 impl<A> Arena<A> {
     pub const fn before(beyond: A) -> Arena<A> {
         let strip = Strip(UnsafeCell::new([MaybeUninit::zeroed(); SIZE]));
-        Arena { strip, mark: AtomicUsize::new(0), beyond }
+        Arena { beyond, mark: AtomicUsize::new(0), strip }
     }
 
     fn start(&self) -> *mut u8 {
