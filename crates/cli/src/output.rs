@@ -149,8 +149,9 @@ impl Output {
             ColorChoice::Never => anstream::ColorChoice::Never,
         };
         let mut stderr = anstream::AutoStream::new(io::stderr(), choice);
-        // Without a place to talk to there is nobody to tell.
-        let _ = writeln!(stderr, "{style}{label}{style:#}{}", escape(text));
+        // In one piece, so that processes do not talk into each other's lines. Without a place to talk to there is nobody to
+        // tell.
+        let _ = stderr.write_all(format!("{style}{label}{style:#}{}\n", escape(text)).as_bytes());
     }
 }
 
