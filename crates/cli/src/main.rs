@@ -30,7 +30,7 @@ use crate::start::ExitCode;
 
 #[cfg(any(not(target_env = "musl"), test))]
 fn main() {
-    start::whole(&std::env::args_os().collect::<Vec<_>>())
+    start::run_and_exit(&std::env::args_os().collect::<Vec<_>>())
 }
 
 /// Runs a command line, the program's name included. A panic is a bug that is told like any other failure.

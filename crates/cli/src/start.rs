@@ -1,13 +1,13 @@
 //! Begin and end of the process.
 //!
-//! What the standard library does before `main` costs a fifth of an empty process: it prepares to tell of a stack
+//! What the standard library does before `main` costs a tenth of an empty process: it prepares to tell of a stack
 //! overflow, which a signal tells as well. The static program therefore has a `main` of its own, the C library's,
 //! and does here what it needs: descriptors 0 to 2 are open, a closed pipe is an error and no death, and the
 //! arguments are collected. Other targets start as usual.
 
 use std::ffi::OsString;
 
-/// What a process tells its parent at the end. Std's type does not say its number, which a `main` of the C library returns.
+/// What a process tells its parent at the end. Std's type keeps its number to itself, and we end the process by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExitCode(u8);
 
@@ -22,7 +22,7 @@ impl From<u8> for ExitCode {
 }
 
 /// Runs the program and ends the process.
-pub fn whole(args: &[OsString]) -> ! {
+pub fn run_and_exit(args: &[OsString]) -> ! {
     let ExitCode(code) = crate::guarded(args);
     // Also flushes stdout.
     std::process::exit(code.into())
@@ -35,7 +35,7 @@ mod lean {
     use std::ffi::{CStr, OsStr, OsString, c_char, c_int};
     use std::os::unix::ffi::OsStrExt;
 
-    use super::whole;
+    use super::run_and_exit;
 
     /// The allocator of musl asks the system for memory at every turn; so does any other for its first block.
     #[global_allocator]
@@ -53,7 +53,7 @@ mod lean {
             let word = unsafe { CStr::from_ptr(*words.add(index)) };
             OsString::from(OsStr::from_bytes(word.to_bytes()))
         };
-        whole(&(0..usize::try_from(count).unwrap_or(0)).map(word).collect::<Vec<_>>())
+        run_and_exit(&(0..usize::try_from(count).unwrap_or(0)).map(word).collect::<Vec<_>>())
     }
 
     /// Puts `/dev/null` where a standard file is closed: else the next file that is opened, perhaps a journal, would get
