@@ -5,6 +5,7 @@
 //! parser, which also finds the right words for it.
 
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 
 use clap::{ColorChoice, ValueEnum};
 
@@ -79,7 +80,10 @@ fn first_word(args: &[String]) -> Option<usize> {
 pub fn one<A: Direct>(rest: &[String], run: impl FnOnce(&Context<'_>, &A) -> Result<()>) -> Option<ExitCode> {
     let (global, args) = read::<A>(rest)?;
     let output = Output::new(global.json, global.color);
-    let done = Context::new(&global, &output).and_then(|context| run(&context, &args));
+    let done = Context::new(&global, &output).and_then(|context| {
+        // Dropped by the end of the process, which is next: nothing in it has more to say.
+        run(&ManuallyDrop::new(context), &args)
+    });
     Some(match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => output.failure(&error),
