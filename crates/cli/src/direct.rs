@@ -5,7 +5,7 @@
 //! parser, which also finds the right words for it.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
+use std::mem::ManuallyDrop;
 
 use clap::{ColorChoice, ValueEnum};
 
@@ -14,6 +14,7 @@ use crate::commands;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::Output;
+use crate::start::ExitCode;
 
 /// How many values an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +50,8 @@ const GLOBAL: &[Opt] = &[
 const VERSION: &str = concat!("anthill ", env!("CARGO_PKG_VERSION"));
 
 /// Runs the command line if it is a hot one; `None` leaves it to the full parser.
-pub fn run(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
-    let mut args = args.map(|arg| arg.into_string().ok()).collect::<Option<Vec<_>>>()?;
+pub fn run<'a>(args: impl Iterator<Item = &'a OsString>) -> Option<ExitCode> {
+    let mut args = args.map(|arg| arg.to_str().map(str::to_owned)).collect::<Option<Vec<_>>>()?;
     if let [only] = &args[..]
         && (only == "--version" || only == "-V")
     {
@@ -74,11 +75,15 @@ fn first_word(args: &[String]) -> Option<usize> {
     Some(at)
 }
 
-/// Reads and runs one command.
+/// Reads and runs one command. Each is kept apart, so that none pays for another's memory and code.
+#[inline(never)]
 pub fn one<A: Direct>(rest: &[String], run: impl FnOnce(&Context<'_>, &A) -> Result<()>) -> Option<ExitCode> {
     let (global, args) = read::<A>(rest)?;
     let output = Output::new(global.json, global.color);
-    let done = Context::new(&global, &output).and_then(|context| run(&context, &args));
+    let done = Context::new(&global, &output).and_then(|context| {
+        // Dropped by the end of the process, which is next: nothing in it has more to say.
+        run(&ManuallyDrop::new(context), &args)
+    });
     Some(match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => output.failure(&error),

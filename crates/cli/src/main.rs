@@ -4,7 +4,10 @@
 //! is not known here.
 
 #![allow(rustdoc::broken_intra_doc_links, reason = "help texts show path expressions such as `epics[0]`")]
+#![cfg_attr(all(target_env = "musl", not(test)), no_main)]
 
+#[cfg(any(target_env = "musl", test))]
+mod arena;
 mod args;
 mod commands;
 mod context;
@@ -13,43 +16,50 @@ mod env;
 mod error;
 mod output;
 mod roots;
+mod start;
 
-use std::panic::{self, AssertUnwindSafe};
-use std::process::ExitCode;
+use std::ffi::OsString;
+use std::panic;
 
-use clap::Parser;
+use clap::{ColorChoice, Parser};
 
 use crate::args::Cli;
 use crate::error::CliError;
 use crate::output::Output;
+use crate::start::ExitCode;
 
-/// The allocator of musl asks the system for memory at every turn.
-#[cfg(target_env = "musl")]
-#[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
-
-fn main() -> ExitCode {
-    panic::set_hook(Box::new(|_| {}));
-    match panic::catch_unwind(AssertUnwindSafe(run)) {
-        Ok(code) => code,
-        Err(payload) => {
-            let json = std::env::args_os().any(|arg| arg == "--json");
-            Output::new(json, clap::ColorChoice::Auto).failure(&CliError::bug(payload.as_ref()))
-        }
-    }
+#[cfg(any(not(target_env = "musl"), test))]
+fn main() {
+    start::run_and_exit(&std::env::args_os().collect::<Vec<_>>())
 }
 
-fn run() -> ExitCode {
-    if let Some(code) = direct::run(std::env::args_os().skip(1)) {
-        return code;
-    }
-    let cli = match Cli::try_parse() {
+/// Runs a command line, the program's name included. A panic is a bug that is told like any other failure.
+fn guarded(args: &[OsString]) -> ExitCode {
+    panic::set_hook(Box::new(|_| {}));
+    panic::catch_unwind(|| run(args)).unwrap_or_else(|payload| {
+        Output::new(wants_json(args), ColorChoice::Auto).failure(&CliError::bug(payload.as_ref()))
+    })
+}
+
+fn run(args: &[OsString]) -> ExitCode {
+    direct::run(args.iter().skip(1)).unwrap_or_else(|| parsed(args))
+}
+
+/// Kept apart: its arguments are large, and would make room for themselves on the stack of every command.
+#[inline(never)]
+fn parsed(args: &[OsString]) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
-        Err(error) => return output::usage(&error),
+        Err(error) => return output::usage(&error, wants_json(args)),
     };
     let output = Output::new(cli.global.json, cli.global.color);
     match commands::run(cli, &output) {
         Ok(code) => code,
         Err(error) => output.failure(&error),
     }
+}
+
+/// Whether the answer is to be JSON, as far as can be told from a line that was not understood.
+fn wants_json(args: &[OsString]) -> bool {
+    args.iter().any(|arg| arg == "--json")
 }

@@ -1,7 +1,6 @@
 //! The one way out: data to stdout, talk to stderr, colours only on terminals.
 
 use std::io::{self, IsTerminal, Write};
-use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use anthill_core::error::Code;
@@ -12,6 +11,7 @@ use clap::{ColorChoice, ValueEnum};
 use serde_json::Value;
 
 use crate::error::{CliError, Result, io_error};
+use crate::start::ExitCode;
 
 /// How a value is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -149,8 +149,9 @@ impl Output {
             ColorChoice::Never => anstream::ColorChoice::Never,
         };
         let mut stderr = anstream::AutoStream::new(io::stderr(), choice);
-        // Without a place to talk to there is nobody to tell.
-        let _ = writeln!(stderr, "{style}{label}{style:#}{}", escape(text));
+        // In one piece, so that processes do not talk into each other's lines. Without a place to talk to there is nobody to
+        // tell.
+        let _ = stderr.write_all(format!("{style}{label}{style:#}{}\n", escape(text)).as_bytes());
     }
 }
 
@@ -171,8 +172,7 @@ fn style(tone: Tone) -> Style {
 }
 
 /// Reports wrong usage in clap's words; help and version are no errors.
-pub fn usage(error: &clap::Error) -> ExitCode {
-    let json = std::env::args_os().any(|arg| arg == "--json");
+pub fn usage(error: &clap::Error, json: bool) -> ExitCode {
     if !error.use_stderr() || !json {
         let _ = error.print();
         return ExitCode::from(if error.use_stderr() { Code::Invalid.facts().exit } else { 0 });

@@ -1,5 +1,3 @@
-use std::process::ExitCode;
-
 use anthill_core::ops::doctor;
 use anthill_core::store::Finding;
 use clap::Args;
@@ -8,6 +6,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::Format;
+use crate::start::ExitCode;
 
 /// Look for damage in all rooms, and mend it with --repair
 ///

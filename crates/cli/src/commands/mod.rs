@@ -20,7 +20,6 @@ mod watch;
 mod worker;
 
 use std::io::Read;
-use std::process::ExitCode;
 
 use anthill_core::model::diff::Change;
 use anthill_core::model::json;
@@ -36,6 +35,7 @@ use crate::context::Context;
 use crate::direct::one;
 use crate::error::{CliError, Result, io_error};
 use crate::output::{Format, Output, shorten};
+use crate::start::ExitCode;
 
 #[derive(Debug, Subcommand)]
 pub enum Command {

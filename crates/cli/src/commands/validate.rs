@@ -1,5 +1,4 @@
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anthill_core::error::Code;
 use anthill_core::model::json;
@@ -13,6 +12,7 @@ use crate::args::{ScopeArgs, kind_parser};
 use crate::context::Context;
 use crate::error::{CliError, Result, io_error};
 use crate::output::Format;
+use crate::start::ExitCode;
 
 /// Check documents against their schemas
 ///

@@ -97,10 +97,10 @@ impl Shape {
 
     /// Returns the first misfit of `value`, in document order.
     pub fn check(&self, value: &Value) -> Result<(), Misfit> {
-        self.check_at(value, &mut String::new())
+        self.check_at(value, &At::Document)
     }
 
-    fn check_at(&self, value: &Value, path: &mut String) -> Result<(), Misfit> {
+    fn check_at(&self, value: &Value, at: &At<'_>) -> Result<(), Misfit> {
         let fits = match (self, value) {
             (Shape::Any, _)
             | (Shape::Text | Shape::Time, Value::String(_))
@@ -110,25 +110,25 @@ impl Shape {
             (Shape::Integer, Value::Number(number)) => is_integer(number),
             (Shape::Const(word), Value::String(text)) => text == word,
             (Shape::Words(words), Value::String(text)) => words.contains(&text.as_str()),
-            (Shape::Nullable(inner), _) => return inner.check_at(value, path),
+            (Shape::Nullable(inner), _) => return inner.check_at(value, at),
             (Shape::Either(left, right), _) => {
-                left.check_at(value, path).is_ok() || right.check_at(value, path).is_ok()
+                left.check_at(value, at).is_ok() || right.check_at(value, at).is_ok()
             }
             (Shape::List(item), Value::Array(values)) => {
-                return check_items(item, values, path);
+                return check_items(item, values, at);
             }
             (Shape::ById(item), Value::Array(values)) => {
-                return check_items(item, values, path).and_then(|()| check_ids(values, path));
+                return check_items(item, values, at).and_then(|()| check_ids(values, at));
             }
-            (Shape::Map(item), Value::Object(map)) => return check_values(item, map, path),
-            (Shape::Object(fields), Value::Object(map)) => return check_fields(fields, map, path),
+            (Shape::Map(item), Value::Object(map)) => return check_values(item, map, at),
+            (Shape::Object(fields), Value::Object(map)) => return check_fields(fields, map, at),
             _ => false,
         };
         if fits {
             return Ok(());
         }
         let message = format!("expected {}, found {}", self.expectation(), describe(value));
-        Err(Misfit { path: path.clone(), message })
+        Err(Misfit { path: at.path(), message })
     }
 
     /// Says in words what would be right here.
@@ -181,50 +181,54 @@ impl Shape {
     }
 }
 
-fn check_items(item: &Shape, values: &[Value], path: &mut String) -> Result<(), Misfit> {
-    let base = path.len();
-    for (index, value) in values.iter().enumerate() {
-        let _ = write!(path, "[{index}]");
-        item.check_at(value, path)?;
-        path.truncate(base);
+/// Where a check is. Its path is put together only for a misfit: nearly every value fits.
+enum At<'a> {
+    Document,
+    Item(&'a At<'a>, usize),
+    Key(&'a At<'a>, &'a str),
+}
+
+impl At<'_> {
+    fn path(&self) -> String {
+        match self {
+            At::Document => String::new(),
+            At::Item(above, index) => format!("{}[{index}]", above.path()),
+            At::Key(above, key) => {
+                let mut path = above.path();
+                push_key(&mut path, key);
+                path
+            }
+        }
     }
-    Ok(())
+}
+
+fn check_items(item: &Shape, values: &[Value], at: &At<'_>) -> Result<(), Misfit> {
+    values.iter().enumerate().try_for_each(|(index, value)| item.check_at(value, &At::Item(at, index)))
 }
 
 /// Finds the second of two items with one id: which of them is meant could not be told.
-fn check_ids(values: &[Value], path: &str) -> Result<(), Misfit> {
+fn check_ids(values: &[Value], at: &At<'_>) -> Result<(), Misfit> {
     let mut seen = HashMap::with_capacity(values.len());
     for (index, id) in values.iter().map(|value| value.get("id").and_then(Value::as_str)).enumerate() {
         if let Some(first) = id.and_then(|id| seen.insert(id, index)) {
-            let message = format!("the same id as `{path}[{first}]`");
-            return Err(Misfit { path: format!("{path}[{index}].id"), message });
+            let message = format!("the same id as `{}`", At::Item(at, first).path());
+            return Err(Misfit { path: At::Key(&At::Item(at, index), "id").path(), message });
         }
     }
     Ok(())
 }
 
-fn check_values(item: &Shape, map: &Map<String, Value>, path: &mut String) -> Result<(), Misfit> {
-    let base = path.len();
-    for (key, value) in map {
-        push_key(path, key);
-        item.check_at(value, path)?;
-        path.truncate(base);
-    }
-    Ok(())
+fn check_values(item: &Shape, map: &Map<String, Value>, at: &At<'_>) -> Result<(), Misfit> {
+    map.iter().try_for_each(|(key, value)| item.check_at(value, &At::Key(at, key)))
 }
 
-fn check_fields(fields: &[Field], map: &Map<String, Value>, path: &mut String) -> Result<(), Misfit> {
-    let base = path.len();
+fn check_fields(fields: &[Field], map: &Map<String, Value>, at: &At<'_>) -> Result<(), Misfit> {
     for field in fields {
         match map.get(field.name) {
-            Some(value) => {
-                push_key(path, field.name);
-                field.shape.check_at(value, path)?;
-                path.truncate(base);
-            }
+            Some(value) => field.shape.check_at(value, &At::Key(at, field.name))?,
             None if field.required => {
                 let message = format!("the field `{}` is missing", field.name);
-                return Err(Misfit { path: path.clone(), message });
+                return Err(Misfit { path: at.path(), message });
             }
             None => {}
         }

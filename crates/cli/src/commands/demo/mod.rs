@@ -3,7 +3,7 @@
 mod show;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anthill_core::error::Code;
@@ -18,6 +18,7 @@ use crate::args::Global;
 use crate::context::Context;
 use crate::error::{CliError, Result, io_error};
 use crate::output::{Format, Output};
+use crate::start::ExitCode;
 
 /// See a team at work: a plan, three workers, one of them killed in the middle
 ///

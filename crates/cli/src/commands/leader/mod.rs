@@ -11,8 +11,6 @@ mod reset;
 mod retry;
 pub(super) mod status;
 
-use std::process::ExitCode;
-
 use anthill_core::model::task::{Task, word};
 use clap::Subcommand;
 
@@ -20,6 +18,7 @@ use crate::context::Context;
 use crate::direct::one;
 use crate::error::Result;
 use crate::output::Format;
+use crate::start::ExitCode;
 
 /// Plan work: add tasks, follow them, put the results together
 ///

@@ -12,8 +12,6 @@ mod run;
 pub(super) mod start;
 mod watchdog;
 
-use std::process::ExitCode;
-
 use anthill_core::model::ids::Key;
 use anthill_core::model::task::{Task, word};
 use anthill_core::ops::queue::work::{Done, On};
@@ -23,6 +21,7 @@ use crate::context::{Context, parse_id};
 use crate::direct::{Words, one};
 use crate::error::Result;
 use crate::output::Format;
+use crate::start::ExitCode;
 
 /// Do work: claim tasks, report results
 ///

@@ -1,7 +1,6 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anthill_core::error::Code;
@@ -15,6 +14,7 @@ use crate::context::{Context, parse_id};
 use crate::env;
 use crate::error::{CliError, Result, io_error};
 use crate::output::{Format, Output, shorten};
+use crate::start::ExitCode;
 
 /// Run a command for every task that the worker can claim
 ///

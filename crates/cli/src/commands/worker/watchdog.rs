@@ -1,8 +1,9 @@
 use std::io;
-use std::process::ExitCode;
 
 use anthill_live::runner::watchdog;
 use clap::Args;
+
+use crate::start::ExitCode;
 
 /// Kill what a runner leaves behind; `anthill worker run` starts this itself
 #[derive(Debug, Args)]

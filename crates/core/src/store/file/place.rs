@@ -81,11 +81,13 @@ pub struct HeadDoc {
 }
 
 /// How an operation on a path failed, before it is told to a person.
-fn wrap(place: &Place<'_>, action: &'static str, path: &str) -> impl FnOnce(io::Error) -> Error + use<> {
-    let path = place.fs.display(path);
-    move |source| match source.kind() {
-        io::ErrorKind::InvalidInput => Error::UnsupportedPlace { path, message: source.to_string() },
-        _ => Error::Io { action, path, indeterminate: false, source },
+fn wrap(place: &Place<'_>, action: &'static str, path: &str) -> impl FnOnce(io::Error) -> Error {
+    move |source| {
+        let path = place.fs.display(path);
+        match source.kind() {
+            io::ErrorKind::InvalidInput => Error::UnsupportedPlace { path, message: source.to_string() },
+            _ => Error::Io { action, path, indeterminate: false, source },
+        }
     }
 }
 
@@ -202,11 +204,16 @@ impl Place<'_> {
 
     /// Returns what a document says, and the checksum of its bytes.
     pub fn open_doc(&self, doc: &Doc) -> Result<Option<(Value, Sum)>> {
-        let deadline = Instant::now() + self.patience.min(MID_SAVE);
+        let mut deadline = None;
+        let mut in_time = || {
+            // Begun at the first failure: a reader that finds all well never asks for the time.
+            let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.patience.min(MID_SAVE));
+            Instant::now() < deadline
+        };
         loop {
             let Some(bytes) = self.read_doc(&doc.file, doc.kind.limit)? else { return Ok(None) };
             match state::open(doc, &self.show(doc), &bytes) {
-                Err(Error::Damaged { .. }) if Instant::now() < deadline => thread::sleep(MID_SAVE / 10),
+                Err(Error::Damaged { .. }) if in_time() => thread::sleep(MID_SAVE / 10),
                 opened => return opened.map(|value| Some((value, sum(doc, &bytes)))),
             }
         }

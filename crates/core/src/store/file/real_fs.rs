@@ -326,6 +326,9 @@ impl Fs for RealFs {
 
     #[cfg(target_os = "linux")]
     fn network_fs(&self) -> io::Result<Option<&'static str>> {
+        if let Ok(stat) = self.root().and_then(|root| Ok(sys::fstatfs(root)?)) {
+            return Ok(network_name(stat.f_type as u32));
+        }
         let mut place = self.root.path()?;
         while !place.exists() {
             let Some(parent) = place.parent() else { return Ok(None) };
