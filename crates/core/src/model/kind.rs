@@ -333,7 +333,8 @@ pub static KINDS: &[Kind] = kinds! {
 };
 
 /// Tasks are picked by priority (1 first), then by age.
-const QUEUE: Listing = Listing { states: &QUEUE_STATES, facet: queue_facet, hold: queue_hold };
+const QUEUE: Listing =
+    Listing { states: &QUEUE_STATES, needs: "dependencies", facet: queue_facet, hold: queue_hold };
 
 const QUEUE_STATES: [State; 7] = [
     State { word: "created", standing: Standing::Waiting },
@@ -353,7 +354,7 @@ fn queue_facet(task: &Raw) -> Option<Facet<'_>> {
         state: QUEUE_STATES.iter().position(|state| state.word == status)?,
         class: task.number("priority").map_or(PRIORITY, |number| number as i64),
         age: created.map_or(0, Timestamp::as_millisecond),
-        needs: task.strings("dependencies"),
+        needs: task.strings(QUEUE.needs),
     })
 }
 

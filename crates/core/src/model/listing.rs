@@ -11,6 +11,8 @@ use super::raw::Raw;
 pub struct Listing {
     /// The words of the items' state field.
     pub states: &'static [State],
+    /// The field that names the items which must be done first.
+    pub needs: &'static str,
     pub facet: fn(&Raw) -> Option<Facet<'_>>,
     /// What is to be known of an active item besides.
     pub hold: fn(&Raw) -> Hold,

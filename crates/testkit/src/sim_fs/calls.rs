@@ -26,7 +26,7 @@ impl Fs for SimFs {
 
     fn open(&self, path: &str, access: Access) -> io::Result<Option<Box<dyn Handle>>> {
         let ino = self.call("open", path, |machine| match access {
-            Access::Read | Access::Write => machine.world.file(path),
+            Access::Read | Access::Write | Access::Append => machine.world.file(path),
             Access::Create => machine.world.file_or_create(path).map(Some),
         })?;
         Ok(ino.map(|ino| Box::new(SimHandle::new(self, ino, path)) as Box<dyn Handle>))
@@ -191,8 +191,20 @@ impl Handle for SimHandle {
         result
     }
 
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        self.fs.call_writing("handle.append", &self.path, bytes, |machine, bytes| {
+            let end = machine.world.bytes_of(self.ino).len();
+            machine.world.write(self.ino, end, bytes);
+            Ok(())
+        })
+    }
+
     fn opened(&self) -> &Stat {
         &self.opened
+    }
+
+    fn stat(&self) -> io::Result<Stat> {
+        self.fs.call("handle.stat", &self.path, |machine| Ok(machine.stat(self.ino)))
     }
 
     fn mark(&self) -> io::Result<Stat> {

@@ -50,6 +50,8 @@ pub struct Identity {
 pub enum Access {
     Read,
     Write,
+    /// To write at the end, wherever that is by then.
+    Append,
     /// To write, creating the file if needed.
     Create,
 }
@@ -67,8 +69,13 @@ pub trait Handle: Send + Debug {
     /// Makes the bytes survive a power loss.
     fn sync(&self) -> io::Result<()>;
 
+    /// Writes `bytes` at the end of a file that was opened to append.
+    fn append(&self, bytes: &[u8]) -> io::Result<()>;
+
     /// Returns what the file looked like when it was opened.
     fn opened(&self) -> &Stat;
+
+    fn stat(&self) -> io::Result<Stat>;
 
     /// Gives the file a time of change that no other change gives it, also where the clock of the file system is
     /// too coarse to tell two changes apart, and returns what is known of it then.

@@ -14,6 +14,7 @@
 
 use std::collections::BTreeMap;
 
+use super::fs::Handle;
 use super::journal::{PaperEntry, Segment, Sum};
 use super::place::{Place, parent};
 use crate::model::paper::Paper;
@@ -28,16 +29,21 @@ pub struct Staged {
     pub entry: PaperEntry,
     /// Whether the file was there before.
     existed: bool,
+    /// The file that a piece is appended to.
+    file: Option<Box<dyn Handle>>,
 }
 
 impl Staged {
     /// Looks at the file that a text is to be written to, or appended to.
     pub fn new(place: &Place<'_>, file: String, text: String, append: bool) -> Result<Staged> {
-        let length = place.doc_size(&file)?;
-        let at = append.then(|| length.unwrap_or(0));
-        let replaced = if append || length.is_none() { None } else { place.read_doc(&file, LIMIT)? };
-        let base = replaced.as_deref().map(Sum::of);
-        Ok(Staged { entry: PaperEntry { file, at, base, text }, existed: length.is_some() })
+        if append && let Some(opened) = place.open_to_append(&file)? {
+            let entry = PaperEntry { file, at: Some(opened.opened().size), base: None, text };
+            return Ok(Staged { entry, existed: true, file: Some(opened) });
+        }
+        let replaced = if append { None } else { place.read_doc(&file, LIMIT)? };
+        let (existed, base) = (replaced.is_some(), replaced.as_deref().map(Sum::of));
+        let at = append.then_some(0);
+        Ok(Staged { entry: PaperEntry { file, at, base, text }, existed, file: None })
     }
 
     /// Puts a new text beside the old one. Whatever can run out for it runs out here.
@@ -53,7 +59,13 @@ impl Staged {
 
     /// Puts the text in its place, or fails and leaves the file as it was (else it is indeterminate).
     pub fn publish(&self, place: &Place<'_>) -> Result<()> {
-        let published = write(place, &self.entry, self.existed);
+        let published = match &self.file {
+            Some(file) => {
+                let path = place.doc(&self.entry.file);
+                file.append(self.entry.text.as_bytes()).map_err(|error| place.failed("write", &path, error))
+            }
+            None => write(place, &self.entry, self.existed),
+        };
         // A swap that failed has changed nothing; half a piece, or a name that is there after all, has to go.
         let swapped = self.existed && self.entry.at.is_none();
         let taken_back = |error: Error| match swapped || self.restore(place) {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::fs::{Access, Fs, Lock, LockMode, Stat};
+use super::fs::{Access, Fs, Handle, Lock, LockMode, Stat};
 use super::journal::{self, Segment, Sum};
 use super::list;
 use crate::model::json;
@@ -237,6 +237,12 @@ impl Place<'_> {
         self.fs.size(&path).map_err(|source| self.no_file("look at", &path, source))
     }
 
+    /// Opens a text to append to it, if it is there.
+    pub fn open_to_append(&self, file: &str) -> Result<Option<Box<dyn Handle>>> {
+        let path = self.doc(file);
+        self.fs.open(&path, Access::Append).map_err(|source| self.no_file("open", &path, source))
+    }
+
     pub fn no_file(&self, action: &'static str, path: &str, source: io::Error) -> Error {
         let path = self.fs.display(path);
         match source.kind() {
@@ -351,22 +357,23 @@ impl Place<'_> {
     /// deleted it. Bytes need no sync here, the journal has them.
     pub fn swap(&self, file: &str, exists: bool) -> Result<()> {
         match exists {
-            true => self.swap_with(&self.spare(file), file),
+            true => self.swap_with(&self.spare(file), file).map(drop),
             false => self.publish_new(file),
         }
     }
 
-    /// The same with another spare, for a file that is there.
-    pub fn swap_with(&self, spare: &str, file: &str) -> Result<()> {
+    /// The same with another spare, for a file that is there. Returns whether the old file is the spare now.
+    pub fn swap_with(&self, spare: &str, file: &str) -> Result<bool> {
         let path = self.doc(file);
         if self.fs.exchange(spare, &path).is_ok() {
-            return Ok(());
+            return Ok(true);
         }
         let copied = self.fs.read(&path, u64::MAX - 1).and_then(|bytes| {
             self.fs.remove(&self.copy(file))?;
             self.fs.write_new(&self.copy(file), &bytes.unwrap_or_default())
         });
-        copied.and_then(|()| self.fs.rename(spare, &path)).map_err(wrap(self, "replace", &path))
+        copied.and_then(|()| self.fs.rename(spare, &path)).map_err(wrap(self, "replace", &path))?;
+        Ok(false)
     }
 
     fn publish_new(&self, file: &str) -> Result<()> {
@@ -411,7 +418,7 @@ impl Place<'_> {
 }
 
 /// How long one of the two heads in a file may be, with the blanks behind it.
-const HEAD_SLOT: usize = 2048;
+const HEAD_SLOT: usize = 1024;
 
 /// Returns the newer of the heads in a file.
 fn newest_head(bytes: &[u8]) -> Option<Head> {

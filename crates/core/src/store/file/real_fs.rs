@@ -190,6 +190,7 @@ impl Fs for RealFs {
         let flags = match access {
             Access::Read => OFlags::RDONLY,
             Access::Write => OFlags::RDWR,
+            Access::Append => OFlags::WRONLY | OFlags::APPEND,
             Access::Create => OFlags::RDWR | OFlags::CREATE,
         };
         let opened = absent_as_none(self.open(path, flags | OFlags::NONBLOCK))?;
@@ -391,8 +392,16 @@ impl Handle for RealFile {
         self.file.sync_data()
     }
 
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        (&self.file).write_all(bytes)
+    }
+
     fn opened(&self) -> &Stat {
         &self.opened
+    }
+
+    fn stat(&self) -> io::Result<Stat> {
+        stat(self.file.as_fd())
     }
 
     fn mark(&self) -> io::Result<Stat> {
@@ -400,7 +409,7 @@ impl Handle for RealFile {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         let times = sys::Timestamps { last_access: now, last_modification: now };
         sys::futimens(&self.file, &times)?;
-        stat(self.file.as_fd())
+        self.stat()
     }
 
     #[cfg(target_os = "linux")]

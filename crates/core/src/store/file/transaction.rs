@@ -331,8 +331,8 @@ impl<'e> FileTransaction<'e> {
     }
 
     /// Puts documents and texts into place; on failure takes back what was done.
-    fn publish(&self, stage: &Stage) -> Result<()> {
-        self.publish_docs(&stage.docs)?;
+    fn publish(&self, stage: &mut Stage) -> Result<()> {
+        self.publish_docs(&mut stage.docs)?;
         for (done, paper) in stage.papers.iter().enumerate() {
             if let Err(error) = paper.publish(&self.place) {
                 let restored = stage.papers[..done].iter().rev().all(|paper| paper.restore(&self.place))
@@ -344,10 +344,10 @@ impl<'e> FileTransaction<'e> {
         Ok(())
     }
 
-    fn publish_docs(&self, staged: &[Staged]) -> Result<()> {
-        for (done, document) in staged.iter().enumerate() {
-            let published = match document {
-                Staged::Items { doc, .. } => self.place.swap_with(&self.place.twin(&doc.file), &doc.file),
+    fn publish_docs(&self, staged: &mut [Staged]) -> Result<()> {
+        for done in 0..staged.len() {
+            let published = match &mut staged[done] {
+                Staged::Items { list, patch, .. } => list.publish(&self.place, patch),
                 Staged::Whole { doc, sealed: Some(_), base_sum, .. } => {
                     self.place.swap(&doc.file, base_sum.is_some())
                 }
@@ -610,7 +610,7 @@ impl Transaction for FileTransaction<'_> {
         let durability = if self.may_be_lazy(&stage) { entry.durability } else { Durability::Synced };
         let committed =
             self.prepare(&mut stage).and_then(|()| self.append(&stage.lines, durability)).and_then(|end| {
-                self.publish(&stage)?;
+                self.publish(&mut stage)?;
                 Ok(end)
             });
         let end = match committed {

@@ -4,10 +4,10 @@
 //! long the list is. `None` means that the index cannot be believed (or has no place left): it is made anew.
 //!
 //! ```text
-//! header | records, by position | order | ready, active, loose: one bit each | ids | needs | held
+//! header | records, by position | order | ready, active, loose: one bit each | ids | needs | held | late
 //! ```
-//! - *order* lists the positions by class and age; `ready` has a bit for each place in it. Only the first
-//!   `sorted` places are in order: items that came later stand behind, at most [`UNSORTED`] of them.
+//! - *order* lists the positions by class and age; `ready` has a bit for each place in it. Items that came later
+//!   have the places behind; *late* lists at most [`LATE`] of them by class and age, then all are sorted anew.
 //! - *active* and *loose* have a bit for each position.
 //! - *ids* is a hash table of positions (plus one), by the hash of the item's id.
 //! - *needs* are linked lists: from an item to those that need it.
@@ -31,10 +31,10 @@ const RECORD: u64 = 64;
 const HELD: u64 = 16;
 /// The clock of times that more than one clock tells.
 const MIXED: u64 = u64::MAX;
-/// How many items may stand behind the sorted ones.
-const UNSORTED: u64 = 512;
+/// How many items may come until all are sorted anew.
+const LATE: u64 = 512;
 /// How many pieces of the file may differ between the two buffers.
-const PENDING: usize = 64;
+const PENDING: usize = 24;
 
 /// Places in the header.
 mod at {
@@ -153,8 +153,12 @@ impl Regions {
         after(self.needs(), self.edges * 8)
     }
 
+    fn late(self) -> u64 {
+        after(self.held(), self.held * HELD)
+    }
+
     fn pages(self) -> u32 {
-        (after(self.held(), self.held * HELD) / PAYLOAD as u64) as u32
+        (after(self.late(), LATE * 4) / PAYLOAD as u64) as u32
     }
 }
 
@@ -524,19 +528,68 @@ impl Index {
             Some(place) => Some(self.rank_at(place)?),
             None => None,
         };
-        for place in self.each_bit(Bits::Ready, sorted, count)? {
-            let rank = self.rank_at(place)?;
-            if after.is_none_or(|after| rank > after) && best.is_none_or(|best| rank < best) {
-                best = Some(rank);
-            }
+        if let Some(late) = self.best_late(after, count - sorted)? {
+            best = Some(best.map_or(late, |best| best.min(late)));
         }
         Some(best)
     }
 
+    /// Returns the best of those that came late; each of them has the place of its position.
+    fn best_late(&mut self, after: Option<Rank>, late: u64) -> Option<Option<Rank>> {
+        let from = match after {
+            None => 0,
+            Some(after) => self.first_after(after, late, Index::late_rank)?,
+        };
+        for number in from..late {
+            let position = u64::from(self.pages.u32(self.regions.late() + number * 4)?);
+            if self.next_bit(Bits::Ready, position, position + 1)?.is_some() {
+                return self.rank_of(position as usize).map(Some);
+            }
+        }
+        Some(None)
+    }
+
+    fn late_rank(&mut self, number: u64) -> Option<Rank> {
+        let position = self.pages.u32(self.regions.late() + number * 4)? as usize;
+        self.rank_of(position)
+    }
+
     fn rank_at(&mut self, place: u64) -> Option<Rank> {
         let position = self.pages.u32(self.regions.order() + place * 4)? as usize;
+        self.rank_of(position)
+    }
+
+    fn rank_of(&mut self, position: usize) -> Option<Rank> {
         let record = self.record(position)?;
         Some(Rank { class: record.class, age: record.age, position })
+    }
+
+    /// Puts a new item among those that came late.
+    fn insert_late(&mut self, rank: Rank, late: u64) -> Option<()> {
+        let at = self.first_after(rank, late, Index::late_rank)?;
+        let mut moved = rank.position as u32;
+        for number in at..=late {
+            let place = self.regions.late() + number * 4;
+            let next = self.pages.u32(place)?;
+            self.pages.set_u32(place, moved)?;
+            moved = next;
+        }
+        Some(())
+    }
+
+    /// Returns the first of `count` numbers whose rank comes after another.
+    fn first_after(
+        &mut self,
+        after: Rank,
+        count: u64,
+        rank: impl Fn(&mut Index, u64) -> Option<Rank>,
+    ) -> Option<u64> {
+        let (mut low, mut high) = (0, count);
+        while low < high {
+            let middle = low.midpoint(high);
+            if rank(self, middle)? > after { high = middle } else { low = middle + 1 }
+        }
+        Some(low)
     }
 
     /// Returns the first of the sorted places that comes after a rank.
@@ -545,12 +598,7 @@ impl Index {
         if place < sorted {
             return Some(place + 1);
         }
-        let (mut low, mut high) = (0, sorted);
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.rank_at(middle)? > after { high = middle } else { low = middle + 1 }
-        }
-        Some(low)
+        self.first_after(after, sorted, Index::rank_at)
     }
 
     /// Puts an item in the place of another. `None` also if it is another item to the order or to its needs.
@@ -757,13 +805,15 @@ impl Index {
         self.pages.set_u64(at::COUNT, count + 1)?;
         let sum = self.items_sum()?.wrapping_add(item.sum);
         self.pages.set_u64(at::ITEMS_SUM, sum)?;
-        self.pages.set_u32(self.regions.order() + count * 4, count as u32)?;
+        let late = count - self.pages.u64(at::SORTED)?;
         self.set_record(count, &item)?;
         self.insert_id(item.id, count as u32)?;
         self.enter(count, &item, 1)?;
-        match count + 1 - self.pages.u64(at::SORTED)? > UNSORTED {
-            true => self.sort_again(),
-            false => Some(()),
+        match late + 1 < LATE {
+            true => {
+                self.insert_late(Rank { class: item.class, age: item.age, position: count as usize }, late)
+            }
+            false => self.sort_again(),
         }
     }
 

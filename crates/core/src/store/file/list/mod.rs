@@ -28,7 +28,7 @@ use super::place::{Head, HeadDoc, Place};
 use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
-use crate::model::listing::{Among, Facet, Listing, Standing};
+use crate::model::listing::{Among, Listing, Standing};
 use crate::model::raw::Raw;
 use crate::model::time::Moment;
 use crate::store::engine::{Entry, Rank};
@@ -60,6 +60,8 @@ pub struct List {
     stored: Frame,
     /// What this transaction has put, by position.
     puts: BTreeMap<usize, Put>,
+    /// The item that was read last.
+    last: Option<(usize, Value)>,
 }
 
 #[derive(Debug)]
@@ -85,6 +87,8 @@ pub struct Patch {
     frame: Frame,
     /// What the new file looks like, once it is written.
     stamp: u64,
+    /// Whether the old file is the twin now.
+    exchanged: bool,
 }
 
 impl Patch {
@@ -146,7 +150,20 @@ impl List {
             return Ok(None);
         };
         let (doc, puts) = (doc.clone(), BTreeMap::new());
-        Ok(Some(List { doc, field, listing, index, file, stamp, life, revision, sum, stored, puts }))
+        Ok(Some(List {
+            doc,
+            field,
+            listing,
+            index,
+            file,
+            stamp,
+            life,
+            revision,
+            sum,
+            stored,
+            puts,
+            last: None,
+        }))
     }
 
     /// Whether this transaction has put anything.
@@ -174,9 +191,16 @@ impl List {
 
     /// Returns the item at a position.
     fn at(&mut self, position: usize) -> Answer<Value> {
-        match self.puts.get(&position) {
-            Some(put) => Ok(put.after.clone()),
-            None => self.read(position),
+        if let Some(put) = self.puts.get(&position) {
+            return Ok(put.after.clone());
+        }
+        match &self.last {
+            Some((last, item)) if *last == position => Ok(item.clone()),
+            _ => {
+                let item = self.read(position)?;
+                self.last = Some((position, item.clone()));
+                Ok(item)
+            }
         }
     }
 
@@ -259,26 +283,24 @@ impl List {
 
     fn replace(&mut self, position: usize, item: Value, text: Vec<u8>, raw: &Raw) -> Answer<()> {
         let before = self.at(position)?;
-        if self.needs(&before) != self.needs(&item) {
+        if before.get(self.listing.needs) != item.get(self.listing.needs) {
             return Err(Lost);
         }
-        let slot = sure(self.index.record(position))?.slot;
-        if text.len() > slot.room as usize {
+        let old = sure(self.index.record(position))?;
+        if text.len() > old.slot.room as usize {
             self.spread(position, text.len())?;
         }
         let slot = Slot { length: text.len() as u32, ..sure(self.index.record(position))?.slot };
-        self.hold(&before, -1)?;
+        if self.listing.standing(old.state) == Standing::Active {
+            sure(self.index.hold(&self.listing.hold_of(&before), -1))?;
+        }
         sure(self.index.replace(position, slot, raw))?;
-        self.hold(&item, 1)?;
+        self.hold(raw)?;
         let put = self.puts.remove(&position);
         let moved = put.as_ref().is_some_and(|put| put.moved);
         let before = put.map_or(Some(before), |put| put.before);
         self.puts.insert(position, Put { before, after: item, slot, text, moved });
         Ok(())
-    }
-
-    fn needs(&self, item: &Value) -> Option<Vec<String>> {
-        self.listing.with_facet(item, |facet| facet.needs.iter().map(ToString::to_string).collect())
     }
 
     /// Makes room for an item that outgrows its slot with the blanks of those behind it. They move a little; at
@@ -341,18 +363,18 @@ impl List {
         let mut frame = sure(self.index.frame())?;
         let (slot, piece) = layout::append(&text, frame.suffix);
         sure(self.index.append(slot, raw))?;
-        self.hold(&item, 1)?;
+        self.hold(raw)?;
         frame.suffix += piece.len() as u64;
         sure(self.index.set_frame(&frame))?;
         self.puts.insert(position, Put { before: None, after: item, slot, text, moved: true });
         Ok(())
     }
 
-    /// Notes what an item holds from now on (1), or no longer (-1).
-    fn hold(&mut self, item: &Value, by: i32) -> Answer<()> {
-        let standing = |facet: &Facet<'_>| self.listing.standing(facet.state);
-        match self.listing.with_facet(item, standing) {
-            Some(Standing::Active) => sure(self.index.hold(&self.listing.hold_of(item), by)),
+    /// Notes what an item holds from now on.
+    fn hold(&mut self, raw: &Raw) -> Answer<()> {
+        let facet = sure((self.listing.facet)(raw))?;
+        match self.listing.standing(facet.state) {
+            Standing::Active => sure(self.index.hold(&(self.listing.hold)(raw), 1)),
             _ => Ok(()),
         }
     }
@@ -415,7 +437,7 @@ impl List {
         writes.push((frame.suffix, suffix));
         frame.sum = sure(layout::scan(&whole, self.field, &mut |_, _| {}))?.sum;
         let sum = Sum::from_parts(frame.sum, sure(self.index.items_sum())?);
-        Ok(Patch { revision, sum, base: self.sum, changes, writes, frame, stamp: 0 })
+        Ok(Patch { revision, sum, base: self.sum, changes, writes, frame, stamp: 0, exchanged: false })
     }
 
     /// Returns the fields of the document, with an empty list.
@@ -432,11 +454,13 @@ impl List {
     /// Writes the new state into the twin. Whatever can run out runs out here.
     pub fn prepare(&mut self, place: &Place<'_>, patch: &mut Patch) -> Result<()> {
         let path = place.twin(&self.doc.file);
-        let written = self.current_twin(place, &path).and_then(|twin| {
+        let written = self.current_twin(place, &path, &patch.writes).and_then(|twin| {
             for (offset, bytes) in &patch.writes {
                 twin.write_at(*offset, bytes)?;
             }
-            twin.truncate(patch.frame.size)?;
+            if twin.opened().size > patch.frame.size {
+                twin.truncate(patch.frame.size)?;
+            }
             twin.mark()
         });
         let stat = written.map_err(|error| place.failed("write", &path, error))?;
@@ -444,9 +468,20 @@ impl List {
         Ok(())
     }
 
+    /// Puts the twin in the place of the file.
+    pub fn publish(&self, place: &Place<'_>, patch: &mut Patch) -> Result<()> {
+        patch.exchanged = place.swap_with(&place.twin(&self.doc.file), &self.doc.file)?;
+        Ok(())
+    }
+
     /// Opens the twin after bringing it up to date, or makes a new one.
-    fn current_twin(&mut self, place: &Place<'_>, path: &str) -> std::io::Result<Box<dyn Handle>> {
-        if let Some(twin) = self.old_twin(place, path)? {
+    fn current_twin(
+        &mut self,
+        place: &Place<'_>,
+        path: &str,
+        writes: &[(u64, Vec<u8>)],
+    ) -> std::io::Result<Box<dyn Handle>> {
+        if let Some(twin) = self.old_twin(place, path, writes)? {
             return Ok(twin);
         }
         place.fs.remove(path)?;
@@ -454,7 +489,12 @@ impl List {
         place.fs.open(path, Access::Write)?.ok_or_else(|| std::io::ErrorKind::NotFound.into())
     }
 
-    fn old_twin(&mut self, place: &Place<'_>, path: &str) -> std::io::Result<Option<Box<dyn Handle>>> {
+    fn old_twin(
+        &mut self,
+        place: &Place<'_>,
+        path: &str,
+        writes: &[(u64, Vec<u8>)],
+    ) -> std::io::Result<Option<Box<dyn Handle>>> {
         let (Some(stamp), Some(pending)) = (self.index.stamp(), self.index.pending()) else {
             return Ok(None);
         };
@@ -465,7 +505,10 @@ impl List {
         if stamp_of(twin.opened()) != stamp.twin || !twin.is_alone().unwrap_or(false) {
             return Ok(None);
         }
-        for (start, length) in pending {
+        let written = |start: u64, length: u64| {
+            writes.iter().any(|(at, bytes)| *at <= start && start + length <= *at + bytes.len() as u64)
+        };
+        for (start, length) in pending.into_iter().filter(|(start, length)| !written(*start, *length)) {
             twin.write_at(start, &self.file.read_at(start, length as usize)?)?;
         }
         Ok(Some(twin))
@@ -475,7 +518,7 @@ impl List {
     /// changed it meanwhile. A failure is no failure: the index does not fit the file then, and is made anew.
     pub fn finish(mut self, place: &Place<'_>, patch: &Patch) -> Option<Vec<u8>> {
         let path = place.twin(&self.doc.file);
-        let twin = place.fs.stat(&path).ok().flatten().map(|stat| stamp_of(&stat));
+        let twin = if patch.exchanged { self.file.stat().ok().map(|stat| stamp_of(&stat)) } else { None };
         let collided = twin.is_some_and(|twin| twin != self.stamp);
         let twin = twin.filter(|_| !collided);
         let ranges: Vec<_> = patch.writes.iter().map(|(start, bytes)| (*start, bytes.len() as u64)).collect();
@@ -491,8 +534,8 @@ impl List {
                 false => write_new(place, &self.doc, self.index),
             }
         }
-        if twin.is_none() {
-            // It was not exchanged: then a copy of the old file is left.
+        if !patch.exchanged {
+            // Then a copy of the old file is left.
             let _ = place.fs.remove(&place.copy(&self.doc.file));
         }
         let read = || place.fs.read(&path, self.doc.kind.limit).ok().flatten();

@@ -3,6 +3,7 @@
 //! The first page is the header and is written last, with a generation of its own. A page that is spoiled, or
 //! newer than the header, is not believed: [`Pages::page`] returns `None`, and whoever asks makes the file anew.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -10,9 +11,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::store::file::fs::Handle;
 
-const PAGE: usize = 4096;
-/// What a page can hold; records of 4, 8 and 64 bytes fill it without rest.
-pub const PAYLOAD: usize = 4032;
+/// Small, because every page that is touched is read, copied and summed up.
+const PAGE: usize = 1024;
+/// What a page can hold; records of 4, 8, 16 and 64 bytes fill it without rest.
+pub const PAYLOAD: usize = 960;
 /// Where a page tells its generation, number and checksum.
 const FOOTER: usize = PAGE - 24;
 
@@ -21,6 +23,8 @@ pub struct Pages {
     file: Option<Box<dyn Handle>>,
     pages: BTreeMap<u32, Page>,
     generation: u64,
+    /// The page that was asked for last; it is not among the others.
+    last: Option<(u32, Page)>,
 }
 
 #[derive(Debug)]
@@ -34,8 +38,8 @@ impl Pages {
     pub fn open(file: Box<dyn Handle>) -> Option<Pages> {
         let header = read(&*file, 0)?;
         let generation = number(&header, FOOTER);
-        let pages = BTreeMap::from([(0, Page { bytes: header, dirty: false })]);
-        Some(Pages { file: Some(file), pages, generation })
+        let last = Some((0, Page { bytes: header, dirty: false }));
+        Some(Pages { file: Some(file), pages: BTreeMap::new(), generation, last })
     }
 
     /// Makes a page that is not in the file yet.
@@ -44,20 +48,22 @@ impl Pages {
     }
 
     fn page(&mut self, number: u32) -> Option<&mut Page> {
-        if !self.pages.contains_key(&number) {
-            let page = match &self.file {
-                None => Pages::fresh(),
-                Some(file) => {
-                    let bytes = read(&**file, number)?;
-                    if self::number(&bytes, FOOTER) > self.generation {
-                        return None;
-                    }
-                    Page { bytes, dirty: false }
-                }
+        if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
+            let page = match self.pages.remove(&number) {
+                Some(page) => page,
+                None => self.load(number)?,
             };
-            self.pages.insert(number, page);
+            if let Some((last, page)) = self.last.replace((number, page)) {
+                self.pages.insert(last, page);
+            }
         }
-        self.pages.get_mut(&number)
+        self.last.as_mut().map(|(_, page)| page)
+    }
+
+    fn load(&self, number: u32) -> Option<Page> {
+        let Some(file) = &self.file else { return Some(Pages::fresh()) };
+        let bytes = read(&**file, number)?;
+        (self::number(&bytes, FOOTER) <= self.generation).then_some(Page { bytes, dirty: false })
     }
 
     pub fn get<const N: usize>(&mut self, at: u64) -> Option<[u8; N]> {
@@ -113,17 +119,35 @@ impl Pages {
 
     /// Writes what has changed, the header last.
     pub fn flush(&mut self) -> io::Result<()> {
+        self.pages.extend(self.last.take());
         let Some(file) = &self.file else { return Ok(()) };
         self.generation += 1;
+        // Pages that stand side by side are written together, but for the header.
+        let (mut run, mut first) = (Vec::new(), 0);
         for (number, page) in self.pages.iter_mut().rev().filter(|(_, page)| page.dirty) {
             page.bytes[FOOTER..FOOTER + 8].copy_from_slice(&self.generation.to_le_bytes());
             let sum = checksum(&page.bytes, *number);
             page.bytes[FOOTER + 8..FOOTER + 16].copy_from_slice(&sum.to_le_bytes());
-            file.write_at(u64::from(*number) * PAGE as u64, &page.bytes)?;
             page.dirty = false;
+            if *number == 0 || *number + 1 != first {
+                write(&**file, first, &mut run)?;
+            }
+            run.push(&page.bytes[..]);
+            first = *number;
         }
-        Ok(())
+        write(&**file, first, &mut run)
     }
+}
+
+/// Writes pages, which come from the last to the first.
+fn write(file: &dyn Handle, first: u32, run: &mut Vec<&[u8]>) -> io::Result<()> {
+    let bytes = match &run[..] {
+        [] => return Ok(()),
+        [page] => Cow::Borrowed(*page),
+        pages => Cow::Owned(pages.iter().rev().copied().collect::<Vec<_>>().concat()),
+    };
+    run.clear();
+    file.write_at(u64::from(first) * PAGE as u64, &bytes)
 }
 
 fn place(at: u64) -> (u32, usize) {
