@@ -145,7 +145,7 @@ fn check_journal(
 ) -> Result<Option<Finding>> {
     let bytes = place.read(&place.journal())?.unwrap_or_default();
     let segment = Segment::parse(&bytes);
-    if segment.good == bytes.len() as u64 {
+    if segment.rest == 0 && segment.good == head.end {
         return Ok(None);
     }
     let mut found = Finding {
@@ -174,7 +174,7 @@ fn check_segments(place: &Place<'_>, repair: bool) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for path in rotate::old_segments(place)? {
         let bytes = place.read(&path)?.unwrap_or_default();
-        if Segment::parse(&bytes).good == bytes.len() as u64 {
+        if Segment::parse(&bytes).rest == 0 {
             continue;
         }
         let mut found = Finding {

@@ -290,11 +290,25 @@ impl Place<'_> {
     }
 
     pub fn life(&self) -> Result<Life> {
-        self.life_with(self.stat(&self.journal())?)
+        self.life_with(self.stat(&self.journal())?.as_ref())
+    }
+
+    pub fn open_journal(&self) -> Result<Option<Box<dyn Handle>>> {
+        self.fs.open(&self.journal(), Access::Read).map_err(wrap(self, "open", &self.journal()))
+    }
+
+    /// Whether nothing but empty lines follows in the journal.
+    pub fn ends_at(&self, journal: &dyn Handle, end: u64) -> Result<bool> {
+        let size = journal.opened().size;
+        if size <= end {
+            return Ok(size == end);
+        }
+        let next = journal.read_at(end, 1).map_err(wrap(self, "read", &self.journal()))?;
+        Ok(next == b"\n")
     }
 
     /// Returns the life of a room whose journal looks like this.
-    pub fn life_with(&self, journal: Option<Stat>) -> Result<Life> {
+    pub fn life_with(&self, journal: Option<&Stat>) -> Result<Life> {
         let boot = self.fs.boot_id().map_err(wrap(self, "read", "boot id"))?;
         let identity = journal.and_then(|journal| journal.identity);
         Ok(Life {

@@ -98,15 +98,18 @@ pub enum Glance {
 
 pub fn glance(place: &Place<'_>) -> Result<Glance> {
     let head = place.read_head()?;
-    let journal = place.stat(&place.journal())?;
-    let end = journal.as_ref().map(|journal| journal.size);
-    if head.is_none() && end.is_none() && place.size(&place.next_journal())?.is_none() {
+    let journal = place.open_journal()?;
+    if head.is_none() && journal.is_none() && place.size(&place.next_journal())?.is_none() {
         return Ok(Glance::Fresh);
     }
-    let life = place.life_with(journal)?;
-    Ok(match head {
-        Some(head) if life.continues(&head.life) && Some(head.end) == end => Glance::Clean(head),
-        head => Glance::Dirty(head, life),
+    let life = place.life_with(journal.as_ref().map(|journal| journal.opened()))?;
+    Ok(match (head, journal) {
+        (Some(head), Some(journal))
+            if life.continues(&head.life) && place.ends_at(&*journal, head.end)? =>
+        {
+            Glance::Clean(head)
+        }
+        (head, _) => Glance::Dirty(head, life),
     })
 }
 
@@ -237,7 +240,7 @@ pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
 
 fn cut(place: &Place<'_>, plan: &Plan) -> Result<()> {
     let good = plan.segment.good;
-    if good == plan.bytes.len() as u64 {
+    if plan.segment.rest == 0 {
         return Ok(());
     }
     if plan.segment.lost_lines > 0 {

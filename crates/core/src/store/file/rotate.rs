@@ -30,7 +30,8 @@ struct Rotated {
 }
 
 fn try_rotate(place: &Place<'_>, engine: &FileEngine, head: &Head) -> Result<Rotated> {
-    let bytes = place.read(&place.journal())?.unwrap_or_default();
+    let mut bytes = place.read(&place.journal())?.unwrap_or_default();
+    bytes.truncate(head.end as usize);
     let contents = contents(place, head, &bytes)?;
     let snapshot = snapshot_of(&contents, head, &bytes);
     let next = journal::encode(&snapshot);
@@ -52,6 +53,8 @@ fn try_rotate(place: &Place<'_>, engine: &FileEngine, head: &Head) -> Result<Rot
         move |error| place.failed("rotate", &path, error)
     };
     let (hidden, journal, next_journal) = (place.room.hidden(), place.journal(), place.next_journal());
+    // The empty lines are not needed any more.
+    place.fs.truncate(&journal, head.end).map_err(failed(&journal))?;
     // Lazy lines may still be on their way to the disk.
     place.fs.sync_file(&journal).map_err(failed(&journal))?;
     place.fs.remove(&next_journal).map_err(failed(&next_journal))?;

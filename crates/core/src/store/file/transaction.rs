@@ -308,12 +308,13 @@ impl<'e> FileTransaction<'e> {
     /// Appends the lines and, unless lazy, makes them durable: the commit point. Returns the journal's end.
     fn append(&self, lines: &[Line], durability: Durability) -> Result<u64> {
         let bytes: Vec<u8> = lines.iter().flat_map(journal::encode).collect();
+        let after = self.head.end + bytes.len() as u64;
         let (journal, end) = (self.place.journal(), self.head.end);
         let fresh = end == 0 && self.place.size(&journal)?.is_none();
         let hidden = self.place.room.hidden();
         let write = || {
             let file = self.place.fs.open(&journal, Access::Create)?.ok_or(io::ErrorKind::NotFound)?;
-            file.write_at(end, &bytes)?;
+            file.write_at(end, &journal::with_empty_lines(bytes, end, file.opened().size))?;
             match durability {
                 Durability::Synced => file.sync(),
                 Durability::Lazy => Ok(()),
@@ -325,7 +326,7 @@ impl<'e> FileTransaction<'e> {
             (other, _) => other,
         };
         match appended {
-            Ok(()) => Ok(end + bytes.len() as u64),
+            Ok(()) => Ok(after),
             Err(source) => Err(self.take_back(self.place.failed("write", &journal, source))),
         }
     }
