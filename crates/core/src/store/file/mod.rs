@@ -19,6 +19,7 @@ mod rotate;
 mod transaction;
 mod watch;
 
+use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -101,7 +102,14 @@ impl FileEngine {
 
     fn place_of(&self, room: &Room) -> Place<'_> {
         let Options { patience, long_bytes: long, .. } = self.options;
-        Place { fs: self.fs(room.root()), room: room.clone(), patience, long }
+        Place {
+            fs: self.fs(room.root()),
+            room: room.clone(),
+            patience,
+            long,
+            writes: false,
+            open: RefCell::default(),
+        }
     }
 
     /// Returns the room's place, after making sure that its locks can be trusted.
@@ -239,7 +247,7 @@ impl Engine for FileEngine {
     }
 
     fn begin(&self, room: &Room) -> Result<Box<dyn Transaction + '_>> {
-        let place = self.open(room)?;
+        let place = Place { writes: true, ..self.open(room)? };
         let (lock, head) = self.enter(&place)?;
         Ok(Box::new(FileTransaction::new(place, self, head, lock)))
     }

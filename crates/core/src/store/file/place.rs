@@ -1,5 +1,6 @@
 //! One room on disk: its paths, and file operations whose errors know their path.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::thread;
@@ -19,7 +20,7 @@ use crate::store::error::{Error, Result};
 use crate::store::state;
 
 /// A room and the file system that holds it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Place<'e> {
     pub fs: &'e dyn Fs,
     pub room: Room,
@@ -27,6 +28,17 @@ pub struct Place<'e> {
     pub patience: Duration,
     /// A content of at least this length is kept beside the journal instead of in it.
     pub long: usize,
+    /// Whether the files that every commit writes are opened for that when they are looked at.
+    pub writes: bool,
+    /// Those files, once they were.
+    pub open: RefCell<OpenFiles>,
+}
+
+/// What a writer has open from its first look to the end of its commit.
+#[derive(Debug, Default)]
+pub struct OpenFiles {
+    pub head: Option<Box<dyn Handle>>,
+    pub journal: Option<Box<dyn Handle>>,
 }
 
 /// An editor that writes in place leaves half a file for a moment: what cannot be read is read again for this
@@ -253,11 +265,21 @@ impl Place<'_> {
 
     /// Returns the cache, if it is there and whole. A disk that fails now is no proof that it is not.
     pub fn read_head(&self) -> Result<Option<Head>> {
-        let bytes = match self.fs.read_from(&self.head(), 0) {
+        let file = match self.fs.open(&self.head(), self.access()) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => None,
-            other => other.map_err(wrap(self, "read", &self.head()))?,
+            other => other.map_err(wrap(self, "open", &self.head()))?,
         };
-        Ok(bytes.and_then(|bytes| newest_head(&bytes)))
+        let Some(file) = file else { return Ok(None) };
+        let size = usize::try_from(file.opened().size).unwrap_or(usize::MAX);
+        let bytes = file.read_at(0, size).map_err(wrap(self, "read", &self.head()))?;
+        if self.writes {
+            self.open.borrow_mut().head = Some(file);
+        }
+        Ok(newest_head(&bytes))
+    }
+
+    fn access(&self) -> Access {
+        if self.writes { Access::Write } else { Access::Read }
     }
 
     /// Writes the cache. A failure is no failure: the next command replays the journal instead.
@@ -271,7 +293,9 @@ impl Place<'_> {
         let long = slot.len() + 1 > HEAD_SLOT;
         slot.resize(slot.len().max(HEAD_SLOT - 1), b' ');
         slot.push(b'\n');
-        let file = if long { None } else { self.fs.open(&self.head(), Access::Write).ok().flatten() };
+        let known = self.open.borrow_mut().head.take();
+        let open = || known.or_else(|| self.fs.open(&self.head(), Access::Write).ok().flatten());
+        let file = if long { None } else { open() };
         match file.filter(|file| file.opened().size == 2 * HEAD_SLOT as u64) {
             Some(file) => drop(file.write_at(head.turn % 2 * HEAD_SLOT as u64, &slot)),
             None => self.replace_head(slot, head.turn),
@@ -294,7 +318,7 @@ impl Place<'_> {
     }
 
     pub fn open_journal(&self) -> Result<Option<Box<dyn Handle>>> {
-        self.fs.open(&self.journal(), Access::Read).map_err(wrap(self, "open", &self.journal()))
+        self.fs.open(&self.journal(), self.access()).map_err(wrap(self, "open", &self.journal()))
     }
 
     /// Whether nothing but empty lines follows in the journal.
@@ -436,8 +460,16 @@ const HEAD_SLOT: usize = 1024;
 
 /// Returns the newer of the heads in a file.
 fn newest_head(bytes: &[u8]) -> Option<Head> {
-    let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
-    lines.filter_map(journal::decode::<Head>).max_by_key(|head| head.turn)
+    let mut heads: Vec<_> = bytes.split(|byte| *byte == b'\n').map(|line| (turn(line), line)).collect();
+    heads.sort_unstable_by_key(|(turn, _)| std::cmp::Reverse(*turn));
+    heads.into_iter().find_map(|(_, line)| journal::decode(line.trim_ascii_end()))
+}
+
+/// Reads which turn a head says it has, without proof.
+fn turn(line: &[u8]) -> u64 {
+    let digits = line.strip_prefix(b"{\"turn\":").unwrap_or_default();
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0, |turn, digit| turn.saturating_mul(10).saturating_add(u64::from(digit - b'0')))
 }
 
 /// How the names of contents begin that are kept beside the journal.

@@ -313,7 +313,11 @@ impl<'e> FileTransaction<'e> {
         let fresh = end == 0 && self.place.size(&journal)?.is_none();
         let hidden = self.place.room.hidden();
         let write = || {
-            let file = self.place.fs.open(&journal, Access::Create)?.ok_or(io::ErrorKind::NotFound)?;
+            let known = self.place.open.borrow_mut().journal.take();
+            let file = match known {
+                Some(file) => file,
+                None => self.place.fs.open(&journal, Access::Create)?.ok_or(io::ErrorKind::NotFound)?,
+            };
             file.write_at(end, &journal::with_empty_lines(bytes, end, file.opened().size))?;
             match durability {
                 Durability::Synced => file.sync(),

@@ -29,6 +29,8 @@ use crate::store::file::fs::Handle;
 const MAGIC: u64 = u64::from_le_bytes(*b"anthill1");
 const RECORD: u64 = 64;
 const HELD: u64 = 16;
+/// How many places there are for keys at first.
+const FEW_HELD: u64 = 128;
 /// The clock of times that more than one clock tells.
 const MIXED: u64 = u64::MAX;
 /// How many items may come until all are sorted anew.
@@ -66,6 +68,8 @@ mod at {
     pub const UNTOLD: u64 = 312;
     pub const CROWDED: u64 = 320;
     pub const ROOM_HELD: u64 = 328;
+    /// How many places for keys are in use; few, as long as few suffice, so that they are on few pages.
+    pub const HELD_PLACES: u64 = 360;
     /// The next time that something is due: by the clock of a boot, and by the calendar.
     pub const CLOCK: u64 = 336;
     pub const DUE_BOOT: u64 = 344;
@@ -229,6 +233,7 @@ impl Index {
             (at::ROOM_EDGES, regions.edges),
             (at::ROOM_IDS, regions.ids),
             (at::ROOM_HELD, regions.held),
+            (at::HELD_PLACES, FEW_HELD),
             (at::DUE_BOOT, i64::MAX as u64),
             (at::DUE, i64::MAX as u64),
             (at::COUNT, count),
@@ -714,23 +719,57 @@ impl Index {
 
     /// Returns where a key is, or would be.
     fn place_of_key(&mut self, key: u64) -> Option<u64> {
-        let mut bucket = key % self.regions.held;
-        loop {
-            let place = self.regions.held() + bucket * HELD;
+        let places = self.held_places()?;
+        for step in 0..places {
+            let place = self.regions.held() + (key.wrapping_add(step) % places) * HELD;
             let found = self.pages.u64(place)?;
             if found == key || found == 0 {
                 return Some(place);
             }
-            bucket = (bucket + 1) % self.regions.held;
         }
+        None
+    }
+
+    fn held_places(&mut self) -> Option<u64> {
+        let places = self.pages.u64(at::HELD_PLACES)?;
+        (1..=self.regions.held).contains(&places).then_some(places)
+    }
+
+    /// Doubles the places for keys, if there is room. Returns whether there was.
+    fn widen_held(&mut self) -> Option<bool> {
+        let places = self.held_places()?;
+        if places * 2 > self.regions.held {
+            return Some(false);
+        }
+        let mut held = Vec::new();
+        for number in 0..places {
+            let place = self.regions.held() + number * HELD;
+            let (key, count) = (self.pages.u64(place)?, self.pages.u64(place + 8)?);
+            held.push((key, count));
+            self.set_held(place, 0, 0)?;
+        }
+        self.pages.set_u64(at::HELD_PLACES, places * 2)?;
+        for (key, count) in held.into_iter().filter(|(key, _)| *key != 0) {
+            let place = self.place_of_key(key)?;
+            self.set_held(place, key, count)?;
+        }
+        Some(true)
+    }
+
+    fn set_held(&mut self, place: u64, key: u64, count: u64) -> Option<()> {
+        self.pages.set_u64(place, key)?;
+        self.pages.set_u64(place + 8, count)
     }
 
     fn occupy(&mut self, key: u64) -> Option<()> {
-        let place = self.place_of_key(key)?;
+        let mut place = self.place_of_key(key)?;
         if self.pages.u64(place)? == 0 {
             let held = self.pages.u64(at::HELD)?;
-            if held * 4 >= self.regions.held * 3 {
-                return self.pages.set_u64(at::CROWDED, 1);
+            if held * 2 >= self.held_places()? {
+                if !self.widen_held()? {
+                    return self.pages.set_u64(at::CROWDED, 1);
+                }
+                place = self.place_of_key(key)?;
             }
             self.pages.set_u64(at::HELD, held + 1)?;
             self.pages.set_u64(place, key)?;
@@ -750,25 +789,23 @@ impl Index {
         }
         self.add(at::HELD, -1)?;
         // What stands behind moves up, unless it stands where it belongs.
-        let start = self.regions.held();
+        let (start, places) = (self.regions.held(), self.held_places()?);
         let mut bucket = (hole - start) / HELD;
         loop {
-            self.pages.set_u64(hole, 0)?;
-            self.pages.set_u64(hole + 8, 0)?;
+            self.set_held(hole, 0, 0)?;
             let empty = (hole - start) / HELD;
             loop {
-                bucket = (bucket + 1) % self.regions.held;
+                bucket = (bucket + 1) % places;
                 let place = start + bucket * HELD;
                 let key = self.pages.u64(place)?;
                 if key == 0 {
                     return Some(());
                 }
-                let home = key % self.regions.held;
-                let behind = |from: u64, to: u64| (to + self.regions.held - from) % self.regions.held;
+                let home = key % places;
+                let behind = |from: u64, to: u64| (to + places - from) % places;
                 if behind(home, bucket) >= behind(empty, bucket) {
                     let count = self.pages.u64(place + 8)?;
-                    self.pages.set_u64(hole, key)?;
-                    self.pages.set_u64(hole + 8, count)?;
+                    self.set_held(hole, key, count)?;
                     hole = place;
                     break;
                 }
