@@ -8,21 +8,27 @@ use std::time::{Duration, Instant};
 use anthill_core::model::kind::Doc;
 use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, NothingReady};
 use anthill_core::ops::{Actor, Result};
-use anthill_core::store::Engine;
+use anthill_core::store::{Engine, Listener};
 
 /// A lease that has just run out by one clock may have a moment left by another.
 pub(crate) const SLACK: Duration = Duration::from_millis(2);
+
+/// Starts to listen for what may make a task ready. Keep it until the claim has been told: on Linux it takes the
+/// system some ten milliseconds to stop listening.
+pub fn listen(engine: &dyn Engine) -> Result<Box<dyn Listener>> {
+    Ok(engine.listen(&[Doc::queue(), Doc::workers()])?)
+}
 
 /// Claims a task, waiting for one until `deadline`. `wait_on` is asked before every sleep, with what is known,
 /// whether to go on.
 pub fn claim(
     engine: &dyn Engine,
+    listener: &mut dyn Listener,
     request: &ClaimRequest<'_>,
     actor: &Actor,
     deadline: Option<Instant>,
     wait_on: &mut dyn FnMut(&NothingReady) -> bool,
 ) -> Result<Claim> {
-    let mut listener = engine.listen(&[Doc::queue(), Doc::workers()])?;
     loop {
         let nothing = match work::claim(engine, request, actor)? {
             Claim::NothingReady(nothing) => nothing,

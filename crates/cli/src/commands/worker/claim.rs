@@ -67,9 +67,11 @@ pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
         }
         true
     };
-    let claim = match deadline {
-        None => work::claim(&*context.engine, &request, &context.actor)?,
-        Some(_) => waiting::claim(&*context.engine, &request, &context.actor, deadline, &mut wait_on)?,
+    let (engine, actor) = (&*context.engine, &context.actor);
+    let mut listener = deadline.map(|_| waiting::listen(engine)).transpose()?;
+    let claim = match &mut listener {
+        None => work::claim(engine, &request, actor)?,
+        Some(listener) => waiting::claim(engine, &mut **listener, &request, actor, deadline, &mut wait_on)?,
     };
     match claim {
         Claim::Claimed { task, warnings } => {

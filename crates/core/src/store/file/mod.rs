@@ -9,7 +9,7 @@ pub mod events;
 pub mod fs;
 mod journal;
 #[cfg(target_os = "linux")]
-mod lease;
+mod kernel;
 mod list;
 mod papers;
 mod place;

@@ -5,11 +5,11 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{self as sys, Mode, OFlags, ResolveFlags};
@@ -17,7 +17,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::fs::{Access, Events, Fs, Handle, Identity, Lock, LockMode, Stat};
 #[cfg(target_os = "linux")]
-use super::lease;
+use super::kernel;
 
 const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
 const DIR_MODE: u32 = 0o700;
@@ -162,28 +162,16 @@ fn absent_as_none<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 impl Fs for RealFs {
     fn read(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
         let Some((file, length)) = self.existing(path)? else { return Ok(None) };
-        let mut bytes = Vec::with_capacity(length.min(limit) as usize + 1);
-        file.take(limit + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > limit {
-            return Err(io::ErrorKind::FileTooLarge.into());
+        let bytes = read_at(&file, 0, usize::try_from(length.min(limit)).unwrap_or(usize::MAX - 1) + 1)?;
+        match bytes.len() as u64 > limit {
+            true => Err(io::ErrorKind::FileTooLarge.into()),
+            false => Ok(Some(bytes)),
         }
-        Ok(Some(bytes))
     }
 
     fn read_from(&self, path: &str, offset: u64) -> io::Result<Option<Vec<u8>>> {
         let Some((file, length)) = self.existing(path)? else { return Ok(None) };
-        let mut bytes = vec![0; length.saturating_sub(offset) as usize];
-        let mut filled = 0;
-        while filled < bytes.len() {
-            match file.read_at(&mut bytes[filled..], offset + filled as u64) {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        bytes.truncate(filled);
-        Ok(Some(bytes))
+        read_at(&file, offset, length.saturating_sub(offset) as usize).map(Some)
     }
 
     fn open(&self, path: &str, access: Access) -> io::Result<Option<Box<dyn Handle>>> {
@@ -359,6 +347,28 @@ impl Fs for RealFs {
 /// small write into a file on ext4 goes through all blocks of the piece that it hits.
 const PIECE: usize = 16 << 10;
 
+/// Reads at most `length` bytes; a read of a regular file that gives less has come to its end.
+fn read_at(file: &File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    let mut filled = 0;
+    while filled < length {
+        match file.read_at(&mut bytes[filled..], offset + filled as u64) {
+            Ok(count) if filled + count < length && count < MOST_READ => {
+                filled += count;
+                break;
+            }
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+/// The system does not read more than this at once.
+const MOST_READ: usize = 0x7fff_f000;
+
 fn write_pieces(file: &File, mut offset: u64, bytes: &[u8]) -> io::Result<()> {
     for piece in bytes.chunks(PIECE) {
         file.write_all_at(piece, offset)?;
@@ -375,18 +385,7 @@ struct RealFile {
 
 impl Handle for RealFile {
     fn read_at(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; length];
-        let mut filled = 0;
-        while filled < length {
-            match self.file.read_at(&mut bytes[filled..], offset + filled as u64) {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        bytes.truncate(filled);
-        Ok(bytes)
+        read_at(&self.file, offset, length)
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -423,7 +422,7 @@ impl Handle for RealFile {
 
     #[cfg(target_os = "linux")]
     fn is_alone(&self) -> io::Result<bool> {
-        lease::is_alone(&self.file)
+        kernel::is_alone(&self.file)
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -489,7 +488,6 @@ struct HeldLock(File);
 
 impl Lock for HeldLock {}
 
-/// Waits in the kernel's own queue, which is fair; a thread does it only when the lock is taken.
 fn take_lock(file: File, mode: LockMode, patience: Duration) -> io::Result<HeldLock> {
     let attempt = match mode {
         LockMode::Shared => file.try_lock_shared(),
@@ -503,7 +501,21 @@ fn take_lock(file: File, mode: LockMode, patience: Duration) -> io::Result<HeldL
         Err(std::fs::TryLockError::WouldBlock) => {}
         Err(std::fs::TryLockError::Error(error)) => return Err(error),
     }
-    let (sender, receiver) = mpsc::channel();
+    wait_for_lock(file, mode, patience)
+}
+
+#[cfg(target_os = "linux")]
+fn wait_for_lock(file: File, mode: LockMode, patience: Duration) -> io::Result<HeldLock> {
+    match kernel::lock_within(&file, mode == LockMode::Exclusive, patience)? {
+        true => Ok(HeldLock(file)),
+        false => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+/// Waits in a thread, for nothing else can stop waiting.
+#[cfg(not(target_os = "linux"))]
+fn wait_for_lock(file: File, mode: LockMode, patience: Duration) -> io::Result<HeldLock> {
+    let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let wait = || match mode {
             LockMode::Shared => file.lock_shared(),

@@ -107,9 +107,15 @@ pub fn glance(place: &Place<'_>) -> Result<Glance> {
         (Some(head), Some(journal))
             if life.continues(&head.life) && place.ends_at(&*journal, head.end)? =>
         {
+            if place.writes {
+                place.open.borrow_mut().journal = Some(journal);
+            }
             Glance::Clean(head)
         }
-        (head, _) => Glance::Dirty(head, life),
+        (head, _) => {
+            place.open.take();
+            Glance::Dirty(head, life)
+        }
     })
 }
 

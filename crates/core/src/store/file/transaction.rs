@@ -168,7 +168,7 @@ impl<'e> FileTransaction<'e> {
             if let Some(mut list) = self.lists.remove(&file) {
                 let doc = list.doc().clone();
                 match list.stage(&self.place, entry)? {
-                    Ok(patch) => {
+                    Ok(mut patch) => {
                         entries.push(patch.entry(&doc));
                         docs.push(Staged::Items { doc, list: Box::new(list), patch: Box::new(patch) });
                         continue;

@@ -12,7 +12,7 @@ use super::fs::Events;
 use super::journal::{EDIT, HAND, Line, Replay, SNAPSHOT, Sum};
 use super::place::{self, Head, Place, parent};
 use super::recover::{self, Glance, View};
-use super::{FileEngine, Seen, each_line, see};
+use super::{FileEngine, Seen, each_line, list, see};
 use crate::model::kind::Doc;
 use crate::store::engine::{Event, Listener, Watch};
 use crate::store::error::Result;
@@ -247,13 +247,13 @@ fn wait_for(engine: &FileEngine, doc: &Doc, events: &mut dyn Events, pause: Dura
     events.wait(Some(pause)).map_err(failed)
 }
 
-/// Wakes when the bytes of a document change. It does not read what they mean: of many that wake, most find
-/// nothing to do.
+/// Wakes when the file of a document changes. It does not read it: of many that wake, most find nothing to do.
 pub struct FileListener {
     engine: FileEngine,
     docs: Vec<Doc>,
     events: Box<dyn Events>,
-    sums: Vec<Option<Sum>>,
+    /// What the files looked like.
+    stamps: Vec<Option<u64>>,
 }
 
 impl FileListener {
@@ -261,21 +261,15 @@ impl FileListener {
         let mut dirs: Vec<_> = docs.iter().map(|doc| parent(&doc.path()).to_owned()).collect();
         dirs.dedup();
         let events = arm(&engine, &docs[0], &dirs)?;
-        let mut listener = FileListener { engine, docs, events, sums: Vec::new() };
-        listener.sums = listener.look()?;
+        let mut listener = FileListener { engine, docs, events, stamps: Vec::new() };
+        listener.stamps = listener.look();
         Ok(listener)
     }
 
-    fn look(&self) -> Result<Vec<Option<Sum>>> {
-        let sum = |doc: &Doc| {
-            let place = self.engine.open(&doc.room)?;
-            match place.read_doc(&doc.file, doc.kind.limit) {
-                // Whoever wants to work with it will say what is wrong.
-                Err(super::Error::NotAFile { .. }) => Ok(None),
-                other => Ok(other?.as_deref().map(|bytes| place::sum(doc, bytes))),
-            }
-        };
-        self.docs.iter().map(sum).collect()
+    /// Whoever wants to work with a file will say what is wrong with it.
+    fn look(&self) -> Vec<Option<u64>> {
+        let stat = |doc: &Doc| self.engine.fs(doc.room.root()).stat(&doc.path()).ok().flatten();
+        self.docs.iter().map(|doc| stat(doc).map(|stat| list::stamp_of(&stat))).collect()
     }
 }
 
@@ -283,9 +277,9 @@ impl Listener for FileListener {
     fn wait(&mut self, timeout: Option<Duration>) -> Result<bool> {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         loop {
-            let sums = self.look()?;
-            if sums != self.sums {
-                self.sums = sums;
+            let stamps = self.look();
+            if stamps != self.stamps {
+                self.stamps = stamps;
                 return Ok(true);
             }
             let left = deadline.map_or(SAFETY, |deadline| deadline.saturating_duration_since(Instant::now()));

@@ -93,14 +93,14 @@ pub struct Patch {
 
 impl Patch {
     /// Describes the commit for the journal.
-    pub fn entry(&self, doc: &Doc) -> DocEntry {
+    pub fn entry(&mut self, doc: &Doc) -> DocEntry {
         DocEntry {
             file: doc.file.clone(),
             kind: doc.kind.name.into(),
             revision: self.revision,
             sum: Some(self.sum),
             base: Some(self.base),
-            changes: self.changes.clone(),
+            changes: std::mem::take(&mut self.changes),
             content: None,
             stored: None,
         }
@@ -282,7 +282,10 @@ impl List {
     }
 
     fn replace(&mut self, position: usize, item: Value, text: Vec<u8>, raw: &Raw) -> Answer<()> {
-        let before = self.at(position)?;
+        let before = match self.last.take() {
+            Some((last, before)) if last == position && !self.puts.contains_key(&position) => before,
+            _ => self.at(position)?,
+        };
         if before.get(self.listing.needs) != item.get(self.listing.needs) {
             return Err(Lost);
         }
