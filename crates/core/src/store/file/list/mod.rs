@@ -332,7 +332,7 @@ impl List {
             // What does not divide goes to the last one, so that the next slot stays where it is.
             let rest = if last < count && number + 1 == lengths.len() { room - spent } else { 0 };
             let slot = Slot { start, length: *length as u32, room: (length + each + rest) as u32 };
-            self.relocate(position + number, slot)?;
+            self.relocate(position + number, slot, number > 0)?;
             start = slot.end() + layout::GAP.len() as u64;
         }
         if last == count {
@@ -343,15 +343,16 @@ impl List {
         Ok(())
     }
 
-    /// Puts an item as it is into another slot.
-    fn relocate(&mut self, position: usize, slot: Slot) -> Answer<()> {
+    /// Puts an item as it is into another slot. It is written anew, whatever form it had.
+    fn relocate(&mut self, position: usize, slot: Slot, moved: bool) -> Answer<()> {
         let item = self.at(position)?;
         let text = layout::item_text(sure(item.as_object())?);
-        let length = if self.puts.contains_key(&position) { text.len() as u32 } else { slot.length };
-        let slot = Slot { length, ..slot };
+        let slot = Slot { length: text.len() as u32, ..slot };
         sure(self.index.move_to(position, slot))?;
-        let before = self.puts.remove(&position).map_or_else(|| Some(item.clone()), |put| put.before);
-        self.puts.insert(position, Put { before, after: item, slot, text, moved: true });
+        let put = self.puts.remove(&position);
+        let moved = moved || put.as_ref().is_some_and(|put| put.moved);
+        let before = put.map_or_else(|| Some(item.clone()), |put| put.before);
+        self.puts.insert(position, Put { before, after: item, slot, text, moved });
         Ok(())
     }
 
