@@ -24,7 +24,7 @@ use self::index::{Index, Stamp};
 use self::layout::{Frame, Slot};
 use super::fs::{Access, Handle, Stat};
 use super::journal::{DocEntry, Sum};
-use super::place::{Head, HeadDoc, Place};
+use super::place::{self, Head, HeadDoc, Place};
 use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
@@ -518,8 +518,10 @@ impl List {
     /// Writes the index for what has been published. Returns the bytes of the file that was replaced, if somebody
     /// changed it meanwhile. A failure is no failure: the index does not fit the file then, and is made anew.
     pub fn finish(mut self, place: &Place<'_>, patch: &Patch) -> Option<Vec<u8>> {
+        // By its name: an editor may have put another file in the place of the one that we have open.
         let path = place.twin(&self.doc.file);
-        let twin = if patch.exchanged { self.file.stat().ok().map(|stat| stamp_of(&stat)) } else { None };
+        let stat = || place.fs.stat(&path).ok().flatten();
+        let twin = if patch.exchanged { stat().map(|stat| stamp_of(&stat)) } else { None };
         let collided = twin.is_some_and(|twin| twin != self.stamp);
         let twin = twin.filter(|_| !collided);
         let ranges: Vec<_> = patch.writes.iter().map(|(start, bytes)| (*start, bytes.len() as u64)).collect();
@@ -535,12 +537,15 @@ impl List {
                 false => write_new(place, &self.doc, self.index),
             }
         }
-        if !patch.exchanged {
-            // Then a copy of the old file is left.
-            let _ = place.fs.remove(&place.copy(&self.doc.file));
+        let read = |path: &str| place.fs.read(path, self.doc.kind.limit).ok().flatten();
+        if patch.exchanged {
+            return if collided { read(&path) } else { None };
         }
-        let read = || place.fs.read(&path, self.doc.kind.limit).ok().flatten();
-        collided.then(read).flatten()
+        // Then a copy of the old file is left.
+        let copy = place.copy(&self.doc.file);
+        let replaced = read(&copy).filter(|bytes| place::sum(&self.doc, bytes) != patch.base);
+        let _ = place.fs.remove(&copy);
+        replaced
     }
 }
 
