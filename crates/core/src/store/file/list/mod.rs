@@ -502,7 +502,8 @@ impl List {
         if stamp.twin == 0 {
             return Ok(None);
         }
-        let Some(twin) = place.fs.open(path, Access::Write)? else { return Ok(None) };
+        // Whatever stands there and cannot be opened gives way to a new one.
+        let Some(twin) = place.fs.open(path, Access::Write).ok().flatten() else { return Ok(None) };
         if stamp_of(twin.opened()) != stamp.twin || !twin.is_alone().unwrap_or(false) {
             return Ok(None);
         }
