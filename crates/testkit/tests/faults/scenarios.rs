@@ -590,21 +590,21 @@ fn with_plan(store: &Store) {
 }
 
 /// A queue whose file and other buffer are both in use.
-fn with_buffers(store: &Store) {
+pub fn with_buffers(store: &Store) {
     with_plan(store);
     add(store, "third", &[]).unwrap();
     claim(store, "w1").unwrap();
     describe(store, "third", 1).unwrap();
 }
 
-fn add(store: &Store, id: &str, after: &[&str]) -> Result<(), Failure> {
+pub fn add(store: &Store, id: &str, after: &[&str]) -> Result<(), Failure> {
     let dependencies = after.iter().map(|id| (*id).to_owned()).collect();
     let new = NewTask { id: Some(id.into()), description: "d".into(), dependencies, ..NewTask::default() };
     Ok(lead::add(&store.engine, &new, &actor()).map(drop)?)
 }
 
 /// Gives a task a text of some length.
-fn describe(store: &Store, id: &str, length: usize) -> Result<(), Failure> {
+pub fn describe(store: &Store, id: &str, length: usize) -> Result<(), Failure> {
     let queue = doc("queue");
     let mut transaction = store.engine.begin(&queue.room)?;
     let mut item = transaction.item(&queue, id)?.unwrap();
@@ -613,7 +613,7 @@ fn describe(store: &Store, id: &str, length: usize) -> Result<(), Failure> {
     Ok(transaction.commit(&entry(Durability::Synced)).map(drop)?)
 }
 
-fn claim(store: &Store, worker: &str) -> Result<(), Failure> {
+pub fn claim(store: &Store, worker: &str) -> Result<(), Failure> {
     let request = work::ClaimRequest { worker: &worker.parse().unwrap(), lease: None };
     Ok(work::claim(&store.engine, &request, &actor()).map(drop)?)
 }
