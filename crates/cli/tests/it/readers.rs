@@ -92,8 +92,15 @@ fn in_pieces(env: &TestEnv) -> Option<(&'static str, Vec<u8>)> {
 
 fn with_cp(env: &TestEnv) -> Option<(&'static str, Vec<u8>)> {
     let copy = env.root().join("copy.json");
-    output(Command::new("cp").arg(path(env)).arg(&copy))?;
-    Some(("cp", std::fs::read(copy).unwrap()))
+    loop {
+        let output = Command::new("cp").arg(path(env)).arg(&copy).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        // It looks at the name twice, and gives up if that is another file by then.
+        match output.status.success() {
+            true => return Some(("cp", std::fs::read(copy).unwrap())),
+            false => assert!(text.contains("replaced while being copied"), "cp: {text}"),
+        }
+    }
 }
 
 fn with_jq(env: &TestEnv) -> Option<(&'static str, Vec<u8>)> {
