@@ -504,7 +504,9 @@ impl List {
         }
         // Whatever stands there and cannot be opened gives way to a new one.
         let Some(twin) = place.fs.open(path, Access::Write).ok().flatten() else { return Ok(None) };
-        if stamp_of(twin.opened()) != stamp.twin || !twin.is_alone().unwrap_or(false) {
+        // Under another name it is somebody's copy, as `cp -l` makes them.
+        let only_ours = twin.opened().names == 1 && stamp_of(twin.opened()) == stamp.twin;
+        if !only_ours || !twin.is_alone().unwrap_or(false) {
             return Ok(None);
         }
         let written = |start: u64, length: u64| {
