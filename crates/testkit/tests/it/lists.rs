@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use proptest::sample::Index as Pick;
 use serde_json::{Value, json};
 
-use crate::stores::{NORMAL, TINY, hasty, sim_fs, simulated};
+use crate::stores::{NORMAL, TINY, hasty, real, sim_fs, simulated, temp_dir};
 
 const FILES: [&str; 4] = ["src/a.rs", "src/b.rs", "src", "docs/*.md"];
 const STATUSES: [&str; 7] = ["created", "available", "claimed", "in_progress", "done", "failed", "cancelled"];
@@ -636,6 +636,29 @@ fn edits_during_a_commit_are_kept() {
             assert_eq!(found["tasks"], json!([ours, other]), "{told}");
         }
     }
+}
+
+/// Backups are often made of hard links: what was the file then stays as it is.
+#[test]
+fn hard_links_keep_what_they_were_made_of() {
+    let (dir, queue) = (temp_dir(), Doc::queue());
+    let engine = real(dir.path(), hasty(NORMAL));
+    let put = |id: &str, text: &str| {
+        let mut transaction = engine.begin(&queue.room).unwrap();
+        if !transaction.exists(&queue).unwrap() {
+            transaction.put(&queue, queue.default(now())).unwrap();
+        }
+        let item = json!({"id": id, "description": text, "status": "available"});
+        transaction.put_item(&queue, id, item).unwrap();
+        transaction.commit(&entry("test")).unwrap();
+    };
+    ["a", "b", "c"].iter().for_each(|id| put(id, "old"));
+    let (path, backup) = (dir.path().join("project").join(queue.path()), dir.path().join("backup"));
+    std::fs::hard_link(&path, &backup).unwrap();
+    let before = std::fs::read(&backup).unwrap();
+    ["a", "b", "c", "a"].iter().for_each(|id| put(id, "new"));
+    assert!(std::fs::read(&backup).unwrap() == before, "the backup was changed");
+    assert_ne!(std::fs::read(&path).unwrap(), before);
 }
 
 /// What makes it quick: items are written where they stand, as long as nobody looks at the other buffer.
