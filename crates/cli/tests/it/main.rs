@@ -6,6 +6,7 @@ mod damage;
 mod exit_codes;
 mod queue;
 mod queue_storm;
+mod readers;
 mod roots;
 mod run;
 mod seeds;

@@ -235,7 +235,7 @@ impl Machine {
     fn stat(&self, ino: Ino) -> Stat {
         let identity = Identity { inode: ino as u64, born: 0 };
         let (size, modified) = (self.world.bytes_of(ino).len() as u64, self.world.modified(ino).into());
-        Stat { size, identity: Some(identity), modified }
+        Stat { size, identity: Some(identity), modified, names: 1 }
     }
 
     fn lock(&mut self, path: &str, mode: LockMode) -> io::Result<Ino> {

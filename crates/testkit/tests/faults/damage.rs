@@ -7,7 +7,7 @@ use anthill_testkit::sim_fs::SimFs;
 use serde_json::{Value, json};
 
 use crate::probe::{contents, report};
-use crate::scenarios::{Store, doc};
+use crate::scenarios::{Store, add, claim, describe, doc, with_buffers};
 
 const HIDDEN: &str = "orchestration/.anthill";
 const KINDS: [&str; 2] = ["config", "tools"];
@@ -314,4 +314,131 @@ fn lost_or_spoiled_caches_and_leftovers_do_no_harm() {
         bare.put(path, bytes);
     }
     assert_still_right(&bare, "without its hidden directory");
+}
+
+const INDEX: &str = ".coordination/.anthill/index-tasks.json";
+const TWIN: &str = ".coordination/.anthill/twin-tasks.json";
+/// How the index is divided.
+const PAGE: usize = 1024;
+
+/// Returns a queue whose file and other buffer are both in use.
+fn queue_disk() -> SimFs {
+    let fs = SimFs::new();
+    with_buffers(&store(&fs));
+    fs
+}
+
+/// Works on a queue: changes items in place, appends, makes room, and writes everything. Returns each state.
+fn work(fs: &SimFs, what: &str) -> Vec<Value> {
+    let steps: [fn(&Store); 6] = [
+        |store| claim(store, "w2").unwrap(),
+        |store| describe(store, "second", 40).unwrap(),
+        |store| add(store, "fourth", &["second"]).unwrap(),
+        |store| describe(store, "second", 900).unwrap(),
+        |store| store.mark(&["queue"], "whole", Durability::Synced).unwrap(),
+        |store| claim(store, "w3").unwrap(),
+    ];
+    let state = |step: fn(&Store)| {
+        step(&store(fs));
+        let seen = read(fs, "queue").unwrap();
+        let file: Value = serde_json::from_slice(&fs.get(&doc("queue").path()).unwrap()).unwrap();
+        assert_eq!(file, seen, "{what}: the file");
+        assert_eq!(store(fs).engine.check(&Room::Queue, false).unwrap(), [], "{what}: doctor");
+        seen
+    };
+    steps.into_iter().map(state).collect()
+}
+
+/// Index and other buffer are nobody's truth: whatever becomes of them, the queue goes on as if nothing had been.
+#[test]
+fn spoiled_caches_of_a_list_do_no_harm() {
+    use anthill_core::store::file::fs::Fs;
+    let disk = queue_disk();
+    let (expected, mut points) = (work(&disk.after_kill(), "as it was"), 0);
+    let mut try_with = |what: &str, spoil: &dyn Fn(&SimFs)| {
+        let fs = disk.after_kill();
+        spoil(&fs);
+        let before = contents(&fs);
+        assert_eq!(read(&fs, "queue"), read(&disk, "queue"), "{what}");
+        assert_eq!(contents(&fs), before, "{what}: reading changes nothing");
+        assert_eq!(work(&fs, what), expected, "{what}");
+        points += 1;
+    };
+    let later = {
+        let fs = disk.after_kill();
+        claim(&store(&fs), "w2").unwrap();
+        describe(&store(&fs), "second", 40).unwrap();
+        contents(&fs)
+    };
+    let foreign = {
+        let fs = SimFs::new();
+        add(&store(&fs), "alone", &[]).unwrap();
+        describe(&store(&fs), "alone", 3).unwrap();
+        describe(&store(&fs), "alone", 4).unwrap();
+        contents(&fs)
+    };
+    for (path, name) in [(INDEX, "index"), (TWIN, "twin")] {
+        let whole = disk.get(path).unwrap();
+        try_with(&format!("{name} gone"), &|fs| drop(fs.remove(path)));
+        try_with(&format!("{name} is a link"), &|fs| {
+            fs.remove(path).unwrap();
+            fs.plant_special(path);
+        });
+        for length in [0, 1, PAGE - 1, PAGE, PAGE + 1, whole.len() / 2, whole.len() - 1] {
+            let length = length.min(whole.len() - 1);
+            try_with(&format!("{name} cut to {length}"), &|fs| fs.put(path, &whole[..length]));
+        }
+        try_with(&format!("{name} with more behind it"), &|fs| fs.put(path, &[&whole[..], b"}\0"].concat()));
+        try_with(&format!("{name} of zeros"), &|fs| fs.put(path, &vec![0; whole.len()]));
+        try_with(&format!("{name} of blanks"), &|fs| fs.put(path, &vec![b' '; whole.len()]));
+        try_with(&format!("{name} of a later time"), &|fs| fs.put(path, &later[path]));
+        try_with(&format!("{name} of another queue"), &|fs| fs.put(path, &foreign[path]));
+        // A page of a later time among those of now: only the header tells.
+        let later = &later[path];
+        for page in 0..whole.len().min(later.len()) / PAGE {
+            let range = page * PAGE..(page + 1) * PAGE;
+            if whole[range.clone()] != later[range.clone()] {
+                let mut bytes = whole.clone();
+                bytes[range.clone()].copy_from_slice(&later[range]);
+                try_with(&format!("{name} with page {page} of a later time"), &|fs| fs.put(path, &bytes));
+            }
+        }
+    }
+    let whole = disk.get(INDEX).unwrap();
+    let used: Vec<_> = (0..whole.len() / PAGE)
+        .filter(|page| *page < 3 || whole[page * PAGE..page * PAGE + 960].iter().any(|byte| *byte != 0))
+        .collect();
+    for page in used {
+        for bit in [3, 77 * 8, 959 * 8 + 7, 1000 * 8, 1015 * 8] {
+            let mut bytes = whole.clone();
+            bytes[page * PAGE + bit / 8] ^= 1 << (bit % 8);
+            try_with(&format!("bit {bit} of page {page} flipped"), &|fs| fs.put(INDEX, &bytes));
+        }
+        let mut bytes = whole.clone();
+        bytes[page * PAGE..(page + 1) * PAGE].fill(0);
+        try_with(&format!("page {page} of zeros"), &|fs| fs.put(INDEX, &bytes));
+    }
+    report(points, "spoiled caches of a list");
+}
+
+/// Copies of the other buffer and of the index from another time, each in its place, fit together but not the file.
+#[test]
+fn older_caches_of_a_list_do_no_harm() {
+    let fs = queue_disk();
+    let old = [INDEX, TWIN].map(|path| fs.get(path).unwrap());
+    let mut plain = queue_disk();
+    for disk in [&fs, &plain] {
+        claim(&store(disk), "w2").unwrap();
+        describe(&store(disk), "second", 40).unwrap();
+    }
+    fs.put(INDEX, &old[0]);
+    fs.put(TWIN, &old[1]);
+    plain = plain.after_kill();
+    let more = |fs: &SimFs| {
+        add(&store(fs), "fourth", &[]).unwrap();
+        claim(&store(fs), "w4").unwrap();
+        assert_eq!(store(fs).engine.check(&Room::Queue, false).unwrap(), []);
+        read(fs, "queue").unwrap()
+    };
+    assert_eq!(more(&fs), more(&plain));
 }

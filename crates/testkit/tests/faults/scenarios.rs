@@ -505,6 +505,57 @@ pub const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
     Scenario {
+        name: "a claim that uses the other buffer again",
+        kinds: &["queue"],
+        prepare: with_buffers,
+        act: |store| claim(store, "w2"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "a new task in the other buffer",
+        kinds: &["queue"],
+        prepare: with_buffers,
+        act: |store| add(store, "fourth", &[]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "a task that takes the room of its neighbours",
+        kinds: &["queue"],
+        prepare: with_buffers,
+        act: |store| describe(store, "second", 600),
+        ..PLAIN
+    },
+    Scenario {
+        name: "a claim after the whole queue was written",
+        kinds: &["queue"],
+        prepare: |store| {
+            with_buffers(store);
+            store.mark(&["queue"], "whole", Durability::Synced).unwrap();
+        },
+        act: |store| claim(store, "w2"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "a claim after a new segment",
+        kinds: &["queue"],
+        segment_bytes: SMALL,
+        prepare: |store| {
+            with_buffers(store);
+            for number in 0..99 {
+                // Both buffers hold what no sync has seen yet when the segment begins.
+                let task = ["second", "third"][number % 2];
+                let before = segments(&store.fs);
+                describe(store, task, number).unwrap();
+                if segments(&store.fs) > before {
+                    return;
+                }
+            }
+            panic!("no rotation");
+        },
+        act: |store| claim(store, "w2"),
+        ..PLAIN
+    },
+    Scenario {
         name: "the leader lays out a queue",
         kinds: &["queue"],
         act: |store| Ok(lead::init(&store.engine, "the goal", None, &actor()).map(drop)?),
@@ -534,14 +585,35 @@ pub const SCENARIOS: &[Scenario] = &[
 
 /// Two tasks, the second of which waits for the first.
 fn with_plan(store: &Store) {
-    for (id, after) in [("first", vec![]), ("second", vec!["first".to_owned()])] {
-        let (id, description) = (Some(id.into()), "d".into());
-        let new = NewTask { id, description, dependencies: after, ..NewTask::default() };
-        lead::add(&store.engine, &new, &actor()).unwrap();
-    }
+    add(store, "first", &[]).unwrap();
+    add(store, "second", &["first"]).unwrap();
 }
 
-fn claim(store: &Store, worker: &str) -> Result<(), Failure> {
+/// A queue whose file and other buffer are both in use.
+pub fn with_buffers(store: &Store) {
+    with_plan(store);
+    add(store, "third", &[]).unwrap();
+    claim(store, "w1").unwrap();
+    describe(store, "third", 1).unwrap();
+}
+
+pub fn add(store: &Store, id: &str, after: &[&str]) -> Result<(), Failure> {
+    let dependencies = after.iter().map(|id| (*id).to_owned()).collect();
+    let new = NewTask { id: Some(id.into()), description: "d".into(), dependencies, ..NewTask::default() };
+    Ok(lead::add(&store.engine, &new, &actor()).map(drop)?)
+}
+
+/// Gives a task a text of some length.
+pub fn describe(store: &Store, id: &str, length: usize) -> Result<(), Failure> {
+    let queue = doc("queue");
+    let mut transaction = store.engine.begin(&queue.room)?;
+    let mut item = transaction.item(&queue, id)?.unwrap();
+    item["description"] = "x".repeat(length).into();
+    transaction.put_item(&queue, id, item)?;
+    Ok(transaction.commit(&entry(Durability::Synced)).map(drop)?)
+}
+
+pub fn claim(store: &Store, worker: &str) -> Result<(), Failure> {
     let request = work::ClaimRequest { worker: &worker.parse().unwrap(), lease: None };
     Ok(work::claim(&store.engine, &request, &actor()).map(drop)?)
 }

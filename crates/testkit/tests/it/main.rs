@@ -1,6 +1,7 @@
 mod conformance;
 mod copies;
 mod histories;
+mod lists;
 mod model;
 mod queue;
 mod queue_model;

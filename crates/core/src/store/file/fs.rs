@@ -36,6 +36,8 @@ pub struct Stat {
     pub identity: Option<Identity>,
     /// When its bytes were last changed, in nanoseconds.
     pub modified: i128,
+    /// How many names it has: a hard link is one more.
+    pub names: u64,
 }
 
 /// The number of a file and when it was made: numbers of deleted files are given away again.

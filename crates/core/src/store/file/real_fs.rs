@@ -439,13 +439,14 @@ fn stat(file: BorrowedFd<'_>) -> io::Result<Stat> {
             check_regular(u32::from(stat.stx_mode))?;
             let born = nanoseconds(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec);
             let modified = nanoseconds(stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec);
-            Ok(Stat { size: stat.stx_size, identity: Some(Identity { inode: stat.stx_ino, born }), modified })
+            let (identity, names) = (Some(Identity { inode: stat.stx_ino, born }), stat.stx_nlink.into());
+            Ok(Stat { size: stat.stx_size, identity, modified, names })
         }
         Err(Errno::NOSYS | Errno::PERM) => {
             let stat = sys::fstat(file)?;
             check_regular(stat.st_mode)?;
             let modified = nanoseconds(stat.st_mtime, stat.st_mtime_nsec as u32);
-            Ok(Stat { size: stat.st_size as u64, identity: None, modified })
+            Ok(Stat { size: stat.st_size as u64, identity: None, modified, names: stat.st_nlink as u64 })
         }
         Err(errno) => Err(errno.into()),
     }
@@ -457,7 +458,7 @@ fn stat(file: BorrowedFd<'_>) -> io::Result<Stat> {
     check_regular(stat.st_mode)?;
     let identity = Some(Identity { inode: stat.st_ino, born: 0 });
     let modified = nanoseconds(stat.st_mtime, stat.st_mtime_nsec as u32);
-    Ok(Stat { size: stat.st_size as u64, identity, modified })
+    Ok(Stat { size: stat.st_size as u64, identity, modified, names: stat.st_nlink as u64 })
 }
 
 fn nanoseconds(seconds: i64, nanoseconds: u32) -> i128 {

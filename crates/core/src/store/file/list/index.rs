@@ -901,3 +901,97 @@ fn record(slot: Slot, raw: &Raw, position: u32, facet: &Facet<'_>) -> Record {
 fn hash(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::model::kind::Doc;
+
+    fn index(tasks: &[Value]) -> Index {
+        let document = json!({"tasks": tasks});
+        let bytes = layout::render(document.as_object().expect("an object"), "tasks").expect("a list");
+        let listing = Doc::queue().kind.listing.expect("a list");
+        Index::build(&bytes, "tasks", listing).expect("an index")
+    }
+
+    proptest! {
+        /// Few homes, so that nearly every key stands behind others, also beyond the end of the table.
+        #[test]
+        fn held_keys_are_those_of_a_map(steps in prop::collection::vec((0..4_u64, 0..12_u64, any::<bool>()), 0..120)) {
+            let mut index = index(&[]);
+            let size = index.regions.held;
+            let mut model: HashMap<u64, u64> = HashMap::new();
+            for (home, turn, occupy) in steps {
+                let key = (size - 2 + home) % size + (turn + 1) * size;
+                let hold = Hold { due: None, keys: Some(vec![key]) };
+                let count = model.entry(key).or_default();
+                if occupy {
+                    *count += 1;
+                    index.hold(&hold, 1).expect("an index");
+                } else if *count > 0 {
+                    *count -= 1;
+                    index.hold(&hold, -1).expect("an index");
+                }
+                model.retain(|_, count| *count > 0);
+                prop_assert_eq!(index.pages.u64(at::HELD), Some(model.len() as u64));
+                for key in (0..4).flat_map(|home| (1..13).map(move |turn| (size - 2 + home) % size + turn * size)) {
+                    prop_assert_eq!(index.may_be_occupied(&[key]), Some(model.contains_key(&key)));
+                }
+            }
+        }
+    }
+
+    /// A table that is full says "maybe" from then on, and lets go of what it never took.
+    #[test]
+    fn crowded_table_never_says_no() {
+        let mut index = index(&[]);
+        let keys: Vec<u64> = (1..=index.regions.held).collect();
+        index.hold(&Hold { due: None, keys: Some(keys.clone()) }, 1).expect("an index");
+        assert_eq!(index.pages.u64(at::HELD), Some(index.regions.held / 4 * 3));
+        assert_eq!(index.may_be_occupied(&[u64::MAX]), Some(true));
+        index.hold(&Hold { due: None, keys: Some(keys) }, -1).expect("an index");
+        assert_eq!(index.pages.u64(at::HELD), Some(0));
+        assert_eq!(index.may_be_occupied(&[1]), Some(true));
+    }
+
+    #[test]
+    fn bits_are_found_across_words_and_pages() {
+        let page = PAYLOAD as u64 * 8;
+        let mut index = index(&[]);
+        index.regions.room = page * 3;
+        let bits = [0, 1, 63, 64, 127, page - 1, page, page + 1, page * 2 - 64, page * 3 - 1];
+        for bit in bits {
+            index.set_bit(Bits::Active, bit, true).expect("a page");
+        }
+        assert_eq!(index.each_bit(Bits::Active, 0, page * 3), Some(bits.to_vec()));
+        for (number, bit) in bits.iter().enumerate() {
+            let next = bits.get(number + 1).copied();
+            assert_eq!(index.next_bit(Bits::Active, *bit, page * 3), Some(Some(*bit)));
+            assert_eq!(index.next_bit(Bits::Active, bit + 1, page * 3), Some(next));
+            assert_eq!(index.next_bit(Bits::Active, *bit, *bit), Some(None), "the end does not count");
+            assert_eq!(index.next_bit(Bits::Active, *bit, bit + 1), Some(Some(*bit)));
+        }
+        assert_eq!(index.each_bit(Bits::Loose, 0, page * 3), Some(Vec::new()), "the next ones are others");
+        for bit in bits {
+            index.set_bit(Bits::Active, bit, false).expect("a page");
+        }
+        assert_eq!(index.next_bit(Bits::Active, 0, page * 3), Some(None));
+    }
+
+    #[test]
+    fn ids_and_needs_that_occur_twice() {
+        let task = |id: &str, needs: &[&str]| json!({"id": id, "description": "", "status": "created", "dependencies": needs});
+        let document = json!({"tasks": [task("a", &[]), task("a", &[])]});
+        let bytes = layout::render(document.as_object().expect("an object"), "tasks").expect("a list");
+        assert!(Index::build(&bytes, "tasks", Doc::queue().kind.listing.expect("a list")).is_none());
+        let mut index = index(&[task("a", &[]), task("b", &["a", "a", "b", "nobody"])]);
+        assert_eq!(index.dependents(0), Some(vec![1]));
+        assert_eq!(index.dependents(1), Some(vec![1]));
+        assert_eq!(index.dangling(), Some(1));
+        assert_eq!(index.loose(), Some(vec![0]));
+        assert_eq!(index.position("nobody"), Some(None));
+    }
+}

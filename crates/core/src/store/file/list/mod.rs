@@ -24,7 +24,7 @@ use self::index::{Index, Stamp};
 use self::layout::{Frame, Slot};
 use super::fs::{Access, Handle, Stat};
 use super::journal::{DocEntry, Sum};
-use super::place::{Head, HeadDoc, Place};
+use super::place::{self, Head, HeadDoc, Place};
 use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
@@ -335,7 +335,7 @@ impl List {
             // What does not divide goes to the last one, so that the next slot stays where it is.
             let rest = if last < count && number + 1 == lengths.len() { room - spent } else { 0 };
             let slot = Slot { start, length: *length as u32, room: (length + each + rest) as u32 };
-            self.relocate(position + number, slot)?;
+            self.relocate(position + number, slot, number > 0)?;
             start = slot.end() + layout::GAP.len() as u64;
         }
         if last == count {
@@ -346,15 +346,16 @@ impl List {
         Ok(())
     }
 
-    /// Puts an item as it is into another slot.
-    fn relocate(&mut self, position: usize, slot: Slot) -> Answer<()> {
+    /// Puts an item as it is into another slot. It is written anew, whatever form it had.
+    fn relocate(&mut self, position: usize, slot: Slot, moved: bool) -> Answer<()> {
         let item = self.at(position)?;
         let text = layout::item_text(sure(item.as_object())?);
-        let length = if self.puts.contains_key(&position) { text.len() as u32 } else { slot.length };
-        let slot = Slot { length, ..slot };
+        let slot = Slot { length: text.len() as u32, ..slot };
         sure(self.index.move_to(position, slot))?;
-        let before = self.puts.remove(&position).map_or_else(|| Some(item.clone()), |put| put.before);
-        self.puts.insert(position, Put { before, after: item, slot, text, moved: true });
+        let put = self.puts.remove(&position);
+        let moved = moved || put.as_ref().is_some_and(|put| put.moved);
+        let before = put.map_or_else(|| Some(item.clone()), |put| put.before);
+        self.puts.insert(position, Put { before, after: item, slot, text, moved });
         Ok(())
     }
 
@@ -504,8 +505,11 @@ impl List {
         if stamp.twin == 0 {
             return Ok(None);
         }
-        let Some(twin) = place.fs.open(path, Access::Write)? else { return Ok(None) };
-        if stamp_of(twin.opened()) != stamp.twin || !twin.is_alone().unwrap_or(false) {
+        // Whatever stands there and cannot be opened gives way to a new one.
+        let Some(twin) = place.fs.open(path, Access::Write).ok().flatten() else { return Ok(None) };
+        // Under another name it is somebody's copy, as `cp -l` makes them.
+        let only_ours = twin.opened().names == 1 && stamp_of(twin.opened()) == stamp.twin;
+        if !only_ours || !twin.is_alone().unwrap_or(false) {
             return Ok(None);
         }
         let written = |start: u64, length: u64| {
@@ -520,8 +524,10 @@ impl List {
     /// Writes the index for what has been published. Returns the bytes of the file that was replaced, if somebody
     /// changed it meanwhile. A failure is no failure: the index does not fit the file then, and is made anew.
     pub fn finish(mut self, place: &Place<'_>, patch: &Patch) -> Option<Vec<u8>> {
+        // By its name: an editor may have put another file in the place of the one that we have open.
         let path = place.twin(&self.doc.file);
-        let twin = if patch.exchanged { self.file.stat().ok().map(|stat| stamp_of(&stat)) } else { None };
+        let stat = || place.fs.stat(&path).ok().flatten();
+        let twin = if patch.exchanged { stat().map(|stat| stamp_of(&stat)) } else { None };
         let collided = twin.is_some_and(|twin| twin != self.stamp);
         let twin = twin.filter(|_| !collided);
         let ranges: Vec<_> = patch.writes.iter().map(|(start, bytes)| (*start, bytes.len() as u64)).collect();
@@ -537,12 +543,15 @@ impl List {
                 false => write_new(place, &self.doc, self.index),
             }
         }
-        if !patch.exchanged {
-            // Then a copy of the old file is left.
-            let _ = place.fs.remove(&place.copy(&self.doc.file));
+        let read = |path: &str| place.fs.read(path, self.doc.kind.limit).ok().flatten();
+        if patch.exchanged {
+            return if collided { read(&path) } else { None };
         }
-        let read = || place.fs.read(&path, self.doc.kind.limit).ok().flatten();
-        collided.then(read).flatten()
+        // Then a copy of the old file is left.
+        let copy = place.copy(&self.doc.file);
+        let replaced = read(&copy).filter(|bytes| place::sum(&self.doc, bytes) != patch.base);
+        let _ = place.fs.remove(&copy);
+        replaced
     }
 }
 

@@ -167,3 +167,158 @@ fn read(file: &dyn Handle, number: u32) -> Option<Vec<u8>> {
         file.read_at(u64::from(number) * PAGE as u64, PAGE).ok().filter(|bytes| bytes.len() == PAGE)?;
     (self::number(&bytes, FOOTER + 8) == checksum(&bytes, number)).then_some(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::store::file::fs::Stat;
+
+    /// A file in memory that notes what is written, and may refuse it.
+    #[derive(Debug, Clone, Default)]
+    struct Disk {
+        bytes: Arc<Mutex<Vec<u8>>>,
+        writes: Arc<Mutex<Vec<(u64, usize)>>>,
+        /// So many writes are done, then no more.
+        left: Option<Arc<Mutex<usize>>>,
+    }
+
+    impl Disk {
+        fn writes(&self) -> Vec<(u64, u64)> {
+            let writes = std::mem::take(&mut *self.writes.lock().expect("one thread"));
+            writes.into_iter().map(|(at, length)| (at / PAGE as u64, (length / PAGE) as u64)).collect()
+        }
+
+        fn open(&self) -> Option<Pages> {
+            Pages::open(Box::new(Disk { left: None, ..self.clone() }))
+        }
+    }
+
+    impl Handle for Disk {
+        fn read_at(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+            let bytes = self.bytes.lock().expect("one thread");
+            let rest = bytes.get(offset as usize..).unwrap_or_default();
+            Ok(rest[..rest.len().min(length)].to_vec())
+        }
+
+        fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+            if let Some(left) = &self.left {
+                let mut left = left.lock().expect("one thread");
+                *left = left.checked_sub(1).ok_or(io::ErrorKind::StorageFull)?;
+            }
+            let (mut file, start) = (self.bytes.lock().expect("one thread"), offset as usize);
+            let length = file.len().max(start + bytes.len());
+            file.resize(length, 0);
+            file[start..start + bytes.len()].copy_from_slice(bytes);
+            self.writes.lock().expect("one thread").push((offset, bytes.len()));
+            Ok(())
+        }
+
+        fn truncate(&self, _: u64) -> io::Result<()> {
+            unreachable!("pages are never cut")
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            unreachable!("a cache is never synced")
+        }
+
+        fn append(&self, _: &[u8]) -> io::Result<()> {
+            unreachable!("pages have their places")
+        }
+
+        fn opened(&self) -> &Stat {
+            unreachable!("nobody asks")
+        }
+
+        fn stat(&self) -> io::Result<Stat> {
+            unreachable!("nobody asks")
+        }
+
+        fn mark(&self) -> io::Result<Stat> {
+            unreachable!("nobody asks")
+        }
+
+        fn is_alone(&self) -> io::Result<bool> {
+            unreachable!("nobody asks")
+        }
+    }
+
+    const P: u64 = PAYLOAD as u64;
+
+    fn stored(count: u32) -> Disk {
+        let (disk, mut pages) = (Disk::default(), Pages::default());
+        pages.reserve(count);
+        pages.attach(Box::new(disk.clone()));
+        pages.flush().expect("a disk");
+        disk
+    }
+
+    #[test]
+    fn neighbours_are_written_together_and_the_header_last() {
+        let disk = stored(9);
+        assert_eq!(disk.writes(), [(1, 8), (0, 1)]);
+        let mut pages = disk.open().expect("a header");
+        pages.flush().expect("a disk");
+        assert_eq!(disk.writes(), [], "nothing has changed");
+        for page in [3, 0, 8, 4, 1, 6] {
+            pages.set_u64(page * P + 8, page + 100).expect("a page");
+        }
+        pages.flush().expect("a disk");
+        assert_eq!(disk.writes(), [(8, 1), (6, 1), (3, 2), (1, 1), (0, 1)]);
+        pages.set_u64(P * 9 - 8, 7).expect("a page");
+        assert_eq!(pages.u64(P * 3 + 8), Some(103), "known after a flush too");
+        pages.set_u64(0, 1).expect("a page");
+        pages.flush().expect("a disk");
+        let mut pages = disk.open().expect("a header");
+        assert_eq!(pages.u64(P * 9 - 8), Some(7));
+        for page in [3, 0, 8, 4, 1, 6] {
+            assert_eq!(pages.u64(page * P + 8), Some(page + 100));
+        }
+        assert_eq!((pages.u64(P * 2), pages.u64(P * 9)), (Some(0), None), "there are no more");
+    }
+
+    /// Cut off after any write, the old header stands, and what is newer than that is not believed.
+    #[test]
+    fn half_a_flush_is_not_believed() {
+        for left in 0..4 {
+            let disk = stored(6);
+            let failing = Disk { left: Some(Arc::new(Mutex::new(left))), ..disk.clone() };
+            let mut pages = Pages::open(Box::new(failing)).expect("a header");
+            for page in [0, 2, 4] {
+                pages.set_u64(page * P, 5).expect("a page");
+            }
+            assert_eq!(pages.flush().is_ok(), left == 3);
+            let mut pages = disk.open().expect("a header");
+            let found = [0, 2, 4].map(|page| pages.u64(page * P));
+            let expected = match left {
+                0 => [Some(0), Some(0), Some(0)],
+                1 => [Some(0), Some(0), None],
+                2 => [Some(0), None, None],
+                _ => [Some(5), Some(5), Some(5)],
+            };
+            assert_eq!(found, expected, "after {left} writes");
+        }
+    }
+
+    #[test]
+    fn spoiled_and_exchanged_pages_are_not_believed() {
+        let disk = stored(4);
+        let good = disk.bytes.lock().expect("one thread").clone();
+        for at in (0..PAGE - 8).step_by(37) {
+            let mut bad = good.clone();
+            bad[2 * PAGE + at] ^= 4;
+            *disk.bytes.lock().expect("one thread") = bad;
+            let mut pages = disk.open().expect("a header");
+            assert_eq!((pages.u64(P), pages.u64(2 * P)), (Some(0), None), "byte {at}");
+        }
+        let mut moved = good.clone();
+        moved.copy_within(PAGE..2 * PAGE, 3 * PAGE);
+        *disk.bytes.lock().expect("one thread") = moved;
+        assert_eq!(disk.open().expect("a header").u64(3 * P), None, "it is another page");
+        *disk.bytes.lock().expect("one thread") = good[..3 * PAGE + 9].to_vec();
+        assert_eq!(disk.open().expect("a header").u64(3 * P), None, "it is cut");
+        *disk.bytes.lock().expect("one thread") = good[..PAGE - 1].to_vec();
+        assert!(disk.open().is_none());
+    }
+}
