@@ -3,6 +3,7 @@
 pub mod diff;
 pub mod documents;
 pub mod files;
+pub mod fit;
 pub mod ids;
 pub mod json;
 pub mod kind;

@@ -44,6 +44,11 @@ impl Raw {
         &self.text
     }
 
+    /// Returns keys, as they are written, and the texts of their values.
+    pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.fields.iter().map(|field| (&self.text[field.key.clone()], &self.text[field.value.clone()]))
+    }
+
     /// Returns the text of a field's value.
     pub fn field(&self, name: &str) -> Option<&[u8]> {
         let key = |field: &&Field| self.text[field.key.clone()] == *name.as_bytes();
@@ -200,7 +205,7 @@ fn is_structural(byte: u8) -> bool {
 }
 
 /// Returns where the string that begins at `start` ends.
-fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
+pub fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {
         at += bytes.get(at..)?.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;

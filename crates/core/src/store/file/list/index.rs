@@ -182,26 +182,9 @@ impl Index {
 
     /// Makes the index of a file; `None` if that is no list, or has the same id twice.
     pub fn build(bytes: &[u8], field: &str, listing: &'static Listing) -> Option<Index> {
-        let (mut items, mut edges, mut holds) = (Vec::new(), Vec::new(), Vec::new());
-        let mut by_id: HashMap<u64, u32> = HashMap::new();
-        let mut fits = true;
-        let frame = layout::scan(bytes, field, &mut |slot, raw| {
-            let position = items.len() as u32;
-            let Some(facet) = (listing.facet)(raw) else {
-                fits = false;
-                return;
-            };
-            edges.extend(facet.needs.iter().map(|need| (position, hash(need))));
-            fits &= by_id.insert(hash(&facet.id), position).is_none();
-            if listing.standing(facet.state) == Standing::Active {
-                holds.push((listing.hold)(raw));
-            }
-            items.push(record(slot, raw, position, &facet));
-        })?;
-        let mut index =
-            fits.then(|| Index::assemble(&frame, items, &edges, &by_id, &holds, listing)).flatten()?;
-        holds.iter().try_for_each(|hold| index.hold(hold, 1))?;
-        Some(index)
+        let mut build = Build::of(listing);
+        let frame = layout::scan(bytes, field, &mut |slot, raw| build.add(slot, raw))?;
+        build.finish(&frame)
     }
 
     fn assemble(
@@ -844,6 +827,72 @@ impl Index {
     /// Writes what has changed.
     pub fn flush(&mut self) -> io::Result<()> {
         self.pages.flush()
+    }
+}
+
+/// What an index is made from, item by item.
+#[derive(Debug)]
+pub struct Build {
+    listing: &'static Listing,
+    items: Vec<Record>,
+    edges: Vec<(u32, u64)>,
+    by_id: HashMap<u64, u32>,
+    holds: Vec<Hold>,
+    fits: bool,
+}
+
+impl Build {
+    pub fn of(listing: &'static Listing) -> Build {
+        let (items, edges, by_id, holds) = Default::default();
+        Build { listing, items, edges, by_id, holds, fits: true }
+    }
+
+    pub fn reserve(&mut self, count: usize) {
+        self.items.reserve(count);
+        self.by_id.reserve(count);
+    }
+
+    /// Takes the next item.
+    pub fn add(&mut self, slot: Slot, raw: &Raw) {
+        let position = self.items.len() as u32;
+        let Some(facet) = (self.listing.facet)(raw) else {
+            self.fits = false;
+            return;
+        };
+        self.edges.extend(facet.needs.iter().map(|need| (position, hash(need))));
+        let item = record(slot, raw, position, &facet);
+        self.fits &= self.by_id.insert(item.id, position).is_none();
+        if self.listing.standing(facet.state) == Standing::Active {
+            self.holds.push((self.listing.hold)(raw));
+        }
+        self.items.push(item);
+    }
+
+    /// Whether there is an index of these items: none has the id of another.
+    pub fn fits(&self) -> bool {
+        self.fits
+    }
+
+    pub fn count(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Returns the sum of all items.
+    pub fn items_sum(&self) -> u64 {
+        self.items.iter().fold(0, |sum, item| sum.wrapping_add(item.sum))
+    }
+
+    /// Returns where the last item stands.
+    pub fn last(&self) -> Option<Slot> {
+        self.items.last().map(|item| item.slot)
+    }
+
+    pub fn finish(self, frame: &Frame) -> Option<Index> {
+        let Build { listing, items, edges, by_id, holds, fits } = self;
+        let mut index =
+            fits.then(|| Index::assemble(frame, items, &edges, &by_id, &holds, listing)).flatten()?;
+        holds.iter().try_for_each(|hold| index.hold(hold, 1))?;
+        Some(index)
     }
 }
 
