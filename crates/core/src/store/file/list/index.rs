@@ -205,7 +205,7 @@ impl Index {
             held: (keys as u64 * 4).max(room).next_power_of_two(),
         };
         let mut index = Index { pages: Pages::default(), listing, regions };
-        index.pages.reserve(regions.pages());
+        index.pages.make(regions.pages());
         let fields = [
             (at::MAGIC, MAGIC),
             (at::ROOM, regions.room),
