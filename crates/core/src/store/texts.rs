@@ -23,9 +23,9 @@ impl Texts {
     /// What stands between two texts.
     pub const BETWEEN: &'static [u8] = b",\n    ";
 
-    /// Makes room for so many items.
-    pub fn for_items(count: usize) -> Texts {
-        Texts { bytes: Vec::new(), ends: Vec::with_capacity(count) }
+    /// Makes room for so many items of about so many bytes.
+    pub fn with_room(count: usize, bytes: usize) -> Texts {
+        Texts { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(count) }
     }
 
     /// Appends an item, which serde writes as an object.

@@ -505,6 +505,27 @@ pub const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
     Scenario {
+        name: "the leader imports very many tasks",
+        kinds: &["queue"],
+        act: |store| import(store, "new"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "the leader imports very many tasks into a queue",
+        kinds: &["queue"],
+        prepare: with_plan,
+        act: |store| import(store, "new"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "the leader imports very many tasks without exchange",
+        kinds: &["queue"],
+        exchange: false,
+        prepare: with_plan,
+        act: |store| import(store, "new"),
+        ..PLAIN
+    },
+    Scenario {
         name: "the leader lays out a queue",
         kinds: &["queue"],
         act: |store| Ok(lead::init(&store.engine, "the goal", None, &actor()).map(drop)?),
@@ -539,6 +560,17 @@ fn with_plan(store: &Store) {
         let new = NewTask { id, description, dependencies: after, ..NewTask::default() };
         lead::add(&store.engine, &new, &actor()).unwrap();
     }
+}
+
+/// Imports so many tasks that they are kept beside the journal.
+fn import(store: &Store, description: &str) -> Result<(), Failure> {
+    let task = |number| NewTask {
+        id: Some(format!("t{number}")),
+        description: description.into(),
+        ..NewTask::default()
+    };
+    let tasks: Vec<_> = (0..257).map(task).collect();
+    Ok(lead::import(&store.engine, &tasks, &actor(), &mut |_| {}).map(drop)?)
 }
 
 fn claim(store: &Store, worker: &str) -> Result<(), Failure> {

@@ -69,7 +69,11 @@ fn read(file: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = match file {
         "-" => std::io::stdin().take(LIMIT + 1).read_to_end(&mut bytes),
-        path => std::fs::File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes)),
+        path => std::fs::File::open(path).and_then(|file| {
+            // A byte more than there is, so that the end is found without growing.
+            bytes.reserve_exact(file.metadata().map_or(0, |found| found.len().min(LIMIT) as usize + 1));
+            file.take(LIMIT + 1).read_to_end(&mut bytes)
+        }),
     };
     match read {
         Ok(_) if bytes.len() as u64 <= LIMIT => Ok(bytes),

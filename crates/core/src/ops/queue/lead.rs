@@ -1,7 +1,7 @@
 //! What the leader does.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -13,6 +13,7 @@ use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::new_task::NewTask;
 use crate::model::paper::Paper;
+use crate::model::quick_hash::QuickSet;
 use crate::model::task::{Status, Task, Written};
 use crate::model::time;
 use crate::ops::{Actor, Error, Result};
@@ -193,7 +194,7 @@ pub fn import<'n>(
         }
     };
     check_dependencies(new, &ids, &known)?;
-    let (mut texts, stamp) = (Texts::for_items(new.len()), time::stamp(now));
+    let (mut texts, stamp) = (Texts::with_room(new.len(), new.iter().map(room).sum()), time::stamp(now));
     for (number, (new, id)) in new.iter().zip(&ids).enumerate() {
         if !known.contains_key(&**id) {
             texts.push(&Written::new(id, new, status(new, &known), &stamp));
@@ -207,6 +208,12 @@ pub fn import<'n>(
     }
     desk.commit(LEADER, "import", actor)?;
     Ok(Imported { added, new, ids, known, now })
+}
+
+/// Returns about how long a task is when it is written.
+fn room(new: &NewTask) -> usize {
+    let lists = new.dependencies.iter().chain(&new.files).chain(&new.needs).map(|text| text.len() + 4);
+    400 + new.description.len() + new.hints.as_ref().map_or(0, String::len) + lists.sum::<usize>()
 }
 
 /// Returns how a new task begins; only tasks that were there before can be done.
@@ -247,7 +254,7 @@ fn ids<'n>(
     now: jiff::Timestamp,
     mut free: impl FnMut(&str) -> Result<bool>,
 ) -> Result<Vec<Cow<'n, str>>> {
-    let mut taken: HashSet<Cow<'n, str>> = HashSet::with_capacity(new.len());
+    let mut taken: QuickSet<Cow<'n, str>> = QuickSet::with_capacity_and_hasher(new.len(), Default::default());
     for id in new.iter().filter_map(|new| new.id.as_deref()) {
         if !taken.insert(Cow::Borrowed(id)) {
             return Err(Error::Input(format!("the id `{id}` is there twice")));

@@ -8,7 +8,7 @@ use std::io;
 
 use serde_json::{Map, Value};
 
-use super::index::{Build, Stamp};
+use super::index::{Build, Index, Stamp};
 use super::layout::{self, Frame};
 use super::{Answer, List, Lost, field_of, stamp_of, sure, write_new};
 use crate::model::fit;
@@ -35,7 +35,8 @@ pub struct Bulk {
     before: Vec<u8>,
     suffix: Vec<u8>,
     frame: Frame,
-    build: Build,
+    build: Option<Build>,
+    index: Option<Index>,
     revision: u64,
     sum: Sum,
     /// What it replaces; `None` if there was no file.
@@ -118,7 +119,8 @@ fn seal(
     let frame = Frame { prefix, suffix: end, size, sum };
     let (doc, sum) = (doc.clone(), Sum::from_parts(sum, build.items_sum()));
     let fits = build.fits();
-    let bulk = Bulk { doc, before, suffix, frame, build, revision, sum, base: start.base, stamp: None };
+    let (build, index, base, stamp) = (Some(build), None, start.base, None);
+    let bulk = Bulk { doc, before, suffix, frame, build, index, revision, sum, base, stamp };
     Ok(if fits { Ok(bulk) } else { Err(Lost) })
 }
 
@@ -182,6 +184,7 @@ impl Bulk {
         // The disk is at work on that meanwhile.
         let written = self.write_list(place, items, &spare);
         self.stamp = written.map_err(|error| place.failed("write", &spare, error))?;
+        self.index = self.build.take().and_then(|build| build.finish(&self.frame));
         let synced = kept.sync().and_then(|()| place.fs.sync_dir(&hidden));
         synced.map_err(|error| place.failed("write", &content, error))
     }
@@ -226,12 +229,12 @@ impl Bulk {
 
     /// Writes the index of what has been published. Without it the next command makes it.
     pub fn finish(self, place: &Place<'_>, head: &Head) {
-        let Bulk { doc, frame, build, revision, sum, stamp, .. } = self;
+        let Bulk { doc, index, revision, sum, stamp, .. } = self;
         let stamp = stamp.map(|file| {
             let (life, sum) = (head.life.boot(), sum.bits());
             Stamp { life, file, twin: 0, revision, sum }
         });
-        if let (Some(stamp), Some(mut index)) = (stamp, build.finish(&frame))
+        if let (Some(stamp), Some(mut index)) = (stamp, index)
             && index.set_stamp(&stamp).is_some()
         {
             write_new(place, &doc, index);

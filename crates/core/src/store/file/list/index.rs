@@ -13,7 +13,6 @@
 //! - *needs* are linked lists: from an item to those that need it.
 //! - *held* is a hash table of the keys that active items occupy, and how many do.
 
-use std::collections::HashMap;
 use std::io;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -21,6 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::layout::{self, Frame, Slot};
 use super::pages::{PAYLOAD, Pages};
 use crate::model::listing::{Due, Facet, Hold, Listing, Standing};
+use crate::model::quick_hash::QuickMap;
 use crate::model::raw::Raw;
 use crate::model::time::Moment;
 use crate::store::engine::Rank;
@@ -191,7 +191,7 @@ impl Index {
         frame: &Frame,
         mut items: Vec<Record>,
         edges: &[(u32, u64)],
-        by_id: &HashMap<u64, u32>,
+        by_id: &QuickMap<u64, u32>,
         holds: &[Hold],
         listing: &'static Listing,
     ) -> Option<Index> {
@@ -836,7 +836,7 @@ pub struct Build {
     listing: &'static Listing,
     items: Vec<Record>,
     edges: Vec<(u32, u64)>,
-    by_id: HashMap<u64, u32>,
+    by_id: QuickMap<u64, u32>,
     holds: Vec<Hold>,
     fits: bool,
 }
