@@ -39,7 +39,7 @@ fn value_fits(text: &[u8], shape: &Shape) -> bool {
         Shape::Integer => text.len() < 18 && text.iter().all(u8::is_ascii_digit),
         Shape::Words(words) => words.iter().any(|word| is_quoted(text, word)),
         Shape::Nullable(inner) => text == b"null" || value_fits(text, inner),
-        Shape::List(item) if matches!(item, Shape::Text) => are_texts(text),
+        Shape::List(Shape::Text) => are_texts(text),
         Shape::Object(_) => {
             let mut raw = Raw::default();
             raw.read(text, 0) == Some(text.len()) && surely_fits(&raw, shape)
