@@ -1060,6 +1060,59 @@ fn a_wrong_import_changes_nothing() {
     assert_eq!((ran.code, statuses(&env).len()), (0, 3), "{}", ran.shown());
 }
 
+#[test]
+fn very_many_tasks_are_imported_like_few() {
+    let lines = |numbers: std::ops::Range<usize>, after: &[(usize, usize)]| {
+        let line = |number| {
+            let after: Vec<_> =
+                after.iter().filter(|(id, _)| *id == number).map(|(_, on)| format!("t{on}")).collect();
+            let task = json!({"id": format!("t{number}"), "description": format!("\"ä\" {}", "x".repeat(200)),
+                "priority": 1 + (number + 9) % 10, "dependencies": after, "files": [format!("src/{number}")], "hints": "a\nb"});
+            format!("{task}\n")
+        };
+        numbers.map(line).collect::<String>()
+    };
+    let env = env();
+    let import = |text: &str| {
+        let there = env.project().join(".coordination/tasks.json").exists();
+        let before = if there { statuses(&env).len() } else { 0 };
+        let ran = env.run_with_input(&["leader", "import", "-", "--json"], text.as_bytes());
+        assert_eq!(ran.code, 0, "{}", ran.shown());
+        assert_eq!(ran.json().as_array().unwrap()[..], document(&env)["tasks"].as_array().unwrap()[before..]);
+        assert_eq!(env.sh("ls .coordination/.anthill/content-*").code, 0, "it is kept beside the journal");
+    };
+    import(&lines(0..400, &[(0, 2), (7, 8)]));
+    assert_eq!((status(&env, "t0"), status(&env, "t7")), ("created".into(), "created".into()));
+    claims(&env, "w1", "t1");
+    json_of(&env, "worker complete w1 t1 ok");
+    import(&lines(400..800, &[(400, 1), (401, 7), (402, 403), (403, 2)]));
+    let expected = ["available", "created", "created", "created"];
+    assert_eq!([400, 401, 402, 403].map(|number| status(&env, &format!("t{number}"))), expected);
+    let before = env.bytes();
+    let again = env.run_with_input(
+        &["leader", "import", "-"],
+        lines(400..800, &[(400, 1), (401, 7), (402, 403), (403, 2)]).as_bytes(),
+    );
+    assert_eq!((again.code, env.bytes() == before), (0, true), "{}", again.shown());
+    fails(&env, &["leader", "import", "-"], lines(800..1200, &[(900, 5000)]).as_bytes(), 2, "invalid");
+    fails(
+        &env,
+        &["leader", "import", "-"],
+        lines(800..1200, &[(900, 901), (901, 900)]).as_bytes(),
+        2,
+        "invalid",
+    );
+    assert!(env.bytes() == before, "nothing changed");
+    claims(&env, "w1", "t11");
+    env.sh("rm .coordination/.anthill/index-tasks.json");
+    claims(&env, "w2", "t21");
+    json_of(&env, "worker complete w1 t11 ok");
+    assert_eq!(json_of(&env, "doctor")["findings"], json!([]));
+    let history = json_of(&env, "history queue");
+    let imports = history.as_array().unwrap().iter().filter(|entry| entry["op"] == "import");
+    assert_eq!(imports.count(), 2);
+}
+
 // ---- looking
 
 #[test]

@@ -3,6 +3,7 @@
 pub mod diff;
 pub mod documents;
 pub mod files;
+pub mod fit;
 pub mod ids;
 pub mod json;
 pub mod kind;
@@ -10,6 +11,7 @@ pub mod listing;
 pub mod new_task;
 pub mod paper;
 pub mod path;
+pub mod quick_hash;
 pub mod raw;
 pub mod room;
 pub mod shape;

@@ -5,6 +5,8 @@
 //! owner, result) is passed over: an imported task is new. Whether the tasks fit together, and into the
 //! queue, is not asked here.
 
+mod quick;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -117,6 +119,10 @@ fn not_blank(line: &str) -> Option<&str> {
 }
 
 fn from_json_line(line: &str) -> Result<NewTask, String> {
+    quick::read(line).map_or_else(|| from_json_line_strictly(line), Ok)
+}
+
+fn from_json_line_strictly(line: &str) -> Result<NewTask, String> {
     let value = json::parse(line.as_bytes()).map_err(|error| with_column(&error))?;
     from_value(&value).map_err(|misfit| misfit.to_string())
 }
@@ -181,16 +187,32 @@ mod written {
 impl From<WrittenTask> for NewTask {
     fn from(written: WrittenTask) -> Self {
         let context = written.context.unwrap_or_default();
-        let hints: Vec<_> = [context.hints, written.hints].into_iter().flatten().collect();
         NewTask {
             id: written.id,
             description: written.description,
             priority: written.priority.map(whole),
             dependencies: written.dependencies.unwrap_or_default(),
-            files: [context.files, written.files].into_iter().flatten().flatten().collect(),
-            hints: (!hints.is_empty()).then(|| hints.join("\n")),
+            files: joined_files(context.files, written.files),
+            hints: joined_hints(context.hints, written.hints),
             needs: written.required_capabilities.unwrap_or_default(),
         }
+    }
+}
+
+fn joined_files(context: Option<Vec<String>>, written: Option<Vec<String>>) -> Vec<String> {
+    match (context, written) {
+        (Some(mut files), Some(more)) => {
+            files.extend(more);
+            files
+        }
+        (one, other) => one.or(other).unwrap_or_default(),
+    }
+}
+
+fn joined_hints(context: Option<String>, written: Option<String>) -> Option<String> {
+    match (context, written) {
+        (Some(hints), Some(more)) => Some(format!("{hints}\n{more}")),
+        (one, other) => one.or(other),
     }
 }
 

@@ -44,6 +44,11 @@ impl Raw {
         &self.text
     }
 
+    /// Returns keys, as they are written, and the texts of their values.
+    pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.fields.iter().map(|field| (&self.text[field.key.clone()], &self.text[field.value.clone()]))
+    }
+
     /// Returns the text of a field's value.
     pub fn field(&self, name: &str) -> Option<&[u8]> {
         let key = |field: &&Field| self.text[field.key.clone()] == *name.as_bytes();
@@ -199,11 +204,28 @@ fn is_structural(byte: u8) -> bool {
     matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':')
 }
 
+/// Finds the first quote or backslash, eight bytes at a time.
+fn quote_or_escape(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    // The lowest byte that becomes 0 gets its high bit; what is above it may be wrong.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (number, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let found = zeros(word ^ (ONES * u64::from(b'"'))) | zeros(word ^ (ONES * u64::from(b'\\')));
+        if found != 0 {
+            return Some(number * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let found = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+    Some(words.len() * 8 + found)
+}
+
 /// Returns where the string that begins at `start` ends.
-fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
+pub fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {
-        at += bytes.get(at..)?.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        at += quote_or_escape(bytes.get(at..)?)?;
         match bytes[at] {
             b'"' => return Some(at + 1),
             _ => at += 2,
@@ -234,6 +256,19 @@ mod tests {
         assert_eq!(raw.strings("list"), ["x", "A"]);
         assert_eq!(raw.field("o"), Some(br#"{"id":"other"}"#.as_slice()));
         assert_eq!(raw.field("none"), None);
+    }
+
+    #[test]
+    fn the_end_of_a_string_is_found_wherever_it_is() {
+        for length in 0..40 {
+            for (text, end) in
+                [("x".repeat(length), length), (format!("\\\"{}", "ä".repeat(length)), 2 + 2 * length)]
+            {
+                let text = format!("\"{text}\"!\"\\ and more of it");
+                assert_eq!(string_end(text.as_bytes(), 0), Some(end + 2), "{text}");
+            }
+        }
+        assert_eq!(string_end(b"\"never closed", 0), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! A task is edited as the value it is, so that what we do not know of it stays.
 
 use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::new_task::NewTask;
@@ -27,6 +28,50 @@ pub const PRIORITY: i64 = 5;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task(Value);
+
+/// A new task as it is written: what [`Task::new`] makes, without a value on the way.
+#[derive(Debug, Serialize)]
+pub struct Written<'t> {
+    id: &'t str,
+    description: &'t str,
+    status: &'static str,
+    priority: i64,
+    claimed_by: (),
+    dependencies: &'t [String],
+    context: WrittenContext<'t>,
+    result: (),
+    created_at: &'t str,
+    claimed_at: (),
+    completed_at: (),
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    required_capabilities: &'t [String],
+}
+
+#[derive(Debug, Serialize)]
+struct WrittenContext<'t> {
+    files: &'t [String],
+    hints: Option<&'t str>,
+}
+
+impl<'t> Written<'t> {
+    /// `now` is a [stamp](time::stamp).
+    pub fn new(id: &'t str, new: &'t NewTask, status: Status, now: &'t str) -> Written<'t> {
+        Written {
+            id,
+            description: &new.description,
+            status: word(status),
+            priority: new.priority.unwrap_or(PRIORITY),
+            claimed_by: (),
+            dependencies: &new.dependencies,
+            context: WrittenContext { files: &new.files, hints: new.hints.as_deref() },
+            result: (),
+            created_at: now,
+            claimed_at: (),
+            completed_at: (),
+            required_capabilities: &new.needs,
+        }
+    }
+}
 
 /// Who does something to a task, and by which claim.
 #[derive(Debug, Clone, Copy)]
@@ -445,6 +490,25 @@ mod tests {
         let mut task = fresh();
         task.claim("w1", None, 60.0, &at(0));
         task
+    }
+
+    #[test]
+    fn a_new_task_is_written_as_it_is_made() {
+        let full = NewTask {
+            description: "d \"ä\"\n".into(),
+            priority: Some(2),
+            dependencies: vec!["a".into(), "b".into()],
+            files: vec!["src/".into()],
+            hints: Some("h".into()),
+            needs: vec!["rust".into()],
+            ..NewTask::default()
+        };
+        for new in [NewTask { description: "d".into(), ..NewTask::default() }, full] {
+            let made = Task::new("t", &new, Status::Created, at(0).at).into_value();
+            let written =
+                serde_json::to_string(&Written::new("t", &new, Status::Created, &time::stamp(at(0).at)));
+            assert_eq!(written.unwrap(), made.to_string());
+        }
     }
 
     #[test]

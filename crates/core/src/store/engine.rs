@@ -28,6 +28,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::error::{Error, Result};
+use super::texts::Texts;
 use crate::error::Code;
 use crate::model::diff::Change;
 use crate::model::kind::{Doc, Items, Kind};
@@ -126,6 +127,19 @@ pub trait Transaction {
         let mut value = self.get(doc)?.cloned().unwrap_or_default();
         put_in(doc, &mut value, id, item)?;
         self.put(doc, value)
+    }
+
+    /// Appends items with new ids. The document must exist.
+    fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {
+        let mut value = self.get(doc)?.cloned().unwrap_or_default();
+        extend_in(doc, &mut value, &items)?;
+        self.put(doc, value)
+    }
+
+    /// Returns which of these ids there are. `None` if that cannot be told without looking at every item, or if
+    /// some item needs one that is not there.
+    fn taken(&mut self, _: &Doc, _: &[&str]) -> Result<Option<Vec<bool>>> {
+        Ok(None)
     }
 
     /// Whether there is such a document, as this transaction sees it.
@@ -357,6 +371,20 @@ pub fn put_in(doc: &Doc, value: &mut Value, id: &str, item: Value) -> Result<()>
         }
     }
     Ok(())
+}
+
+/// Appends items to a document's list.
+pub fn extend_in(doc: &Doc, value: &mut Value, items: &Texts) -> Result<()> {
+    match container_mut(doc.kind, value) {
+        Some(Value::Array(list)) => {
+            list.extend(items.values());
+            Ok(())
+        }
+        _ => {
+            let message = format!("it has no list that could hold {} items", items.len());
+            Err(Error::Invalid { subject: doc.file.clone(), message })
+        }
+    }
 }
 
 fn has_id(item: &Value, id: &str) -> bool {

@@ -11,6 +11,7 @@ pub mod error;
 pub mod file;
 pub mod memory;
 pub mod state;
+pub mod texts;
 
 pub use engine::{
     Committed, Document, Durability, Engine, Entry, Event, Finding, Listener, Rank, Revision, Transaction,

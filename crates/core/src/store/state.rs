@@ -37,12 +37,7 @@ pub fn seal(
         (_, Some(document)) => stamp_document(doc, document, revision, entry),
         (_, None) => {}
     }
-    doc.kind.shape.check(&value).map_err(|misfit| invalid(doc, misfit.to_string()))?;
-    // A document that claims to be newer than we are would be the last thing we ever wrote there.
-    check_writable(doc, &doc.file, &value)?;
-    if json::depth(&value) > json::MAX_DEPTH {
-        return Err(invalid(doc, format!("it would be nested deeper than {}", json::MAX_DEPTH)));
-    }
+    check(doc, &value)?;
     let bytes = render(doc, &value);
     let size = bytes.len() as u64;
     if size > doc.kind.limit {
@@ -76,6 +71,17 @@ fn stamp_entries(doc: &Doc, base: Option<&Value>, entries: &mut Map<String, Valu
         }
         object.insert("revision".into(), (before.map_or(0, revision_in) + 1).into());
     }
+}
+
+/// Checks a document that is about to be written.
+pub fn check(doc: &Doc, value: &Value) -> Result<()> {
+    doc.kind.shape.check(value).map_err(|misfit| invalid(doc, misfit.to_string()))?;
+    // A document that claims to be newer than we are would be the last thing we ever wrote there.
+    check_writable(doc, &doc.file, value)?;
+    if json::depth(value) > json::MAX_DEPTH {
+        return Err(invalid(doc, format!("it would be nested deeper than {}", json::MAX_DEPTH)));
+    }
+    Ok(())
 }
 
 /// Checks one item of a document, whose other items are known to be good.
@@ -129,6 +135,6 @@ fn newer_format(doc: &Doc, value: &Value) -> Option<u64> {
     (major > doc.kind.format).then_some(major)
 }
 
-fn invalid(doc: &Doc, message: String) -> Error {
+pub fn invalid(doc: &Doc, message: String) -> Error {
     Error::Invalid { subject: doc.file.clone(), message }
 }

@@ -556,6 +556,27 @@ pub const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
     Scenario {
+        name: "the leader imports very many tasks",
+        kinds: &["queue"],
+        act: |store| import(store, "new"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "the leader imports very many tasks into a queue",
+        kinds: &["queue"],
+        prepare: with_plan,
+        act: |store| import(store, "new"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "the leader imports very many tasks without exchange",
+        kinds: &["queue"],
+        exchange: false,
+        prepare: with_plan,
+        act: |store| import(store, "new"),
+        ..PLAIN
+    },
+    Scenario {
         name: "the leader lays out a queue",
         kinds: &["queue"],
         act: |store| Ok(lead::init(&store.engine, "the goal", None, &actor()).map(drop)?),
@@ -611,6 +632,17 @@ pub fn describe(store: &Store, id: &str, length: usize) -> Result<(), Failure> {
     item["description"] = "x".repeat(length).into();
     transaction.put_item(&queue, id, item)?;
     Ok(transaction.commit(&entry(Durability::Synced)).map(drop)?)
+}
+
+/// Imports so many tasks that they are kept beside the journal.
+fn import(store: &Store, description: &str) -> Result<(), Failure> {
+    let task = |number| NewTask {
+        id: Some(format!("t{number}")),
+        description: description.into(),
+        ..NewTask::default()
+    };
+    let tasks: Vec<_> = (0..4).map(task).collect();
+    Ok(lead::import(&store.engine, &tasks, &actor(), &mut |_| {}).map(drop)?)
 }
 
 pub fn claim(store: &Store, worker: &str) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 use std::io::{IsTerminal, Read};
 
-use anthill_core::model::new_task::{self, NewTask};
+use anthill_core::model::new_task;
 use anthill_core::ops::queue::lead;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -39,10 +39,13 @@ const MANY: usize = 1000;
 
 pub fn run(context: &Context<'_>, args: &ImportArgs) -> Result<()> {
     let bytes = read(&args.file)?;
-    let tasks = new_task::parse(&bytes).map_err(|error| {
+    let mut tasks = new_task::parse(&bytes).map_err(|error| {
         CliError::invalid(format!("`{}`, {error}", args.file)).hinted("nothing was added")
     })?;
-    let tasks: Vec<_> = tasks.into_iter().map(|task| below_root(context, task)).collect();
+    drop(bytes);
+    for file in tasks.iter_mut().flat_map(|task| &mut task.files) {
+        *file = context.below_root(file);
+    }
     let bar = progress(context, tasks.len());
     let imported = lead::import(&*context.engine, &tasks, &context.actor, &mut |done| {
         if done % 256 == 0 || done == tasks.len() {
@@ -55,22 +58,22 @@ pub fn run(context: &Context<'_>, args: &ImportArgs) -> Result<()> {
     bar.finish_and_clear();
     let imported = imported?;
     if context.output.json {
-        return context.output.changed(&Value::Array(imported.tasks), Format::Json);
+        return context.output.changed(&Value::Array(imported.tasks()), Format::Json);
     }
-    let same = imported.tasks.len() - imported.added;
+    let same = tasks.len() - imported.added;
     let same = if same > 0 { format!(", {same} were there already") } else { String::new() };
     context.output.said(&format!("Imported {} tasks{same}", imported.added))
-}
-
-fn below_root(context: &Context<'_>, task: NewTask) -> NewTask {
-    NewTask { files: task.files.iter().map(|file| context.below_root(file)).collect(), ..task }
 }
 
 fn read(file: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = match file {
         "-" => std::io::stdin().take(LIMIT + 1).read_to_end(&mut bytes),
-        path => std::fs::File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes)),
+        path => std::fs::File::open(path).and_then(|file| {
+            // A byte more than there is, so that the end is found without growing.
+            bytes.reserve_exact(file.metadata().map_or(0, |found| found.len().min(LIMIT) as usize + 1));
+            file.take(LIMIT + 1).read_to_end(&mut bytes)
+        }),
     };
     match read {
         Ok(_) if bytes.len() as u64 <= LIMIT => Ok(bytes),

@@ -1,6 +1,7 @@
 //! What the leader does.
 
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::HashMap;
 
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -12,11 +13,13 @@ use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::new_task::NewTask;
 use crate::model::paper::Paper;
-use crate::model::task::{Status, Task};
+use crate::model::quick_hash::QuickSet;
+use crate::model::task::{Status, Task, Written};
 use crate::model::time;
 use crate::ops::{Actor, Error, Result};
 use crate::store::Engine;
 use crate::store::engine::items;
+use crate::store::texts::Texts;
 use crate::view::papers;
 
 /// Who the log names for what a leader does.
@@ -148,65 +151,112 @@ fn new_id(now: jiff::Timestamp, seed: &str, free: &mut dyn FnMut(&str) -> Result
 
 /// What an import did.
 #[derive(Debug)]
-pub struct Imported {
-    /// The tasks of the file in its order, as they are now in the queue.
-    pub tasks: Vec<Value>,
+pub struct Imported<'n> {
     pub added: usize,
+    new: &'n [NewTask],
+    ids: Vec<Cow<'n, str>>,
+    known: HashMap<String, Task>,
+    now: jiff::Timestamp,
+}
+
+impl Imported<'_> {
+    /// Returns the tasks of the file in its order, as they are now in the queue.
+    pub fn tasks(&self) -> Vec<Value> {
+        let task = |(id, new): (&Cow<'_, str>, &NewTask)| match self.known.get(&**id) {
+            Some(task) => task.value().clone(),
+            None => Task::new(id, new, status(new, &self.known), self.now).into_value(),
+        };
+        self.ids.iter().zip(self.new).map(task).collect()
+    }
 }
 
 /// Adds many tasks at once: all of them, or none. They may depend on each other in any order. `step` is told
 /// how many are done.
-pub fn import(
+pub fn import<'n>(
     engine: &dyn Engine,
-    new: &[NewTask],
+    new: &'n [NewTask],
     actor: &Actor,
     step: &mut dyn FnMut(usize),
-) -> Result<Imported> {
+) -> Result<Imported<'n>> {
     let mut desk = Desk::open(engine, actor)?;
     start_queue(&mut desk)?;
-    let queue = desk.queue.clone();
-    let mut document = desk.transaction.get(&queue)?.cloned().unwrap_or_default();
-    let known: HashMap<String, Task> = items(queue.kind, &document)
-        .into_iter()
-        .cloned()
-        .map(Task::of)
-        .map(|task| (task.id().to_owned(), task))
-        .collect();
-    let ids = ids(new, &known, desk.now.at)?;
-    check_dependencies(new, &ids, &known)?;
-    let is_done = |id: &String| known.get(id).is_some_and(|task| task.status() == Status::Done);
-    let mut imported = Imported { tasks: Vec::with_capacity(new.len()), added: 0 };
-    for (number, (new, id)) in new.iter().zip(&ids).enumerate() {
-        let task = match known.get(id) {
-            Some(task) => task.clone(),
-            None => {
-                let status =
-                    if new.dependencies.iter().all(is_done) { Status::Available } else { Status::Created };
-                imported.added += 1;
-                Task::new(id, new, status, desk.now.at)
-            }
-        };
-        if !known.contains_key(id)
-            && let Some(tasks) = document.get_mut("tasks").and_then(Value::as_array_mut)
-        {
-            tasks.push(task.value().clone());
+    let (queue, now) = (desk.queue.clone(), desk.now.at);
+    let (known, ids) = match needed(&mut desk, new)? {
+        Some(known) => {
+            let free = |id: &str| Ok(desk.transaction.item(&queue, id)?.is_none());
+            let ids = ids(new, &known, now, free)?;
+            (known, ids)
         }
-        imported.tasks.push(task.into_value());
+        None => {
+            let known = all_tasks(&mut desk)?;
+            let ids = ids(new, &known, now, |id| Ok(!known.contains_key(id)))?;
+            (known, ids)
+        }
+    };
+    check_dependencies(new, &ids, &known)?;
+    let (mut texts, stamp) = (Texts::with_room(new.len(), new.iter().map(room).sum()), time::stamp(now));
+    for (number, (new, id)) in new.iter().zip(&ids).enumerate() {
+        if !known.contains_key(&**id) {
+            texts.push(&Written::new(id, new, status(new, &known), &stamp));
+        }
         step(number + 1);
     }
-    if imported.added > 0 {
-        desk.transaction.put(&queue, document)?;
-        desk.log(LEADER, "IMPORT", &format!("{} tasks", imported.added))?;
+    let added = texts.len();
+    if added > 0 {
+        desk.transaction.extend(&queue, texts)?;
+        desk.log(LEADER, "IMPORT", &format!("{added} tasks"))?;
     }
     desk.commit(LEADER, "import", actor)?;
-    Ok(imported)
+    Ok(Imported { added, new, ids, known, now })
+}
+
+/// Returns about how long a task is when it is written.
+fn room(new: &NewTask) -> usize {
+    let lists = new.dependencies.iter().chain(&new.files).chain(&new.needs).map(|text| text.len() + 4);
+    400 + new.description.len() + new.hints.as_ref().map_or(0, String::len) + lists.sum::<usize>()
+}
+
+/// Returns how a new task begins; only tasks that were there before can be done.
+fn status(new: &NewTask, known: &HashMap<String, Task>) -> Status {
+    let is_done = |id: &String| known.get(id).is_some_and(|task| task.status() == Status::Done);
+    if new.dependencies.iter().all(is_done) { Status::Available } else { Status::Created }
+}
+
+/// Returns the tasks of the queue that new ones wait for, where that is all there is to know of it: every id of the
+/// file is free, and nobody waits for one. `None` if it takes all tasks to tell.
+fn needed(desk: &mut Desk<'_>, new: &[NewTask]) -> Result<Option<HashMap<String, Task>>> {
+    let ids: Vec<&str> = new.iter().filter_map(|new| new.id.as_deref()).collect();
+    match desk.transaction.taken(&desk.queue, &ids)? {
+        Some(taken) if !taken.contains(&true) => {}
+        _ => return Ok(None),
+    }
+    let mut known = HashMap::new();
+    for id in new.iter().flat_map(|new| &new.dependencies) {
+        if !known.contains_key(id)
+            && let Some(task) = desk.transaction.item(&desk.queue, id)?
+        {
+            known.insert(id.clone(), Task::of(task));
+        }
+    }
+    Ok(Some(known))
+}
+
+fn all_tasks(desk: &mut Desk<'_>) -> Result<HashMap<String, Task>> {
+    let Some(document) = desk.transaction.get(&desk.queue)? else { return Ok(HashMap::new()) };
+    let tasks = items(desk.queue.kind, document).into_iter().cloned().map(Task::of);
+    Ok(tasks.map(|task| (task.id().to_owned(), task)).collect())
 }
 
 /// Gives every task of a file its id; one that is in the queue already must be the same.
-fn ids(new: &[NewTask], known: &HashMap<String, Task>, now: jiff::Timestamp) -> Result<Vec<String>> {
-    let mut taken: HashSet<String> = HashSet::new();
-    for id in new.iter().filter_map(|new| new.id.as_ref()) {
-        if !taken.insert(id.clone()) {
+fn ids<'n>(
+    new: &'n [NewTask],
+    known: &HashMap<String, Task>,
+    now: jiff::Timestamp,
+    mut free: impl FnMut(&str) -> Result<bool>,
+) -> Result<Vec<Cow<'n, str>>> {
+    let mut taken: QuickSet<Cow<'n, str>> = QuickSet::with_capacity_and_hasher(new.len(), Default::default());
+    for id in new.iter().filter_map(|new| new.id.as_deref()) {
+        if !taken.insert(Cow::Borrowed(id)) {
             return Err(Error::Input(format!("the id `{id}` is there twice")));
         }
     }
@@ -215,20 +265,22 @@ fn ids(new: &[NewTask], known: &HashMap<String, Task>, now: jiff::Timestamp) -> 
             return Err(Error::OtherTask { id: id.clone() });
         }
     }
-    let id = |new: &NewTask| match &new.id {
-        Some(id) => Ok(id.clone()),
+    let id = |new: &'n NewTask| match &new.id {
+        Some(id) => Ok(Cow::Borrowed(id.as_str())),
         None => {
-            let id =
-                new_id(now, &new.description, &mut |id| Ok(!taken.contains(id) && !known.contains_key(id)))?;
-            taken.insert(id.clone());
-            Ok(id)
+            let id = new_id(now, &new.description, &mut |id| Ok(!taken.contains(id) && free(id)?))?;
+            taken.insert(Cow::Owned(id.clone()));
+            Ok(Cow::Owned(id))
         }
     };
     new.iter().map(id).collect()
 }
 
 /// Refuses dependencies on nothing, and circles; a task of the queue may wait for one that only comes now.
-fn check_dependencies(new: &[NewTask], ids: &[String], known: &HashMap<String, Task>) -> Result<()> {
+fn check_dependencies(new: &[NewTask], ids: &[Cow<'_, str>], known: &HashMap<String, Task>) -> Result<()> {
+    if new.iter().all(|task| task.dependencies.is_empty()) {
+        return Ok(());
+    }
     let mut place: HashMap<&str, usize> = HashMap::with_capacity(new.len() + known.len());
     let mut waits_for: Vec<Vec<&str>> = Vec::with_capacity(new.len() + known.len());
     for (id, task) in ids.iter().zip(new) {

@@ -71,6 +71,9 @@ pub trait Handle: Send + Debug {
     /// Makes the bytes survive a power loss.
     fn sync(&self) -> io::Result<()>;
 
+    /// Lets the disk begin with that. A mere hint.
+    fn begin_sync(&self) {}
+
     /// Writes `bytes` at the end of a file that was opened to append.
     fn append(&self, bytes: &[u8]) -> io::Result<()>;
 

@@ -10,7 +10,7 @@ pub mod fs;
 mod journal;
 #[cfg(target_os = "linux")]
 mod kernel;
-mod list;
+pub(crate) mod list;
 mod papers;
 mod place;
 pub mod real_fs;

@@ -415,8 +415,15 @@ impl Place<'_> {
     }
 
     fn publish_new(&self, file: &str) -> Result<()> {
-        let (spare, path) = (self.spare(file), self.doc(file));
+        let spare = self.spare(file);
         self.fs.sync_file(&spare).map_err(wrap(self, "sync", &spare))?;
+        self.publish_unsynced(file)
+    }
+
+    /// The same for a file that is not there, and whose content is kept beside the journal: what a power loss
+    /// leaves of it, if not all, is nothing that could be read.
+    pub fn publish_unsynced(&self, file: &str) -> Result<()> {
+        let (spare, path) = (self.spare(file), self.doc(file));
         self.fs.rename(&spare, &path).map_err(wrap(self, "replace", &path))?;
         self.sync_up(parent(&path), &self.room.dir()).map_err(|error| {
             let error = wrap(self, "sync", parent(&path))(error);

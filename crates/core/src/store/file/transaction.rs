@@ -21,6 +21,7 @@ use serde_json::Value;
 
 use super::fs::{Access, Lock};
 use super::journal::{self, DocEntry, Line, Replay, Sum};
+use super::list::bulk::{self, Bulk};
 use super::list::{Answer, List, Lost, Patch};
 use super::place::{self, Head, HeadDoc, Place, parent};
 use super::{FileEngine, list, papers, rotate};
@@ -32,6 +33,7 @@ use crate::model::time::{self, Moment};
 use crate::store::engine::{self, Committed, Document, Durability, Entry, Rank, Transaction};
 use crate::store::error::{Error, Result};
 use crate::store::state::{self, Sealed};
+use crate::store::texts::Texts;
 
 pub struct FileTransaction<'e> {
     place: Place<'e>,
@@ -40,6 +42,8 @@ pub struct FileTransaction<'e> {
     loaded: BTreeMap<String, Loaded>,
     /// Long lists that are changed item by item, until somebody asks for one as a whole.
     lists: BTreeMap<String, List>,
+    /// Very many new items of lists, until somebody asks for one of those.
+    bulks: BTreeMap<String, Texts>,
     /// Files in the order of their first write.
     order: Vec<String>,
     /// Texts to write (`false`) or to append (`true`), by file.
@@ -87,16 +91,18 @@ enum Staged {
         list: Box<List>,
         patch: Box<Patch>,
     },
+    Bulk(Box<Bulk>, Texts),
 }
 
 impl<'e> FileTransaction<'e> {
     pub fn new(place: Place<'e>, engine: &'e FileEngine, head: Head, lock: Box<dyn Lock>) -> Self {
-        let (loaded, lists, order, papers, folders) = Default::default();
-        FileTransaction { place, engine, head, loaded, lists, order, papers, folders, _lock: lock }
+        let (loaded, lists, bulks, order, papers, folders) = Default::default();
+        FileTransaction { place, engine, head, loaded, lists, bulks, order, papers, folders, _lock: lock }
     }
 
     /// Returns a document as a list, unless it is none, or was loaded as a whole.
     fn list(&mut self, doc: &Doc) -> Result<Option<&mut List>> {
+        self.unbulk(doc)?;
         if !self.loaded.contains_key(&doc.file) && !self.lists.contains_key(&doc.file) {
             match List::open(&self.place, doc, &self.head)? {
                 Some(list) => drop(self.lists.insert(doc.file.clone(), list)),
@@ -117,6 +123,7 @@ impl<'e> FileTransaction<'e> {
 
     /// Goes on with the whole document.
     fn leave_list(&mut self, doc: &Doc) -> Result<()> {
+        self.unbulk(doc)?;
         let Some(list) = self.lists.remove(&doc.file) else { return Ok(()) };
         let changed = list.is_changed();
         let loaded = self.load(doc)?;
@@ -126,6 +133,48 @@ impl<'e> FileTransaction<'e> {
             self.write(doc, Some(value))?;
         }
         Ok(())
+    }
+
+    /// Puts new items into the whole document, if there are some that are kept apart.
+    fn unbulk(&mut self, doc: &Doc) -> Result<()> {
+        match self.bulks.remove(&doc.file) {
+            Some(items) => self.extend_whole(doc, &items),
+            None => Ok(()),
+        }
+    }
+
+    fn extend_whole(&mut self, doc: &Doc, items: &Texts) -> Result<()> {
+        if self.get(doc)?.is_some() && self.loaded[&doc.file].new.is_none() {
+            let copy = self.loaded[&doc.file].base.clone();
+            self.write(doc, copy)?;
+        }
+        match self.load(doc)?.new.as_mut() {
+            Some(Some(value)) => engine::extend_in(doc, value, items),
+            _ => engine::extend_in(doc, &mut Value::Null, items),
+        }
+    }
+
+    /// Whether items can be put behind a document as it is: a list without changes, or an empty one that is new.
+    fn takes_bulk(&mut self, doc: &Doc) -> Result<bool> {
+        if let Some(list) = self.list(doc)? {
+            return Ok(!list.is_changed());
+        }
+        let loaded = self.load(doc)?;
+        let is_new = loaded.base.is_none() && list::field_of(doc).is_some();
+        let empty = |new: &Value| new.is_object() && engine::items(doc.kind, new).is_empty();
+        Ok(is_new && matches!(&loaded.new, Some(Some(new)) if empty(new)))
+    }
+
+    fn stage_bulk(&mut self, file: &str, items: &Texts, entry: &Entry) -> Result<Answer<Bulk>> {
+        if let Some(list) = self.lists.get(file) {
+            return bulk::behind(list, &self.place, items, entry);
+        }
+        match self.loaded.get(file) {
+            Some(Loaded { doc, revision, new: Some(Some(Value::Object(fields))), .. }) => {
+                bulk::fresh(doc, fields.clone(), *revision, items, entry)
+            }
+            _ => Ok(Err(Lost)),
+        }
     }
 
     fn note_write(&mut self, doc: &Doc) {
@@ -165,6 +214,20 @@ impl<'e> FileTransaction<'e> {
     fn stage(&mut self, entry: &Entry) -> Result<Stage> {
         let (mut docs, mut edits, mut entries) = (Vec::new(), Vec::new(), Vec::new());
         for file in std::mem::take(&mut self.order) {
+            if let Some(items) = self.bulks.remove(&file) {
+                match self.stage_bulk(&file, &items, entry)? {
+                    Ok(bulk) => {
+                        entries.push(bulk.entry());
+                        docs.push(Staged::Bulk(Box::new(bulk), items));
+                        continue;
+                    }
+                    Err(Lost) => {
+                        let list = self.lists.get(&file).map(List::doc);
+                        let doc = list.or_else(|| self.loaded.get(&file).map(|loaded| &loaded.doc)).cloned();
+                        self.extend_whole(&doc.expect("it was opened to be extended"), &items)?;
+                    }
+                }
+            }
             if let Some(mut list) = self.lists.remove(&file) {
                 let doc = list.doc().clone();
                 match list.stage(&self.place, entry)? {
@@ -276,6 +339,12 @@ impl<'e> FileTransaction<'e> {
         for staged in &mut stage.docs {
             match staged {
                 Staged::Items { list, patch, .. } => list.prepare(&self.place, patch)?,
+                Staged::Bulk(bulk, items) => {
+                    if bulk.base.is_none() {
+                        self.place.make_dirs(parent(&self.place.doc(&bulk.doc().file)))?;
+                    }
+                    bulk.prepare(&self.place, items, stage.lines.last().map_or(0, |line| line.seq))?;
+                }
                 Staged::Whole { sealed: None, .. } => {}
                 Staged::Whole { doc, sealed: Some(sealed), base_sum, stamp } => {
                     if base_sum.is_none() {
@@ -357,6 +426,7 @@ impl<'e> FileTransaction<'e> {
                     self.place.swap(&doc.file, base_sum.is_some())
                 }
                 Staged::Whole { doc, sealed: None, .. } => self.unpublish(doc),
+                Staged::Bulk(bulk, _) => bulk.publish(&self.place),
             };
             if let Err(error) = published {
                 let restored = staged[..done].iter().rev().all(|staged| self.restore(staged));
@@ -388,6 +458,8 @@ impl<'e> FileTransaction<'e> {
             Staged::Whole { sealed: Some(_), base_sum: Some(_), .. } => swap_back(&self.place.spare(file)),
             Staged::Whole { sealed: Some(_), base_sum: None, .. } => self.place.fs.remove(&path).map(drop),
             Staged::Whole { sealed: None, .. } => self.place.fs.rename(&self.place.spare(file), &path),
+            Staged::Bulk(bulk, _) if bulk.base.is_some() => swap_back(&self.place.spare(file)),
+            Staged::Bulk(..) => self.place.fs.remove(&path).map(drop),
         };
         restored.is_ok() && synced()
     }
@@ -433,6 +505,11 @@ impl<'e> FileTransaction<'e> {
     /// Removes what was swapped out, unless it is an edit that slipped in while we were committing.
     fn clear(&self, staged: Staged, documents: &mut Vec<(Doc, Document)>) -> Option<String> {
         match staged {
+            Staged::Bulk(bulk, _) => {
+                let warning = self.clear_spare(bulk.doc(), bulk.base);
+                bulk.finish(&self.place, &self.head);
+                warning
+            }
             Staged::Items { doc, list, patch } => {
                 let collided = list.finish(&self.place, &patch);
                 collided.map(|bytes| self.keep_collided(&doc.file, &bytes))
@@ -474,8 +551,12 @@ impl<'e> FileTransaction<'e> {
 impl Staged {
     /// Lets the line name a file instead of telling a long content, or very many changes, itself.
     fn keep_beside(&self, line: &mut Line, long: usize) {
+        let (seq, mut entry) = (line.seq, line.docs.iter_mut().find(|entry| entry.file == self.doc().file));
+        if let (Staged::Bulk(..), Some(entry)) = (self, &mut entry) {
+            entry.stored = Some(place::content_name(seq, &entry.file));
+            return;
+        }
         let Staged::Whole { doc, sealed: Some(sealed), .. } = self else { return };
-        let (seq, entry) = (line.seq, line.docs.iter_mut().find(|entry| entry.file == doc.file));
         let Some(entry) = entry.filter(|_| list::field_of(doc).is_some() && sealed.bytes.len() >= long)
         else {
             return;
@@ -489,6 +570,7 @@ impl Staged {
     fn doc(&self) -> &Doc {
         match self {
             Staged::Whole { doc, .. } | Staged::Items { doc, .. } => doc,
+            Staged::Bulk(bulk, _) => bulk.doc(),
         }
     }
 }
@@ -573,6 +655,23 @@ impl Transaction for FileTransaction<'_> {
             Some(Some(value)) => engine::put_in(doc, value, id, item),
             _ => engine::put_in(doc, &mut Value::Null, id, item),
         }
+    }
+
+    fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {
+        if items.bytes().len() >= self.place.long && self.takes_bulk(doc)? {
+            self.bulks.insert(doc.file.clone(), items);
+            self.note_write(doc);
+            return Ok(());
+        }
+        self.extend_whole(doc, &items)
+    }
+
+    fn taken(&mut self, doc: &Doc, ids: &[&str]) -> Result<Option<Vec<bool>>> {
+        if self.list(doc)?.is_some() {
+            return self.ask(doc, |list| list.taken(ids));
+        }
+        let is_empty = self.get(doc)?.is_none_or(|value| engine::items(doc.kind, value).is_empty());
+        Ok(is_empty.then(|| vec![false; ids.len()]))
     }
 
     fn edits(&mut self, doc: &Doc) -> Result<Vec<Change>> {

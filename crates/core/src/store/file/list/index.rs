@@ -13,7 +13,6 @@
 //! - *needs* are linked lists: from an item to those that need it.
 //! - *held* is a hash table of the keys that active items occupy, and how many do.
 
-use std::collections::HashMap;
 use std::io;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -21,6 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::layout::{self, Frame, Slot};
 use super::pages::{PAYLOAD, Pages};
 use crate::model::listing::{Due, Facet, Hold, Listing, Standing};
+use crate::model::quick_hash::QuickMap;
 use crate::model::raw::Raw;
 use crate::model::time::Moment;
 use crate::store::engine::Rank;
@@ -186,33 +186,16 @@ impl Index {
 
     /// Makes the index of a file; `None` if that is no list, or has the same id twice.
     pub fn build(bytes: &[u8], field: &str, listing: &'static Listing) -> Option<Index> {
-        let (mut items, mut edges, mut holds) = (Vec::new(), Vec::new(), Vec::new());
-        let mut by_id: HashMap<u64, u32> = HashMap::new();
-        let mut fits = true;
-        let frame = layout::scan(bytes, field, &mut |slot, raw| {
-            let position = items.len() as u32;
-            let Some(facet) = (listing.facet)(raw) else {
-                fits = false;
-                return;
-            };
-            edges.extend(facet.needs.iter().map(|need| (position, hash(need))));
-            fits &= by_id.insert(hash(&facet.id), position).is_none();
-            if listing.standing(facet.state) == Standing::Active {
-                holds.push((listing.hold)(raw));
-            }
-            items.push(record(slot, raw, position, &facet));
-        })?;
-        let mut index =
-            fits.then(|| Index::assemble(&frame, items, &edges, &by_id, &holds, listing)).flatten()?;
-        holds.iter().try_for_each(|hold| index.hold(hold, 1))?;
-        Some(index)
+        let mut build = Build::of(listing);
+        let frame = layout::scan(bytes, field, &mut |slot, raw| build.add(slot, raw))?;
+        build.finish(&frame)
     }
 
     fn assemble(
         frame: &Frame,
         mut items: Vec<Record>,
         edges: &[(u32, u64)],
-        by_id: &HashMap<u64, u32>,
+        by_id: &QuickMap<u64, u32>,
         holds: &[Hold],
         listing: &'static Listing,
     ) -> Option<Index> {
@@ -226,7 +209,7 @@ impl Index {
             held: (keys as u64 * 4).max(room).next_power_of_two(),
         };
         let mut index = Index { pages: Pages::default(), listing, regions };
-        index.pages.reserve(regions.pages());
+        index.pages.make(regions.pages());
         let fields = [
             (at::MAGIC, MAGIC),
             (at::ROOM, regions.room),
@@ -884,6 +867,72 @@ impl Index {
     }
 }
 
+/// What an index is made from, item by item.
+#[derive(Debug)]
+pub struct Build {
+    listing: &'static Listing,
+    items: Vec<Record>,
+    edges: Vec<(u32, u64)>,
+    by_id: QuickMap<u64, u32>,
+    holds: Vec<Hold>,
+    fits: bool,
+}
+
+impl Build {
+    pub fn of(listing: &'static Listing) -> Build {
+        let (items, edges, by_id, holds) = Default::default();
+        Build { listing, items, edges, by_id, holds, fits: true }
+    }
+
+    pub fn reserve(&mut self, count: usize) {
+        self.items.reserve(count);
+        self.by_id.reserve(count);
+    }
+
+    /// Takes the next item.
+    pub fn add(&mut self, slot: Slot, raw: &Raw) {
+        let position = self.items.len() as u32;
+        let Some(facet) = (self.listing.facet)(raw) else {
+            self.fits = false;
+            return;
+        };
+        self.edges.extend(facet.needs.iter().map(|need| (position, hash(need))));
+        let item = record(slot, raw, position, &facet);
+        self.fits &= self.by_id.insert(item.id, position).is_none();
+        if self.listing.standing(facet.state) == Standing::Active {
+            self.holds.push((self.listing.hold)(raw));
+        }
+        self.items.push(item);
+    }
+
+    /// Whether there is an index of these items: none has the id of another.
+    pub fn fits(&self) -> bool {
+        self.fits
+    }
+
+    pub fn count(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Returns the sum of all items.
+    pub fn items_sum(&self) -> u64 {
+        self.items.iter().fold(0, |sum, item| sum.wrapping_add(item.sum))
+    }
+
+    /// Returns where the last item stands.
+    pub fn last(&self) -> Option<Slot> {
+        self.items.last().map(|item| item.slot)
+    }
+
+    pub fn finish(self, frame: &Frame) -> Option<Index> {
+        let Build { listing, items, edges, by_id, holds, fits } = self;
+        let mut index =
+            fits.then(|| Index::assemble(frame, items, &edges, &by_id, &holds, listing)).flatten()?;
+        holds.iter().try_for_each(|hold| index.hold(hold, 1))?;
+        Some(index)
+    }
+}
+
 fn record(slot: Slot, raw: &Raw, position: u32, facet: &Facet<'_>) -> Record {
     Record {
         slot,
@@ -904,6 +953,8 @@ fn hash(id: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
@@ -950,7 +1001,7 @@ mod tests {
         let mut index = index(&[]);
         let keys: Vec<u64> = (1..=index.regions.held).collect();
         index.hold(&Hold { due: None, keys: Some(keys.clone()) }, 1).expect("an index");
-        assert_eq!(index.pages.u64(at::HELD), Some(index.regions.held / 4 * 3));
+        assert_eq!(index.pages.u64(at::HELD), Some(index.regions.held / 2));
         assert_eq!(index.may_be_occupied(&[u64::MAX]), Some(true));
         index.hold(&Hold { due: None, keys: Some(keys) }, -1).expect("an index");
         assert_eq!(index.pages.u64(at::HELD), Some(0));
@@ -962,6 +1013,7 @@ mod tests {
         let page = PAYLOAD as u64 * 8;
         let mut index = index(&[]);
         index.regions.room = page * 3;
+        index.pages.make(index.regions.pages());
         let bits = [0, 1, 63, 64, 127, page - 1, page, page + 1, page * 2 - 64, page * 3 - 1];
         for bit in bits {
             index.set_bit(Bits::Active, bit, true).expect("a page");

@@ -30,7 +30,7 @@ pub const GAP: &[u8] = b"\n    ";
 /// Blanks behind an item: enough for what a claim, a start and a short result add to a task.
 pub const ROOM: usize = 448;
 /// Blanks behind the frame's fields, for the digits of revisions.
-const FRAME_ROOM: usize = 24;
+pub const FRAME_ROOM: usize = 24;
 
 /// Where one item stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,10 +197,22 @@ pub fn fill_prefix(mut prefix: Vec<u8>, length: u64) -> Option<Vec<u8>> {
     })
 }
 
+/// Returns a slot for a new item of this length behind everything else.
+pub fn slot_behind(length: usize, at: u64) -> Slot {
+    Slot { start: at + GAP.len() as u64, length: length as u32, room: (length + ROOM) as u32 }
+}
+
+/// Writes a slot with this item, and what stands before it.
+pub fn write_slot(bytes: &mut Vec<u8>, item: &[u8], last: bool) {
+    bytes.extend_from_slice(GAP);
+    bytes.extend_from_slice(item);
+    bytes.push(if last { b' ' } else { b',' });
+    bytes.extend_from_slice(&[b' '; ROOM]);
+}
+
 /// Returns a slot for a new item behind everything else, and the bytes from `at` to its end.
 pub fn append(item: &[u8], at: u64) -> (Slot, Vec<u8>) {
-    let slot =
-        Slot { start: at + GAP.len() as u64, length: item.len() as u32, room: (item.len() + ROOM) as u32 };
+    let slot = slot_behind(item.len(), at);
     let mut bytes = GAP.to_vec();
     bytes.extend(slot.fill(item, true).expect("it has room"));
     (slot, bytes)

@@ -10,6 +10,7 @@
 //! The twin is used again only if the kernel says that nobody has it open; else a fresh copy takes its place.
 //! [`List::open`] believes the index only if life, file and journal are those that it was written for.
 
+pub mod bulk;
 pub mod index;
 pub mod layout;
 pub mod mix;
@@ -265,6 +266,14 @@ impl List {
         }
     }
 
+    /// Returns which of these ids there are; [`Lost`] also if some item needs one that is not there.
+    pub fn taken(&mut self, ids: &[&str]) -> Answer<Vec<bool>> {
+        if sure(self.index.dangling())? > 0 {
+            return Err(Lost);
+        }
+        ids.iter().map(|id| sure(self.index.position(id)).map(|position| position.is_some())).collect()
+    }
+
     pub fn counts(&mut self) -> Answer<Vec<usize>> {
         sure(self.index.counts())
     }
@@ -445,7 +454,7 @@ impl List {
     }
 
     /// Returns the fields of the document, with an empty list.
-    fn read_frame(&mut self) -> Answer<Map<String, Value>> {
+    fn read_frame(&self) -> Answer<Map<String, Value>> {
         let Frame { prefix, suffix, size, .. } = self.stored;
         let read = |from: u64, to: u64| self.file.read_at(from, (to - from) as usize).map_err(|_| Lost);
         let text = [read(0, prefix)?, read(suffix, size)?].concat();

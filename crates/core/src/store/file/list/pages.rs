@@ -23,6 +23,8 @@ pub struct Pages {
     file: Option<Box<dyn Handle>>,
     pages: BTreeMap<u32, Page>,
     generation: u64,
+    /// All pages of a file that is being made, one behind the other.
+    whole: Vec<u8>,
     /// The page that was asked for last; it is not among the others.
     last: Option<(u32, Page)>,
 }
@@ -39,7 +41,7 @@ impl Pages {
         let header = read(&*file, 0)?;
         let generation = number(&header, FOOTER);
         let last = Some((0, Page { bytes: header, dirty: false }));
-        Some(Pages { file: Some(file), pages: BTreeMap::new(), generation, last })
+        Some(Pages { file: Some(file), pages: BTreeMap::new(), generation, whole: Vec::new(), last })
     }
 
     /// Makes a page that is not in the file yet.
@@ -68,17 +70,27 @@ impl Pages {
 
     pub fn get<const N: usize>(&mut self, at: u64) -> Option<[u8; N]> {
         let (number, offset) = place(at);
+        if !self.whole.is_empty() {
+            return self.of_whole(number)?.get(offset..offset + N)?.try_into().ok();
+        }
         self.page(number)?.bytes.get(offset..offset + N)?.try_into().ok()
     }
 
     /// Returns the rest of the page from a place on.
     pub fn rest(&mut self, at: u64) -> Option<&[u8]> {
         let (number, offset) = place(at);
+        if !self.whole.is_empty() {
+            return self.of_whole(number)?.get(offset..PAYLOAD);
+        }
         Some(&self.page(number)?.bytes[offset..PAYLOAD])
     }
 
     pub fn set(&mut self, at: u64, bytes: &[u8]) -> Option<()> {
         let (number, offset) = place(at);
+        if !self.whole.is_empty() {
+            self.of_whole(number)?.get_mut(offset..offset + bytes.len())?.copy_from_slice(bytes);
+            return Some(());
+        }
         let page = self.page(number)?;
         page.bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
         page.dirty = true;
@@ -101,11 +113,14 @@ impl Pages {
         self.set(at, &value.to_le_bytes())
     }
 
-    /// Makes sure that every page up to `count` will be there.
-    pub fn reserve(&mut self, count: u32) {
-        for number in 0..count {
-            self.pages.entry(number).or_insert_with(Pages::fresh);
-        }
+    /// Begins a new file with so many pages.
+    pub fn make(&mut self, count: u32) {
+        self.whole = vec![0; count as usize * PAGE];
+    }
+
+    fn of_whole(&mut self, number: u32) -> Option<&mut [u8]> {
+        let start = number as usize * PAGE;
+        self.whole.get_mut(start..start + PAGE)
     }
 
     /// Says where pages are written to. Those that were made before are all dirty.
@@ -122,12 +137,17 @@ impl Pages {
         self.pages.extend(self.last.take());
         let Some(file) = &self.file else { return Ok(()) };
         self.generation += 1;
+        if !self.whole.is_empty() {
+            for (number, page) in (0..).zip(self.whole.chunks_exact_mut(PAGE)) {
+                seal(page, number, self.generation);
+            }
+            file.write_at(PAGE as u64, &self.whole[PAGE..])?;
+            return file.write_at(0, &self.whole[..PAGE]);
+        }
         // Pages that stand side by side are written together, but for the header.
         let (mut run, mut first) = (Vec::new(), 0);
         for (number, page) in self.pages.iter_mut().rev().filter(|(_, page)| page.dirty) {
-            page.bytes[FOOTER..FOOTER + 8].copy_from_slice(&self.generation.to_le_bytes());
-            let sum = checksum(&page.bytes, *number);
-            page.bytes[FOOTER + 8..FOOTER + 16].copy_from_slice(&sum.to_le_bytes());
+            seal(&mut page.bytes, *number, self.generation);
             page.dirty = false;
             if *number == 0 || *number + 1 != first {
                 write(&**file, first, &mut run)?;
@@ -137,6 +157,13 @@ impl Pages {
         }
         write(&**file, first, &mut run)
     }
+}
+
+/// Says in a page which one it is.
+fn seal(page: &mut [u8], number: u32, generation: u64) {
+    page[FOOTER..FOOTER + 8].copy_from_slice(&generation.to_le_bytes());
+    let sum = checksum(page, number);
+    page[FOOTER + 8..FOOTER + 16].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// Writes pages, which come from the last to the first.
@@ -248,7 +275,7 @@ mod tests {
 
     fn stored(count: u32) -> Disk {
         let (disk, mut pages) = (Disk::default(), Pages::default());
-        pages.reserve(count);
+        pages.make(count);
         pages.attach(Box::new(disk.clone()));
         pages.flush().expect("a disk");
         disk

@@ -1,0 +1,108 @@
+//! A quick look whether a text fits a shape.
+//!
+//! It never says yes to what [`Shape::check`] refuses. What it is not sure of has to be parsed and checked, which
+//! also tells what is wrong.
+
+use super::raw::Raw;
+use super::shape::{Field, Shape};
+
+/// Whether an object surely fits; its values are nested no deeper than the shape is.
+pub fn surely_fits(raw: &Raw, shape: &Shape) -> bool {
+    let Shape::Object(fields) = shape else { return false };
+    if fields.len() > 64 {
+        return false;
+    }
+    let (mut seen, mut next) = (0_u64, 0);
+    for (key, value) in raw.fields() {
+        match find(fields, key, next) {
+            // Another field with a scalar is fine, and may be there twice for all we know.
+            None => return false,
+            Some(at) if seen & (1 << at) != 0 || !value_fits(value, fields[at].shape) => return false,
+            Some(at) => {
+                seen |= 1 << at;
+                next = at + 1;
+            }
+        }
+    }
+    fields.iter().enumerate().all(|(at, field)| !field.required || seen & (1 << at) != 0)
+}
+
+/// Finds a field; the fields of a text mostly have the order of its shape.
+fn find(fields: &[Field], key: &[u8], next: usize) -> Option<usize> {
+    let is = |at: &usize| fields[*at].name.as_bytes() == key;
+    (next..fields.len()).find(is).or_else(|| (0..next.min(fields.len())).find(is))
+}
+
+fn value_fits(text: &[u8], shape: &Shape) -> bool {
+    match shape {
+        Shape::Text | Shape::Time => text.first() == Some(&b'"'),
+        Shape::Integer => text.len() < 18 && text.iter().all(u8::is_ascii_digit),
+        Shape::Words(words) => words.iter().any(|word| is_quoted(text, word)),
+        Shape::Nullable(inner) => text == b"null" || value_fits(text, inner),
+        Shape::List(Shape::Text) => are_texts(text),
+        Shape::Object(_) => {
+            let mut raw = Raw::default();
+            raw.read(text, 0) == Some(text.len()) && surely_fits(&raw, shape)
+        }
+        _ => false,
+    }
+}
+
+fn is_quoted(text: &[u8], word: &str) -> bool {
+    let inner = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
+    inner == Some(word.as_bytes())
+}
+
+/// Whether this is a list of strings.
+fn are_texts(text: &[u8]) -> bool {
+    let Some(mut rest) = text.strip_prefix(b"[") else { return false };
+    while rest.first() == Some(&b'"') {
+        let Some(end) = super::raw::string_end(rest, 0) else { return false };
+        rest = &rest[end..];
+        match rest.first() {
+            Some(b',') => rest = &rest[1..],
+            _ => break,
+        }
+    }
+    rest == b"]"
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::model::kind::Doc;
+
+    fn fits(item: &Value) -> bool {
+        let text = item.to_string();
+        let mut raw = Raw::default();
+        raw.read(text.as_bytes(), 0).expect("an object");
+        surely_fits(&raw, Doc::queue().kind.shape.items_of("tasks").expect("a list"))
+    }
+
+    #[test]
+    fn what_surely_fits_fits() {
+        let good = json!({"id": "a", "description": "d", "status": "done", "priority": 3, "claimed_by": null,
+            "dependencies": ["a\"]", "b"], "context": {"files": [], "hints": "h"}, "created_at": "t"});
+        assert!(fits(&good));
+        let bad = [
+            ("id", json!(1)),
+            ("status", json!("none")),
+            ("status", Value::Null),
+            ("priority", json!("3")),
+            ("dependencies", json!(["a", 1])),
+            ("dependencies", json!("a")),
+            ("context", json!([])),
+            ("context", json!({"files": [1]})),
+            ("context", json!({"more": {}})),
+            ("more", json!(1)),
+        ];
+        for (field, value) in bad {
+            let mut item = good.clone();
+            item[field] = value;
+            assert!(!fits(&item), "{item}");
+        }
+        assert!(!fits(&json!({"id": "a", "status": "done"})), "a field is missing");
+    }
+}
