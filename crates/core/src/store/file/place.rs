@@ -467,9 +467,12 @@ const HEAD_SLOT: usize = 1024;
 
 /// Returns the newer of the heads in a file.
 fn newest_head(bytes: &[u8]) -> Option<Head> {
-    let mut heads: Vec<_> = bytes.split(|byte| *byte == b'\n').map(|line| (turn(line), line)).collect();
-    heads.sort_unstable_by_key(|(turn, _)| std::cmp::Reverse(*turn));
-    heads.into_iter().find_map(|(_, line)| journal::decode(line.trim_ascii_end()))
+    let mut slots = [bytes, &[]];
+    if bytes.len() == 2 * HEAD_SLOT {
+        (slots[0], slots[1]) = bytes.split_at(HEAD_SLOT);
+    }
+    slots.sort_by_key(|slot| std::cmp::Reverse(turn(slot)));
+    slots.into_iter().find_map(|slot| journal::decode(slot.trim_ascii_end()))
 }
 
 /// Reads which turn a head says it has, without proof.

@@ -34,7 +34,7 @@ pub fn rows(bench: &Bench) -> Vec<Row> {
     ];
     for size in bench.sizes.iter().copied().filter(|size| *size >= bench.typical()) {
         let root = stage.dir.join(format!("queue-{size}"));
-        let most = if size > 10_000 { 1843.0 } else { 1024.0 };
+        let most = if size > 10_000 { 1843.0 } else { 1536.0 };
         rows.push(row("rss of claim", most).tasks(size).found(peaks(bench, || claim(&root), &[])));
     }
     let size = std::fs::metadata(&stage.exe).map(|file| file.len() as f64 / 1024.0);
