@@ -26,14 +26,20 @@ pub struct DoctorArgs {
 
 pub fn run(context: &Context<'_>, args: &DoctorArgs) -> Result<ExitCode> {
     let findings = doctor::doctor(&*context.engine, args.repair)?;
+    let notes = doctor::notes(&*context.engine)?;
     let open = findings.iter().find(|finding| !finding.repaired);
     if context.output.json {
         let list: Vec<Value> = findings.iter().map(finding_json).collect();
-        context.output.value(&json!({"ok": open.is_none(), "findings": list}), Format::Json)?;
+        context
+            .output
+            .value(&json!({"ok": open.is_none(), "findings": list, "notes": notes}), Format::Json)?;
     }
     for finding in &findings {
         let label = if finding.repaired { "repaired" } else { finding.code.facts().word };
         context.output.status(&format!("{label}: {}\n    {}", finding.message, finding.fix));
+    }
+    for note in &notes {
+        context.output.status(&format!("note: {note}"));
     }
     if findings.is_empty() {
         context.output.status("all is well");

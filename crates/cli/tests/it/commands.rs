@@ -608,7 +608,8 @@ all is well
         r#"
 {
   "ok": true,
-  "findings": []
+  "findings": [],
+  "notes": []
 }
 [exit 0]
 "#,
@@ -639,7 +640,8 @@ repaired: `$TEST_ENV/user/.claude/orchestration/config.json` is damaged at line 
         r#"
 {
   "ok": true,
-  "findings": []
+  "findings": [],
+  "notes": []
 }
 [exit 0]
 "#,

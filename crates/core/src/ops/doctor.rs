@@ -13,6 +13,12 @@ pub fn doctor(engine: &dyn Engine, repair: bool) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
+/// Returns what makes rooms slower than they could be. A place that cannot be tried has nothing to tell.
+pub fn notes(engine: &dyn Engine) -> Result<Vec<String>> {
+    let rooms = engine.rooms()?;
+    Ok(rooms.iter().flat_map(|room| engine.notes(room).unwrap_or_default()).collect())
+}
+
 /// Returns every stored document that is wanted, with the error that reading it gives, if any.
 pub fn validate(engine: &dyn Engine, wanted: impl Fn(&Doc) -> bool) -> Result<Vec<(Doc, Option<Error>)>> {
     let mut checked = Vec::new();

@@ -74,6 +74,11 @@ pub trait Engine: Send + Sync {
     /// Looks for what is wrong with a room after finishing what a crash left; with `repair` mends what it can.
     fn check(&self, room: &Room, repair: bool) -> Result<Vec<Finding>>;
 
+    /// Says what a room's place lacks, so that changes are slower there than they could be.
+    fn notes(&self, _: &Room) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     /// Says where a document is kept, for messages.
     fn place(&self, doc: &Doc) -> String;
 }

@@ -442,3 +442,21 @@ fn older_caches_of_a_list_do_no_harm() {
     };
     assert_eq!(more(&fs), more(&plain));
 }
+
+/// What a file system lacks is told, and does no harm.
+#[test]
+fn what_makes_lists_slow_is_told() {
+    let fs = SimFs::new();
+    let store = Store::new(&fs, 1 << 20);
+    with_buffers(&store);
+    let told = || store.engine.notes(&doc("queue").room).unwrap();
+    let before = fs.files();
+    assert_eq!(told(), [""; 0]);
+    fs.set_leases_supported(false);
+    assert_eq!(told().len(), 1);
+    fs.set_exchange_supported(false);
+    assert_eq!(told().len(), 2);
+    assert_eq!(fs.files(), before, "nothing is left");
+    claim(&store, "w2").unwrap();
+    assert_eq!(store.engine.check(&doc("queue").room, false).unwrap(), []);
+}

@@ -1,5 +1,6 @@
 //! What `doctor` finds in a room, and how it mends it.
 
+use super::fs::Access;
 use super::journal::{Replay, Segment};
 use super::place::{self, Head, Place};
 use super::recover::sweep;
@@ -199,4 +200,36 @@ fn finding(error: &Error, subject: &impl ToString, fix: impl Into<String>) -> Fi
     let source = std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
     let message = format!("{error}{source}");
     Finding { code: error.code(), subject: subject.to_string(), message, fix: fix.into(), repaired: false }
+}
+
+/// Tries what lists are quick by. Two files that nobody else uses are made for it and removed.
+pub fn notes(place: &Place<'_>) -> Result<Vec<String>> {
+    let _lock = place.lock()?;
+    let (one, other) = (place.spare("probe"), place.copy("probe"));
+    let mut notes = Vec::new();
+    let made = place.write_spare("probe", b"x").and_then(|()| {
+        place
+            .fs
+            .remove(&other)
+            .and_then(|_| place.fs.write_new(&other, b"y"))
+            .map_err(|error| place.failed("write", &other, error))
+    });
+    if made.is_ok() {
+        let alone = place.fs.open(&one, Access::Write).ok().flatten().map(|file| file.is_alone());
+        if !matches!(alone, Some(Ok(true))) {
+            notes.push(format!(
+                "`{}` cannot tell who has a file open: every change of the queue copies it",
+                place.fs.display("")
+            ));
+        }
+        if place.fs.exchange(&one, &other).is_err() {
+            notes.push(format!(
+                "`{}` cannot exchange two names: every change of the queue copies it",
+                place.fs.display("")
+            ));
+        }
+    }
+    let _ = place.fs.remove(&one);
+    let _ = place.fs.remove(&other);
+    made.map(|()| notes)
 }

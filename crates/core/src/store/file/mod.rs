@@ -338,6 +338,12 @@ impl Engine for FileEngine {
         check::check(self, room, repair)
     }
 
+    fn notes(&self, room: &Room) -> Result<Vec<String>> {
+        let place = self.open(room)?;
+        let lists = self.documents(room)?.iter().any(|doc| list::field_of(doc).is_some());
+        if lists { check::notes(&place) } else { Ok(Vec::new()) }
+    }
+
     fn place(&self, doc: &Doc) -> String {
         self.fs(doc.room.root()).display(&doc.path())
     }

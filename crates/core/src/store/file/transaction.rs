@@ -642,8 +642,8 @@ impl Transaction for FileTransaction<'_> {
         }
     }
 
-    fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
-        if self.ask(doc, |list| list.put(id, item.clone()))?.is_some() {
+    fn put_item(&mut self, doc: &Doc, id: &str, mut item: Value) -> Result<()> {
+        if self.ask(doc, |list| list.put(id, &mut item))?.is_some() {
             self.note_write(doc);
             return Ok(());
         }

@@ -278,8 +278,9 @@ impl List {
         sure(self.index.counts())
     }
 
-    /// Replaces the item with this id, or appends it. [`Lost`] leaves everything to be done on the whole document.
-    pub fn put(&mut self, id: &str, item: Value) -> Answer<()> {
+    /// Replaces the item with this id, or appends it. The item is taken, unless it is [`Lost`]: then
+    /// everything is left to be done on the whole document.
+    pub fn put(&mut self, id: &str, item: &mut Value) -> Answer<()> {
         let position = sure(self.index.position(id))?;
         let text = layout::item_text(sure(item.as_object())?);
         let mut raw = Raw::default();
@@ -290,7 +291,7 @@ impl List {
         }
     }
 
-    fn replace(&mut self, position: usize, item: Value, text: Vec<u8>, raw: &Raw) -> Answer<()> {
+    fn replace(&mut self, position: usize, item: &mut Value, text: Vec<u8>, raw: &Raw) -> Answer<()> {
         let before = match self.last.take() {
             Some((last, before)) if last == position && !self.puts.contains_key(&position) => before,
             _ => self.at(position)?,
@@ -311,7 +312,8 @@ impl List {
         let put = self.puts.remove(&position);
         let moved = put.as_ref().is_some_and(|put| put.moved);
         let before = put.map_or(Some(before), |put| put.before);
-        self.puts.insert(position, Put { before, after: item, slot, text, moved });
+        let after = std::mem::take(item);
+        self.puts.insert(position, Put { before, after, slot, text, moved });
         Ok(())
     }
 
@@ -368,7 +370,7 @@ impl List {
         Ok(())
     }
 
-    fn append(&mut self, id: &str, item: Value, text: Vec<u8>, raw: &Raw) -> Answer<()> {
+    fn append(&mut self, id: &str, item: &mut Value, text: Vec<u8>, raw: &Raw) -> Answer<()> {
         let position = sure(self.index.count())?;
         if raw.string("id").as_deref() != Some(id) || !self.has_comma(position)? {
             return Err(Lost);
@@ -379,7 +381,8 @@ impl List {
         self.hold(raw)?;
         frame.suffix += piece.len() as u64;
         sure(self.index.set_frame(&frame))?;
-        self.puts.insert(position, Put { before: None, after: item, slot, text, moved: true });
+        let after = std::mem::take(item);
+        self.puts.insert(position, Put { before: None, after, slot, text, moved: true });
         Ok(())
     }
 
