@@ -203,10 +203,6 @@ impl Handle for SimHandle {
         &self.opened
     }
 
-    fn stat(&self) -> io::Result<Stat> {
-        self.fs.call("handle.stat", &self.path, |machine| Ok(machine.stat(self.ino)))
-    }
-
     fn mark(&self) -> io::Result<Stat> {
         self.fs.call("handle.mark", &self.path, |machine| {
             machine.world.touch(self.ino);

@@ -80,8 +80,6 @@ pub trait Handle: Send + Debug {
     /// Returns what the file looked like when it was opened.
     fn opened(&self) -> &Stat;
 
-    fn stat(&self) -> io::Result<Stat>;
-
     /// Gives the file a time of change that no other change gives it, also where the clock of the file system is
     /// too coarse to tell two changes apart, and returns what is known of it then.
     fn mark(&self) -> io::Result<Stat>;

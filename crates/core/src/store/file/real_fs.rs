@@ -414,16 +414,12 @@ impl Handle for RealFile {
         &self.opened
     }
 
-    fn stat(&self) -> io::Result<Stat> {
-        stat(self.file.as_fd())
-    }
-
     fn mark(&self) -> io::Result<Stat> {
         // The clock that processes see is finer than the one that the file system stamps with.
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         let times = sys::Timestamps { last_access: now, last_modification: now };
         sys::futimens(&self.file, &times)?;
-        self.stat()
+        stat(self.file.as_fd())
     }
 
     #[cfg(target_os = "linux")]

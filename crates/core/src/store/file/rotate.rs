@@ -36,13 +36,13 @@ fn try_rotate(place: &Place<'_>, engine: &FileEngine, head: &Head) -> Result<Rot
     let snapshot = snapshot_of(&contents, head, &bytes);
     let next = journal::encode(&snapshot);
     // A segment that is mostly its own snapshot would rotate for ever.
-    let long: u64 = contents.iter().filter_map(Content::long).map(|bytes| bytes.len() as u64).sum();
+    let long: u64 = contents.iter().flat_map(|content| &content.bytes).map(|bytes| bytes.len() as u64).sum();
     let rotate_at = (4 * next.len() as u64).max(long).max(engine.options.segment_bytes);
     if (bytes.len() as u64) < rotate_at {
         return Ok(Rotated { end: None, rotate_at });
     }
     for content in &contents {
-        if let Some(bytes) = content.long() {
+        if let Some(bytes) = &content.bytes {
             place.store_content(head.seq, &content.file, bytes)?;
         }
     }
@@ -78,12 +78,6 @@ struct Content {
     value: Option<Value>,
     /// The bytes, where they are kept beside the journal.
     bytes: Option<Vec<u8>>,
-}
-
-impl Content {
-    fn long(&self) -> Option<&Vec<u8>> {
-        self.bytes.as_ref()
-    }
 }
 
 /// Returns the last committed state of every document: from its file, unless somebody changed that; then the

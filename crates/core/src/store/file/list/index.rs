@@ -13,16 +13,18 @@
 //! - *needs* are linked lists: from an item to those that need it.
 //! - *held* is a hash table of the keys that active items occupy, and how many do.
 
+mod build;
+mod held;
+
 use std::io;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+pub use self::build::Build;
 use super::layout::{self, Frame, Slot};
 use super::pages::{PAYLOAD, Pages};
-use crate::model::listing::{Due, Facet, Hold, Listing, Standing};
-use crate::model::quick_hash::QuickMap;
+use crate::model::listing::{Facet, Listing, Standing};
 use crate::model::raw::Raw;
-use crate::model::time::Moment;
 use crate::store::engine::Rank;
 use crate::store::file::fs::Handle;
 
@@ -31,8 +33,6 @@ const RECORD: u64 = 64;
 const HELD: u64 = 16;
 /// How many places there are for keys at first.
 const FEW_HELD: u64 = 128;
-/// The clock of times that more than one clock tells.
-const MIXED: u64 = u64::MAX;
 /// How many items may come until all are sorted anew.
 const LATE: u64 = 512;
 /// How many pieces of the file may differ between the two buffers.
@@ -189,73 +189,6 @@ impl Index {
         let mut build = Build::of(listing);
         let frame = layout::scan(bytes, field, &mut |slot, raw| build.add(slot, raw))?;
         build.finish(&frame)
-    }
-
-    fn assemble(
-        frame: &Frame,
-        mut items: Vec<Record>,
-        edges: &[(u32, u64)],
-        by_id: &QuickMap<u64, u32>,
-        holds: &[Hold],
-        listing: &'static Listing,
-    ) -> Option<Index> {
-        let count = items.len() as u64;
-        let room = count + count / 4 + 1024;
-        let keys: usize = holds.iter().flat_map(|hold| &hold.keys).map(Vec::len).sum();
-        let regions = Regions {
-            room,
-            edges: edges.len() as u64 * 2 + 2048,
-            ids: (room * 2).next_power_of_two(),
-            held: (keys as u64 * 4).max(room).next_power_of_two(),
-        };
-        let mut index = Index { pages: Pages::default(), listing, regions };
-        index.pages.make(regions.pages());
-        let fields = [
-            (at::MAGIC, MAGIC),
-            (at::ROOM, regions.room),
-            (at::ROOM_EDGES, regions.edges),
-            (at::ROOM_IDS, regions.ids),
-            (at::ROOM_HELD, regions.held),
-            (at::HELD_PLACES, FEW_HELD),
-            (at::DUE_BOOT, i64::MAX as u64),
-            (at::DUE, i64::MAX as u64),
-            (at::COUNT, count),
-        ];
-        for (at, value) in fields {
-            index.pages.set_u64(at, value)?;
-        }
-        index.set_frame(frame)?;
-        let mut dangling = 0;
-        for (number, (dependent, id)) in edges.iter().enumerate() {
-            let item = &mut items[*dependent as usize];
-            match by_id.get(id) {
-                None => {
-                    dangling += 1;
-                    item.open += 1;
-                }
-                Some(needed) => {
-                    let done = listing.standing(items[*needed as usize].state) == Standing::Done;
-                    items[*dependent as usize].open += u32::from(!done);
-                    let needed = &mut items[*needed as usize];
-                    index.set_edge(number as u64, *dependent, needed.needed_by)?;
-                    needed.needed_by = number as u32 + 1;
-                }
-            }
-        }
-        index.pages.set_u64(at::EDGES, edges.len() as u64)?;
-        index.pages.set_u64(at::DANGLING, dangling)?;
-        let mut sum = 0_u64;
-        for (position, item) in items.iter().enumerate() {
-            sum = sum.wrapping_add(item.sum);
-            index.set_record(position as u64, item)?;
-            index.insert_id(item.id, position as u32)?;
-        }
-        index.pages.set_u64(at::ITEMS_SUM, sum)?;
-        index.sort(&mut items)?;
-        for (position, item) in items.iter().enumerate() {
-            index.enter(position as u64, item, 1)?;
-        }
-        Some(index)
     }
 
     /// Puts the order right, in which every item has its place; no bits are set there yet.
@@ -634,168 +567,6 @@ impl Index {
         Some(())
     }
 
-    /// Notes what an active item holds from now on (1), or no longer (-1).
-    pub fn hold(&mut self, hold: &Hold, by: i32) -> Option<()> {
-        if let (Some(due), true) = (hold.due, by > 0) {
-            self.note_due(due)?;
-        }
-        match &hold.keys {
-            None => self.add(at::UNTOLD, by.into()),
-            Some(keys) if by > 0 => keys.iter().try_for_each(|key| self.occupy(*key)),
-            Some(keys) => keys.iter().try_for_each(|key| self.vacate(*key)),
-        }
-    }
-
-    fn note_due(&mut self, due: Due) -> Option<()> {
-        if due.clock == 0 {
-            let next = (self.pages.u64(at::DUE)? as i64).min(due.at);
-            return self.pages.set_u64(at::DUE, next as u64);
-        }
-        let clock = match self.pages.u64(at::CLOCK)? {
-            known if known == due.clock || known == 0 => due.clock,
-            _ => MIXED,
-        };
-        self.pages.set_u64(at::CLOCK, clock)?;
-        let next = (self.pages.u64(at::DUE_BOOT)? as i64).min(due.at);
-        self.pages.set_u64(at::DUE_BOOT, next as u64)
-    }
-
-    /// Says when the active items are due, which are all known.
-    pub fn set_dues(&mut self, dues: impl Iterator<Item = Due>) -> Option<()> {
-        self.pages.set_u64(at::CLOCK, 0)?;
-        self.pages.set_u64(at::DUE, i64::MAX as u64)?;
-        self.pages.set_u64(at::DUE_BOOT, i64::MAX as u64)?;
-        for due in dues {
-            self.note_due(due)?;
-        }
-        Some(())
-    }
-
-    /// Whether something may be due by now.
-    pub fn may_be_due(&mut self, now: &Moment) -> Option<bool> {
-        let (clock, by_boot) = (self.pages.u64(at::CLOCK)?, self.pages.u64(at::DUE_BOOT)? as i64);
-        let by_calendar = self.pages.u64(at::DUE)? as i64;
-        let boot = match clock {
-            0 => false,
-            // Another clock than that of now: each item has to be asked.
-            clock => now.by(clock).is_none_or(|now| by_boot <= now),
-        };
-        Some(boot || now.by(0).is_none_or(|now| by_calendar <= now))
-    }
-
-    /// Whether an active item may occupy what one of the keys asks for.
-    pub fn may_be_occupied(&mut self, keys: &[u64]) -> Option<bool> {
-        if self.pages.u64(at::UNTOLD)? > 0 || self.pages.u64(at::CROWDED)? > 0 {
-            return Some(true);
-        }
-        if self.pages.u64(at::HELD)? == 0 {
-            return Some(false);
-        }
-        for key in keys {
-            let place = self.place_of_key(*key)?;
-            if self.pages.u64(place)? == *key {
-                return Some(true);
-            }
-        }
-        Some(false)
-    }
-
-    /// Returns where a key is, or would be.
-    fn place_of_key(&mut self, key: u64) -> Option<u64> {
-        let places = self.held_places()?;
-        for step in 0..places {
-            let place = self.regions.held() + (key.wrapping_add(step) % places) * HELD;
-            let found = self.pages.u64(place)?;
-            if found == key || found == 0 {
-                return Some(place);
-            }
-        }
-        None
-    }
-
-    fn held_places(&mut self) -> Option<u64> {
-        let places = self.pages.u64(at::HELD_PLACES)?;
-        (1..=self.regions.held).contains(&places).then_some(places)
-    }
-
-    /// Doubles the places for keys, if there is room. Returns whether there was.
-    fn widen_held(&mut self) -> Option<bool> {
-        let places = self.held_places()?;
-        if places * 2 > self.regions.held {
-            return Some(false);
-        }
-        let mut held = Vec::new();
-        for number in 0..places {
-            let place = self.regions.held() + number * HELD;
-            let (key, count) = (self.pages.u64(place)?, self.pages.u64(place + 8)?);
-            held.push((key, count));
-            self.set_held(place, 0, 0)?;
-        }
-        self.pages.set_u64(at::HELD_PLACES, places * 2)?;
-        for (key, count) in held.into_iter().filter(|(key, _)| *key != 0) {
-            let place = self.place_of_key(key)?;
-            self.set_held(place, key, count)?;
-        }
-        Some(true)
-    }
-
-    fn set_held(&mut self, place: u64, key: u64, count: u64) -> Option<()> {
-        self.pages.set_u64(place, key)?;
-        self.pages.set_u64(place + 8, count)
-    }
-
-    fn occupy(&mut self, key: u64) -> Option<()> {
-        let mut place = self.place_of_key(key)?;
-        if self.pages.u64(place)? == 0 {
-            let held = self.pages.u64(at::HELD)?;
-            if held * 2 >= self.held_places()? {
-                if !self.widen_held()? {
-                    return self.pages.set_u64(at::CROWDED, 1);
-                }
-                place = self.place_of_key(key)?;
-            }
-            self.pages.set_u64(at::HELD, held + 1)?;
-            self.pages.set_u64(place, key)?;
-        }
-        self.add(place + 8, 1)
-    }
-
-    fn vacate(&mut self, key: u64) -> Option<()> {
-        let mut hole = self.place_of_key(key)?;
-        if self.pages.u64(hole)? != key {
-            // There was no place for it.
-            return Some(());
-        }
-        self.add(hole + 8, -1)?;
-        if self.pages.u64(hole + 8)? > 0 {
-            return Some(());
-        }
-        self.add(at::HELD, -1)?;
-        // What stands behind moves up, unless it stands where it belongs.
-        let (start, places) = (self.regions.held(), self.held_places()?);
-        let mut bucket = (hole - start) / HELD;
-        loop {
-            self.set_held(hole, 0, 0)?;
-            let empty = (hole - start) / HELD;
-            loop {
-                bucket = (bucket + 1) % places;
-                let place = start + bucket * HELD;
-                let key = self.pages.u64(place)?;
-                if key == 0 {
-                    return Some(());
-                }
-                let home = key % places;
-                let behind = |from: u64, to: u64| (to + places - from) % places;
-                if behind(home, bucket) >= behind(empty, bucket) {
-                    let count = self.pages.u64(place + 8)?;
-                    self.set_held(hole, key, count)?;
-                    hole = place;
-                    break;
-                }
-            }
-        }
-    }
-
     /// Whether the index can take more items, and those it takes keep the order short enough.
     pub fn has_room(&mut self) -> Option<bool> {
         let (count, edges) = (self.pages.u64(at::COUNT)?, self.pages.u64(at::EDGES)?);
@@ -867,72 +638,6 @@ impl Index {
     }
 }
 
-/// What an index is made from, item by item.
-#[derive(Debug)]
-pub struct Build {
-    listing: &'static Listing,
-    items: Vec<Record>,
-    edges: Vec<(u32, u64)>,
-    by_id: QuickMap<u64, u32>,
-    holds: Vec<Hold>,
-    fits: bool,
-}
-
-impl Build {
-    pub fn of(listing: &'static Listing) -> Build {
-        let (items, edges, by_id, holds) = Default::default();
-        Build { listing, items, edges, by_id, holds, fits: true }
-    }
-
-    pub fn reserve(&mut self, count: usize) {
-        self.items.reserve(count);
-        self.by_id.reserve(count);
-    }
-
-    /// Takes the next item.
-    pub fn add(&mut self, slot: Slot, raw: &Raw) {
-        let position = self.items.len() as u32;
-        let Some(facet) = (self.listing.facet)(raw) else {
-            self.fits = false;
-            return;
-        };
-        self.edges.extend(facet.needs.iter().map(|need| (position, hash(need))));
-        let item = record(slot, raw, position, &facet);
-        self.fits &= self.by_id.insert(item.id, position).is_none();
-        if self.listing.standing(facet.state) == Standing::Active {
-            self.holds.push((self.listing.hold)(raw));
-        }
-        self.items.push(item);
-    }
-
-    /// Whether there is an index of these items: none has the id of another.
-    pub fn fits(&self) -> bool {
-        self.fits
-    }
-
-    pub fn count(&self) -> usize {
-        self.items.len()
-    }
-
-    /// Returns the sum of all items.
-    pub fn items_sum(&self) -> u64 {
-        self.items.iter().fold(0, |sum, item| sum.wrapping_add(item.sum))
-    }
-
-    /// Returns where the last item stands.
-    pub fn last(&self) -> Option<Slot> {
-        self.items.last().map(|item| item.slot)
-    }
-
-    pub fn finish(self, frame: &Frame) -> Option<Index> {
-        let Build { listing, items, edges, by_id, holds, fits } = self;
-        let mut index =
-            fits.then(|| Index::assemble(frame, items, &edges, &by_id, &holds, listing)).flatten()?;
-        holds.iter().try_for_each(|hold| index.hold(hold, 1))?;
-        Some(index)
-    }
-}
-
 fn record(slot: Slot, raw: &Raw, position: u32, facet: &Facet<'_>) -> Record {
     Record {
         slot,
@@ -960,6 +665,7 @@ mod tests {
 
     use super::*;
     use crate::model::kind::Doc;
+    use crate::model::listing::Hold;
 
     fn index(tasks: &[Value]) -> Index {
         let document = json!({"tasks": tasks});

@@ -258,10 +258,6 @@ mod tests {
             unreachable!("nobody asks")
         }
 
-        fn stat(&self) -> io::Result<Stat> {
-            unreachable!("nobody asks")
-        }
-
         fn mark(&self) -> io::Result<Stat> {
             unreachable!("nobody asks")
         }

@@ -1,0 +1,143 @@
+//! Making an index from the items of a list, in their order.
+
+use super::{FEW_HELD, Index, MAGIC, Record, Regions, at, hash, record};
+use crate::model::listing::{Hold, Listing, Standing};
+use crate::model::quick_hash::QuickMap;
+use crate::model::raw::Raw;
+use crate::store::file::list::layout::{Frame, Slot};
+use crate::store::file::list::pages::Pages;
+
+/// What an index is made from, item by item.
+#[derive(Debug)]
+pub struct Build {
+    listing: &'static Listing,
+    items: Vec<Record>,
+    edges: Vec<(u32, u64)>,
+    by_id: QuickMap<u64, u32>,
+    holds: Vec<Hold>,
+    fits: bool,
+}
+
+impl Build {
+    pub fn of(listing: &'static Listing) -> Build {
+        let (items, edges, by_id, holds) = Default::default();
+        Build { listing, items, edges, by_id, holds, fits: true }
+    }
+
+    pub fn reserve(&mut self, count: usize) {
+        self.items.reserve(count);
+        self.by_id.reserve(count);
+    }
+
+    /// Takes the next item.
+    pub fn add(&mut self, slot: Slot, raw: &Raw) {
+        let position = self.items.len() as u32;
+        let Some(facet) = (self.listing.facet)(raw) else {
+            self.fits = false;
+            return;
+        };
+        self.edges.extend(facet.needs.iter().map(|need| (position, hash(need))));
+        let item = record(slot, raw, position, &facet);
+        self.fits &= self.by_id.insert(item.id, position).is_none();
+        if self.listing.standing(facet.state) == Standing::Active {
+            self.holds.push((self.listing.hold)(raw));
+        }
+        self.items.push(item);
+    }
+
+    /// Whether there is an index of these items: none has the id of another.
+    pub fn fits(&self) -> bool {
+        self.fits
+    }
+
+    pub fn count(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Returns the sum of all items.
+    pub fn items_sum(&self) -> u64 {
+        self.items.iter().fold(0, |sum, item| sum.wrapping_add(item.sum))
+    }
+
+    /// Returns where the last item stands.
+    pub fn last(&self) -> Option<Slot> {
+        self.items.last().map(|item| item.slot)
+    }
+
+    pub fn finish(self, frame: &Frame) -> Option<Index> {
+        let Build { listing, items, edges, by_id, holds, fits } = self;
+        let mut index =
+            fits.then(|| Index::assemble(frame, items, &edges, &by_id, &holds, listing)).flatten()?;
+        holds.iter().try_for_each(|hold| index.hold(hold, 1))?;
+        Some(index)
+    }
+}
+
+impl Index {
+    fn assemble(
+        frame: &Frame,
+        mut items: Vec<Record>,
+        edges: &[(u32, u64)],
+        by_id: &QuickMap<u64, u32>,
+        holds: &[Hold],
+        listing: &'static Listing,
+    ) -> Option<Index> {
+        let count = items.len() as u64;
+        let room = count + count / 4 + 1024;
+        let keys: usize = holds.iter().flat_map(|hold| &hold.keys).map(Vec::len).sum();
+        let regions = Regions {
+            room,
+            edges: edges.len() as u64 * 2 + 2048,
+            ids: (room * 2).next_power_of_two(),
+            held: (keys as u64 * 4).max(room).next_power_of_two(),
+        };
+        let mut index = Index { pages: Pages::default(), listing, regions };
+        index.pages.make(regions.pages());
+        let fields = [
+            (at::MAGIC, MAGIC),
+            (at::ROOM, regions.room),
+            (at::ROOM_EDGES, regions.edges),
+            (at::ROOM_IDS, regions.ids),
+            (at::ROOM_HELD, regions.held),
+            (at::HELD_PLACES, FEW_HELD),
+            (at::DUE_BOOT, i64::MAX as u64),
+            (at::DUE, i64::MAX as u64),
+            (at::COUNT, count),
+        ];
+        for (at, value) in fields {
+            index.pages.set_u64(at, value)?;
+        }
+        index.set_frame(frame)?;
+        let mut dangling = 0;
+        for (number, (dependent, id)) in edges.iter().enumerate() {
+            let item = &mut items[*dependent as usize];
+            match by_id.get(id) {
+                None => {
+                    dangling += 1;
+                    item.open += 1;
+                }
+                Some(needed) => {
+                    let done = listing.standing(items[*needed as usize].state) == Standing::Done;
+                    items[*dependent as usize].open += u32::from(!done);
+                    let needed = &mut items[*needed as usize];
+                    index.set_edge(number as u64, *dependent, needed.needed_by)?;
+                    needed.needed_by = number as u32 + 1;
+                }
+            }
+        }
+        index.pages.set_u64(at::EDGES, edges.len() as u64)?;
+        index.pages.set_u64(at::DANGLING, dangling)?;
+        let mut sum = 0_u64;
+        for (position, item) in items.iter().enumerate() {
+            sum = sum.wrapping_add(item.sum);
+            index.set_record(position as u64, item)?;
+            index.insert_id(item.id, position as u32)?;
+        }
+        index.pages.set_u64(at::ITEMS_SUM, sum)?;
+        index.sort(&mut items)?;
+        for (position, item) in items.iter().enumerate() {
+            index.enter(position as u64, item, 1)?;
+        }
+        Some(index)
+    }
+}
