@@ -11,13 +11,18 @@ pub struct InvalidId {
     text: String,
 }
 
+impl InvalidId {
+    pub(crate) fn new(what: &'static str, text: &str) -> InvalidId {
+        InvalidId { what, text: text.chars().take(40).collect() }
+    }
+}
+
 fn check(what: &'static str, text: &str) -> Result<(), InvalidId> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if (1..=128).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(allowed) {
         return Ok(());
     }
-    let shown: String = text.chars().take(40).collect();
-    Err(InvalidId { what, text: shown })
+    Err(InvalidId::new(what, text))
 }
 
 macro_rules! id {

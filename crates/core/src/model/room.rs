@@ -1,8 +1,9 @@
 //! Rooms: a room is a directory that is locked, journaled and committed as one.
 
 use std::fmt;
+use std::str::FromStr;
 
-use super::ids::{ProjectId, SessionId};
+use super::ids::{InvalidId, ProjectId, SessionId};
 
 /// The two directory trees that hold rooms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,6 +15,8 @@ pub enum Root {
 }
 
 /// One room.
+///
+/// Who needs several locks takes them in the order of this type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Room {
     Shared,
@@ -63,6 +66,23 @@ impl Room {
     }
 }
 
+impl FromStr for Room {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Room, InvalidId> {
+        Ok(match text.split_once('/') {
+            Some(("project", id)) => Room::Project(id.parse()?),
+            Some(("session", id)) => Room::Session(id.parse()?),
+            Some(("mailbox", id)) => Room::Mailbox(id.parse()?),
+            _ => {
+                let known = [Room::Shared].into_iter().chain(Room::OF_PROJECT);
+                let found = known.into_iter().find(|room| room.to_string() == text);
+                found.ok_or_else(|| InvalidId::new("room", text))?
+            }
+        })
+    }
+}
+
 impl fmt::Display for Room {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -73,6 +93,24 @@ impl fmt::Display for Room {
             Room::Queue => formatter.write_str("queue"),
             Room::Pipeline => formatter.write_str("pipeline"),
             Room::State => formatter.write_str("state"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_room_is_found_by_its_name() {
+        let id = || "a-1".parse().unwrap();
+        let named =
+            [Room::Shared, Room::Project("p".parse().unwrap()), Room::Session(id()), Room::Mailbox(id())];
+        for room in named.into_iter().chain(Room::OF_PROJECT) {
+            assert_eq!(room.to_string().parse(), Ok(room));
+        }
+        for text in ["", "session", "session/", "session/../x", "queue/x", "nothing"] {
+            assert!(text.parse::<Room>().is_err(), "{text}");
         }
     }
 }

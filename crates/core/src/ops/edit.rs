@@ -66,7 +66,7 @@ fn change(
         return Err(Error::ManagedField);
     }
     let doc = target.doc;
-    let mut transaction = engine.begin(&doc.room)?;
+    let mut transaction = engine.begin(&[&doc.room])?;
     target.expect_revision(&mut *transaction)?;
     let mut document = match transaction.get(doc)? {
         Some(document) => document.clone(),
@@ -83,7 +83,7 @@ fn change(
 }
 
 fn delete_document(engine: &dyn Engine, target: &Target<'_>, actor: &Actor) -> Result<Changed> {
-    let mut transaction = engine.begin(&target.doc.room)?;
+    let mut transaction = engine.begin(&[&target.doc.room])?;
     target.expect_revision(&mut *transaction)?;
     let value = transaction.get(target.doc)?.cloned().ok_or_else(|| missing(engine, target.doc))?;
     let revision = transaction.revision(target.doc)? + 1;

@@ -20,7 +20,7 @@ pub fn history(engine: &dyn Engine, doc: &Doc) -> Result<Vec<Revision>> {
 
 /// Makes a document be again what it was at `revision`, as a new revision.
 pub fn restore(engine: &dyn Engine, target: &Target<'_>, revision: u64, actor: &Actor) -> Result<Changed> {
-    let (doc, mut transaction) = (target.doc, engine.begin(&target.doc.room)?);
+    let (doc, mut transaction) = (target.doc, engine.begin(&[&target.doc.room])?);
     target.expect_revision(&mut *transaction)?;
     let (mut found, mut first, mut last) = (None, u64::MAX, 0);
     engine.replay(doc, &mut |record, value| {
@@ -37,7 +37,7 @@ pub fn restore(engine: &dyn Engine, target: &Target<'_>, revision: u64, actor: &
 /// Takes back the newest change that was not taken back yet, be it ours or an edit by hand.
 pub fn undo(engine: &dyn Engine, target: &Target<'_>, actor: &Actor) -> Result<Changed> {
     // The lock comes first: what others commit between looking back and going back must not be run over.
-    let (doc, mut transaction) = (target.doc, engine.begin(&target.doc.room)?);
+    let (doc, mut transaction) = (target.doc, engine.begin(&[&target.doc.room])?);
     target.expect_revision(&mut *transaction)?;
     let revisions = history(engine, doc)?;
     let newest = revisions.last().map_or(0, |record| record.revision);

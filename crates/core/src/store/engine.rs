@@ -42,8 +42,8 @@ pub trait Engine: Send + Sync {
     /// Returns the newest committed content, or `None` if there is no such document.
     fn read(&self, doc: &Doc) -> Result<Option<Document>>;
 
-    /// Opens the room's one transaction, waiting for others at most the engine's patience.
-    fn begin(&self, room: &Room) -> Result<Box<dyn Transaction + '_>>;
+    /// Opens the one transaction of each of these rooms, waiting for others at most the engine's patience for each.
+    fn begin(&self, rooms: &[&Room]) -> Result<Box<dyn Transaction + '_>>;
 
     /// Opens the room for looking only, if it is free within a moment and has an index to look into. `None` sends
     /// the caller to [`Engine::read`].
@@ -90,7 +90,7 @@ pub struct Document {
     pub revision: u64,
 }
 
-/// An open transaction on one room. Dropping it without [`Transaction::commit`] changes nothing.
+/// An open transaction on one or more rooms. Dropping it without [`Transaction::commit`] changes nothing.
 pub trait Transaction {
     /// Returns the content as this transaction sees it.
     fn get(&mut self, doc: &Doc) -> Result<Option<&Value>>;
@@ -111,7 +111,7 @@ pub trait Transaction {
     fn paper(&mut self, paper: &Paper) -> Result<Option<String>>;
 
     /// Returns the names in a folder of texts, and makes sure that the room has that folder after the commit.
-    fn folder(&mut self, dir: &'static str) -> Result<Vec<String>>;
+    fn folder(&mut self, room: &Room, dir: &'static str) -> Result<Vec<String>>;
 
     /// Replaces a text.
     fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()>;

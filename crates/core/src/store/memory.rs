@@ -1,6 +1,6 @@
 //! The reference engine: the contract in memory, with nothing to hide. Tests compare others with it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -102,25 +102,25 @@ impl Engine for MemoryEngine {
             .and_then(|stored| Some(Document { value: stored.value.clone()?, revision: stored.revision })))
     }
 
-    fn begin(&self, room: &Room) -> Result<Box<dyn Transaction + '_>> {
+    fn begin(&self, rooms: &[&Room]) -> Result<Box<dyn Transaction + '_>> {
+        let wanted: BTreeSet<Room> = rooms.iter().copied().cloned().collect();
+        let busy = |rooms: &mut BTreeMap<Room, RoomState>| {
+            wanted.iter().any(|room| rooms.get(room).is_some_and(|state| state.busy))
+        };
         let rooms = self.shared.lock();
-        let busy = |rooms: &mut BTreeMap<Room, RoomState>| rooms.entry(room.clone()).or_default().busy;
         let (mut rooms, waited) =
             self.shared.changed.wait_timeout_while(rooms, self.patience, busy).expect("see `lock`");
         if waited.timed_out() {
-            return Err(Error::Busy { path: room.to_string(), waited: self.patience });
+            let names: Vec<_> = wanted.iter().map(Room::to_string).collect();
+            return Err(Error::Busy { path: names.join(", "), waited: self.patience });
         }
-        let state = rooms.entry(room.clone()).or_default();
-        state.busy = true;
-        let (room, docs, papers) = (room.clone(), state.docs.clone(), state.papers.clone());
-        Ok(Box::new(MemoryTransaction {
-            engine: self,
-            room,
-            docs,
-            papers,
-            new: Vec::new(),
-            texts: Vec::new(),
-        }))
+        let mut before = BTreeMap::new();
+        for room in wanted {
+            let state = rooms.entry(room.clone()).or_default();
+            state.busy = true;
+            before.insert(room, Before { docs: state.docs.clone(), papers: state.papers.clone() });
+        }
+        Ok(Box::new(MemoryTransaction { engine: self, before, new: Vec::new(), texts: Vec::new() }))
     }
 
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {
@@ -180,20 +180,28 @@ impl Engine for MemoryEngine {
 
 struct MemoryTransaction<'e> {
     engine: &'e MemoryEngine,
-    room: Room,
-    docs: BTreeMap<String, Stored>,
+    before: BTreeMap<Room, Before>,
     /// New contents in the order of the first write.
     new: Vec<(Doc, Option<Value>)>,
-    /// The texts before this transaction.
+    /// What is done to texts.
+    texts: Vec<(Paper, Text)>,
+}
+
+/// A room before this transaction.
+#[derive(Debug)]
+struct Before {
+    docs: BTreeMap<String, Stored>,
     papers: BTreeMap<String, String>,
-    /// What it writes (`false`) or appends (`true`).
-    texts: Vec<(String, String, bool)>,
+}
+
+enum Text {
+    Write(String),
+    Append(String),
 }
 
 impl MemoryTransaction<'_> {
     fn write(&mut self, doc: &Doc, value: Option<Value>) -> Result<()> {
-        let base = self.docs.get(&doc.file).and_then(|stored| stored.value.as_ref());
-        if let Some(base) = base {
+        if let Some(base) = self.base(doc).0 {
             state::check_writable(doc, &doc.file, base)?;
         }
         match self.new.iter_mut().find(|(known, _)| known == doc) {
@@ -203,8 +211,13 @@ impl MemoryTransaction<'_> {
         Ok(())
     }
 
+    fn room(&self, room: &Room) -> &Before {
+        self.before.get(room).expect("a transaction is asked for the rooms that it was opened for")
+    }
+
     fn base(&self, doc: &Doc) -> (Option<&Value>, u64) {
-        self.docs.get(&doc.file).map_or((None, 0), |stored| (stored.value.as_ref(), stored.revision))
+        let stored = self.room(&doc.room).docs.get(&doc.file);
+        stored.map_or((None, 0), |stored| (stored.value.as_ref(), stored.revision))
     }
 
     fn seal(&mut self, entry: &Entry) -> Result<Vec<(Stored, Revision)>> {
@@ -253,37 +266,41 @@ impl Transaction for MemoryTransaction<'_> {
     }
 
     fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
-        Ok(self.papers.get(&paper.file()).cloned())
+        Ok(self.room(&paper.room()).papers.get(&paper.file()).cloned())
     }
 
-    fn folder(&mut self, dir: &'static str) -> Result<Vec<String>> {
-        let names = self.papers.keys().filter_map(|file| file.strip_prefix(dir)?.strip_prefix('/'));
+    fn folder(&mut self, room: &Room, dir: &'static str) -> Result<Vec<String>> {
+        let papers = &self.room(room).papers;
+        let names = papers.keys().filter_map(|file| file.strip_prefix(dir)?.strip_prefix('/'));
         Ok(names.map(str::to_owned).collect())
     }
 
     fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
-        self.texts.push((paper.file(), text, false));
+        self.texts.push((paper.clone(), Text::Write(text)));
         Ok(())
     }
 
     fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()> {
-        self.texts.push((paper.file(), piece.to_owned(), true));
+        self.texts.push((paper.clone(), Text::Append(piece.to_owned())));
         Ok(())
     }
 
     fn commit(mut self: Box<Self>, entry: &Entry) -> Result<Committed> {
         let sealed = self.seal(entry)?;
         let mut rooms = self.engine.shared.lock();
-        let state = rooms.entry(self.room.clone()).or_default();
-        for (file, text, append) in std::mem::take(&mut self.texts) {
-            let paper = state.papers.entry(file).or_default();
-            *paper = if append { format!("{paper}{text}") } else { text };
+        for (paper, text) in std::mem::take(&mut self.texts) {
+            let papers = &mut rooms.entry(paper.room()).or_default().papers;
+            match text {
+                Text::Write(text) => drop(papers.insert(paper.file(), text)),
+                Text::Append(piece) => papers.entry(paper.file()).or_default().push_str(&piece),
+            }
         }
         let mut committed = Committed::default();
         for (stored, record) in sealed {
             if let Some(value) = stored.value.clone() {
                 committed.documents.push((stored.doc.clone(), Document { value, revision: stored.revision }));
             }
+            let state = rooms.entry(stored.doc.room.clone()).or_default();
             state.docs.insert(stored.doc.file.clone(), stored);
             state.log.push(record);
         }
@@ -294,7 +311,11 @@ impl Transaction for MemoryTransaction<'_> {
 
 impl Drop for MemoryTransaction<'_> {
     fn drop(&mut self) {
-        self.engine.shared.lock().entry(self.room.clone()).or_default().busy = false;
+        let mut rooms = self.engine.shared.lock();
+        for room in self.before.keys() {
+            rooms.entry(room.clone()).or_default().busy = false;
+        }
+        drop(rooms);
         self.engine.shared.changed.notify_all();
     }
 }

@@ -8,7 +8,7 @@ use super::{Make, change_with, doc, entry, lazy, mark, read, replayed, room_of};
 pub fn atomicity_nothing_shows_before_the_commit(make: Make<'_>) {
     let (engine, config) = (make(), doc("config"));
     let before = mark(&*engine, &config, 1);
-    let mut transaction = engine.begin(&config.room).unwrap();
+    let mut transaction = engine.begin(&[&config.room]).unwrap();
     let mut value = transaction.get(&config).unwrap().cloned().unwrap();
     value["mark"] = 2.into();
     transaction.put(&config, value).unwrap();
@@ -21,7 +21,7 @@ pub fn atomicity_nothing_shows_before_the_commit(make: Make<'_>) {
 pub fn dropped_transaction_changes_nothing(make: Make<'_>) {
     let (engine, config, tools) = (make(), doc("config"), doc("tools"));
     let before = mark(&*engine, &config, 1);
-    let mut transaction = engine.begin(&config.room).unwrap();
+    let mut transaction = engine.begin(&[&config.room]).unwrap();
     transaction.delete(&config).unwrap();
     transaction.put(&tools, json!({"tools": {}})).unwrap();
     drop(transaction);
@@ -42,7 +42,7 @@ pub fn invalid_documents_are_never_committed(make: Make<'_>) {
         (&queue, json!({})),
     ];
     for (doc, value) in broken {
-        let mut transaction = engine.begin(&doc.room).unwrap();
+        let mut transaction = engine.begin(&[&doc.room]).unwrap();
         let refused = transaction.put(doc, value.clone()).and_then(|()| transaction.commit(&entry("test")));
         assert_eq!(refused.unwrap_err().code(), Code::Invalid, "{value}");
     }
@@ -57,7 +57,7 @@ pub fn a_newer_format_than_our_own_is_never_written(make: Make<'_>) {
     let before = mark(&*engine, &config, 1);
     let mut newer = before.value.clone();
     newer["version"] = "99.1.0".into();
-    let mut transaction = engine.begin(&config.room).unwrap();
+    let mut transaction = engine.begin(&[&config.room]).unwrap();
     let refused = transaction.put(&config, newer).and_then(|()| transaction.commit(&entry("test")));
     assert_eq!(refused.unwrap_err().code(), Code::Unsupported);
     assert_eq!(read(&*engine, &config), Some(before));
@@ -68,7 +68,7 @@ pub fn a_newer_format_than_our_own_is_never_written(make: Make<'_>) {
 pub fn multi_document_commit_is_all_or_nothing(make: Make<'_>) {
     let (engine, config, tools) = (make(), doc("config"), doc("tools"));
     let both = |tools_value| {
-        let mut transaction = engine.begin(&config.room).unwrap();
+        let mut transaction = engine.begin(&[&config.room]).unwrap();
         transaction.put(&config, config.default(super::now())).unwrap();
         transaction.put(&tools, tools_value).unwrap();
         transaction.commit(&entry("both"))
@@ -85,7 +85,7 @@ pub fn multi_document_commit_is_all_or_nothing(make: Make<'_>) {
     }
 
     assert_eq!(both(json!({"tools": []})).unwrap_err().code(), Code::Invalid);
-    let mut transaction = engine.begin(&config.room).unwrap();
+    let mut transaction = engine.begin(&[&config.room]).unwrap();
     transaction.delete(&config).unwrap();
     transaction.put(&tools, json!({"tools": null})).unwrap();
     assert_eq!(transaction.commit(&entry("both")).unwrap_err().code(), Code::Invalid);
@@ -100,7 +100,7 @@ pub fn lazy_commits_are_visible(make: Make<'_>) {
     for number in 1..=5 {
         let written = change_with(&*engine, &queue, &lazy("beat"), |value| value["mark"] = number.into());
         assert_eq!(read(&*engine, &queue), Some(written));
-        let mut transaction = engine.begin(&queue.room).unwrap();
+        let mut transaction = engine.begin(&[&queue.room]).unwrap();
         assert_eq!(transaction.get(&queue).unwrap().unwrap()["mark"], number);
     }
     assert_eq!(replayed(&*engine, &queue).len(), 5);
@@ -109,14 +109,14 @@ pub fn lazy_commits_are_visible(make: Make<'_>) {
 pub fn empty_commit_changes_nothing(make: Make<'_>) {
     let (engine, config) = (make(), doc("config"));
     let nothing = || {
-        let mut transaction = engine.begin(&room_of("config")).unwrap();
+        let mut transaction = engine.begin(&[&room_of("config")]).unwrap();
         transaction.get(&config).unwrap();
         transaction.commit(&entry("nothing")).unwrap()
     };
     assert!(nothing().documents.is_empty());
     let before = mark(&*engine, &config, 1);
     assert!(nothing().documents.is_empty());
-    let mut transaction = engine.begin(&config.room).unwrap();
+    let mut transaction = engine.begin(&[&config.room]).unwrap();
     transaction.delete(&doc("tools")).unwrap();
     assert!(transaction.commit(&entry("nothing")).unwrap().documents.is_empty(), "it was not there");
     assert_eq!(read(&*engine, &config), Some(before));

@@ -21,7 +21,7 @@ const APPENDS: u64 = 25;
 pub fn isolation_a_transaction_sees_its_own_writes(make: Make<'_>) {
     let (engine, config, tools) = (make(), doc("config"), doc("tools"));
     mark(&*engine, &config, 1);
-    let mut transaction = engine.begin(&config.room).unwrap();
+    let mut transaction = engine.begin(&[&config.room]).unwrap();
     transaction.put(&config, json!({"mark": 2})).unwrap();
     assert_eq!(transaction.get(&config).unwrap(), Some(&json!({"mark": 2})));
     assert_eq!(transaction.revision(&config).unwrap(), 1, "the revision before this transaction");
@@ -68,8 +68,8 @@ pub fn isolation_no_append_of_many_threads_is_lost_or_doubled(make: Make<'_>) {
 
 pub fn isolation_rooms_do_not_wait_for_each_other(make: Make<'_>) {
     let engine = make();
-    let one = engine.begin(&doc("config").room).unwrap();
-    let other = engine.begin(&doc("queue").room).unwrap();
+    let one = engine.begin(&[&doc("config").room]).unwrap();
+    let other = engine.begin(&[&doc("queue").room]).unwrap();
     mark(&*engine, &session_doc("session", "s1"), 1);
     mark(&*engine, &session_doc("session", "s2"), 1);
     drop((one, other));
@@ -140,9 +140,9 @@ pub fn isolation_undo_takes_back_no_change_of_others(make: Make<'_>) {
 
 pub fn second_transaction_waits_then_busy(make: Make<'_>) {
     let (engine, config) = (make(), doc("config"));
-    let open = engine.begin(&config.room).unwrap();
+    let open = engine.begin(&[&config.room]).unwrap();
     let began = Instant::now();
-    let Err(error) = engine.begin(&config.room) else { panic!("two transactions of one room are open") };
+    let Err(error) = engine.begin(&[&config.room]) else { panic!("two transactions of one room are open") };
     assert_eq!(error.code(), Code::Busy);
     assert!(began.elapsed() >= Duration::from_millis(300), "it had patience");
     drop(open);
@@ -152,7 +152,7 @@ pub fn second_transaction_waits_then_busy(make: Make<'_>) {
 pub fn second_transaction_gets_in_when_the_first_ends(make: Make<'_>) {
     let (engine, config) = (make(), doc("config"));
     thread::scope(|scope| {
-        let open = engine.begin(&config.room).unwrap();
+        let open = engine.begin(&[&config.room]).unwrap();
         let (began, begins) = mpsc::channel();
         let second = scope.spawn({
             let (engine, config) = (&*engine, &config);
@@ -170,7 +170,7 @@ pub fn second_transaction_gets_in_when_the_first_ends(make: Make<'_>) {
 pub fn reader_never_waits(make: Make<'_>) {
     let (engine, config) = (make(), doc("config"));
     let before = mark(&*engine, &config, 1);
-    let mut transaction = engine.begin(&config.room).unwrap();
+    let mut transaction = engine.begin(&[&config.room]).unwrap();
     transaction.put(&config, json!({"mark": 2})).unwrap();
     let began = Instant::now();
     assert_eq!(read(&*engine, &config), Some(before));

@@ -39,7 +39,7 @@ pub fn documents_and_rooms_are_listed(make: Make<'_>) {
 pub fn a_dropped_transaction_leaves_no_room_behind(make: Make<'_>) {
     let engine = make();
     for doc in [doc("queue"), doc("config"), session_doc("session", "s1")] {
-        let mut transaction = engine.begin(&doc.room).unwrap();
+        let mut transaction = engine.begin(&[&doc.room]).unwrap();
         transaction.put(&doc, doc.default(super::now())).unwrap();
     }
     assert_eq!(engine.rooms().unwrap(), []);

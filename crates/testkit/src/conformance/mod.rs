@@ -148,7 +148,7 @@ pub fn actor() -> Actor {
 
 /// Changes a document in one transaction; a missing one starts from its default.
 fn change_with(engine: &dyn Engine, doc: &Doc, entry: &Entry, edit: impl FnOnce(&mut Value)) -> Document {
-    let mut transaction = engine.begin(&doc.room).unwrap();
+    let mut transaction = engine.begin(&[&doc.room]).unwrap();
     let mut value = transaction.get(doc).unwrap().cloned().unwrap_or_else(|| doc.default(now()));
     edit(&mut value);
     transaction.put(doc, value).unwrap();
@@ -169,7 +169,7 @@ fn mark(engine: &dyn Engine, doc: &Doc, number: u64) -> Document {
 }
 
 fn delete(engine: &dyn Engine, doc: &Doc) {
-    let mut transaction = engine.begin(&doc.room).unwrap();
+    let mut transaction = engine.begin(&[&doc.room]).unwrap();
     transaction.delete(doc).unwrap();
     transaction.commit(&entry("delete")).unwrap();
 }

@@ -21,10 +21,10 @@ fn write(transaction: &mut dyn Transaction, word: &str) {
 
 pub fn papers_come_with_the_commit(make: Make<'_>) {
     let (engine, room) = (make(), doc("queue").room);
-    let read = |paper: &Paper| engine.begin(&room).unwrap().paper(paper).unwrap();
+    let read = |paper: &Paper| engine.begin(&[&room]).unwrap().paper(paper).unwrap();
     assert_eq!((read(&result("t1")), read(&log())), (None, None));
     for (word, logged) in [("one", "one 1\none 2\n"), ("two", "one 1\none 2\ntwo 1\ntwo 2\n")] {
-        let mut transaction = engine.begin(&room).unwrap();
+        let mut transaction = engine.begin(&[&room]).unwrap();
         write(&mut *transaction, word);
         transaction.commit(&entry("test")).unwrap();
         assert_eq!(read(&result("t1")), Some(format!("# {word}\n")));
@@ -34,19 +34,19 @@ pub fn papers_come_with_the_commit(make: Make<'_>) {
 
 pub fn papers_of_a_dropped_transaction_are_not_written(make: Make<'_>) {
     let (engine, room) = (make(), doc("queue").room);
-    write(&mut *engine.begin(&room).unwrap(), "one");
-    let mut transaction = engine.begin(&room).unwrap();
+    write(&mut *engine.begin(&[&room]).unwrap(), "one");
+    let mut transaction = engine.begin(&[&room]).unwrap();
     assert_eq!(transaction.paper(&result("t1")).unwrap(), None);
     assert_eq!(transaction.paper(&log()).unwrap(), None);
-    assert_eq!(transaction.folder(Paper::RESULTS).unwrap(), [""; 0]);
+    assert_eq!(transaction.folder(&room, Paper::RESULTS).unwrap(), [""; 0]);
 }
 
 pub fn papers_are_listed_by_folder(make: Make<'_>) {
     let (engine, room) = (make(), doc("queue").room);
-    let mut transaction = engine.begin(&room).unwrap();
+    let mut transaction = engine.begin(&[&room]).unwrap();
     for id in ["b", "a"] {
         transaction.write_paper(&result(id), String::new()).unwrap();
     }
     transaction.commit(&entry("test")).unwrap();
-    assert_eq!(engine.begin(&room).unwrap().folder(Paper::RESULTS).unwrap(), ["a.md", "b.md"]);
+    assert_eq!(engine.begin(&[&room]).unwrap().folder(&room, Paper::RESULTS).unwrap(), ["a.md", "b.md"]);
 }

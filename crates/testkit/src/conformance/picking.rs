@@ -24,7 +24,7 @@ fn offered(transaction: &mut dyn Transaction) -> Vec<String> {
 }
 
 fn offered_by(engine: &dyn Engine) -> Vec<String> {
-    offered(&mut *engine.begin(&doc("queue").room).unwrap())
+    offered(&mut *engine.begin(&[&doc("queue").room]).unwrap())
 }
 
 pub fn picking_best_first_by_priority_age_position(make: Make<'_>) {
@@ -73,7 +73,7 @@ pub fn picking_walks_the_whole_order_without_repeating(make: Make<'_>) {
 pub fn picking_sees_own_writes(make: Make<'_>) {
     let (engine, queue) = (make(), doc("queue"));
     add_tasks(&*engine, vec![task("a", 1, 5), task("b", 2, 5)]);
-    let mut transaction = engine.begin(&queue.room).unwrap();
+    let mut transaction = engine.begin(&[&queue.room]).unwrap();
     let mut claimed = task("a", 1, 5);
     claimed["status"] = "claimed".into();
     transaction.put_item(&queue, "a", claimed).unwrap();
@@ -88,7 +88,7 @@ pub fn picking_by_many_threads_gives_each_task_once(make: Make<'_>) {
     let (engine, queue) = (make(), doc("queue"));
     add_tasks(&*engine, (0..40).map(|number| task(&format!("t{number}"), number % 10 + 1, 0)).collect());
     let claim = |worker: &str| {
-        let mut transaction = engine.begin(&queue.room).unwrap();
+        let mut transaction = engine.begin(&[&queue.room]).unwrap();
         let (_, mut task) = transaction.best(&queue, None).unwrap()?;
         task["status"] = "claimed".into();
         task["claimed_by"] = worker.into();
@@ -115,7 +115,7 @@ pub fn picking_by_many_threads_gives_each_task_once(make: Make<'_>) {
 pub fn items_by_id(make: Make<'_>) {
     let (engine, queue) = (make(), doc("queue"));
     add_tasks(&*engine, vec![task("a", 1, 0), task("b", 2, 0)]);
-    let mut transaction = engine.begin(&queue.room).unwrap();
+    let mut transaction = engine.begin(&[&queue.room]).unwrap();
     assert_eq!(transaction.item(&queue, "b").unwrap(), Some(task("b", 2, 0)));
     assert_eq!(transaction.item(&queue, "c").unwrap(), None);
     transaction.put_item(&queue, "a", task("a", 9, 0)).unwrap();
@@ -124,7 +124,7 @@ pub fn items_by_id(make: Make<'_>) {
     transaction.commit(&entry("test")).unwrap();
     let tasks = read(&*engine, &queue).unwrap().value["tasks"].clone();
     assert_eq!(tasks, json!([task("a", 9, 0), task("b", 2, 0), task("c", 3, 0)]), "each in its place");
-    let mut transaction = engine.begin(&doc("tools").room).unwrap();
+    let mut transaction = engine.begin(&[&doc("tools").room]).unwrap();
     assert_eq!(transaction.item(&doc("tools"), "a").unwrap(), None, "there is no such document");
 }
 
@@ -132,7 +132,7 @@ pub fn items_by_key_where_the_list_is_a_map(make: Make<'_>) {
     let engine = make();
     for (doc, field) in [(doc("tools"), Some("tools")), (doc("group_status"), None)] {
         change(&*engine, &doc, |_| {});
-        let mut transaction = engine.begin(&doc.room).unwrap();
+        let mut transaction = engine.begin(&[&doc.room]).unwrap();
         assert_eq!(transaction.item(&doc, "a").unwrap(), None);
         transaction.put_item(&doc, "a", json!({"x": 1})).unwrap();
         transaction.put_item(&doc, "b", json!({"x": 2})).unwrap();
@@ -151,7 +151,7 @@ pub fn items_by_standing(make: Make<'_>) {
     waiting["status"] = "created".into();
     waiting["dependencies"] = json!(["a", "b"]);
     add_tasks(&*engine, vec![task("a", 1, 0), task("b", 2, 0), waiting]);
-    let mut transaction = engine.begin(&queue.room).unwrap();
+    let mut transaction = engine.begin(&[&queue.room]).unwrap();
     let found = |transaction: &mut dyn Transaction, among| -> Vec<String> {
         let items = transaction.find(&queue, among).unwrap();
         items.iter().map(|item| id(item).to_owned()).collect()
@@ -171,7 +171,7 @@ pub fn items_by_standing(make: Make<'_>) {
     assert_eq!(found(&mut *transaction, Among::Loose), ["c"]);
     assert_eq!(transaction.counts(&queue).unwrap(), [1, 0, 0, 0, 2, 0, 0]);
     transaction.commit(&entry("work")).unwrap();
-    let mut transaction = engine.begin(&queue.room).unwrap();
+    let mut transaction = engine.begin(&[&queue.room]).unwrap();
     assert_eq!(found(&mut *transaction, Among::Loose), ["c"]);
     assert_eq!(transaction.counts(&queue).unwrap(), [1, 0, 0, 0, 2, 0, 0]);
 }

@@ -11,7 +11,7 @@ pub fn revisions_rise_by_one(make: Make<'_>) {
         let document = mark(&*engine, &config, expected);
         assert_eq!((document.revision, &document.value["revision"]), (expected, &json!(expected)));
         assert_eq!(read(&*engine, &config), Some(document));
-        let mut transaction = engine.begin(&config.room).unwrap();
+        let mut transaction = engine.begin(&[&config.room]).unwrap();
         assert_eq!(transaction.revision(&config).unwrap(), expected);
     }
 }
@@ -21,7 +21,7 @@ pub fn revisions_never_go_back_even_after_delete(make: Make<'_>) {
     assert_eq!(mark(&*engine, &config, 1).revision, 1);
     delete(&*engine, &config);
     assert_eq!(read(&*engine, &config), None);
-    assert_eq!(engine.begin(&config.room).unwrap().revision(&config).unwrap(), 2);
+    assert_eq!(engine.begin(&[&config.room]).unwrap().revision(&config).unwrap(), 2);
     let again = mark(&*engine, &config, 1);
     assert_eq!((again.revision, &again.value["revision"]), (3, &json!(3)));
 }

@@ -14,7 +14,7 @@ pub fn recover(case: &Case, disk: &SimFs, plan: Plan) -> SimFs {
     let fs = disk.after_kill();
     fs.set_plan(plan);
     let store = case.scenario.store(&fs);
-    let _ = store.engine.begin(&case.scenario.docs()[0].room).map(drop);
+    let _ = store.engine.begin(&[&case.scenario.docs()[0].room]).map(drop);
     fs
 }
 

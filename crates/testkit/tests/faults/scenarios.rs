@@ -90,7 +90,7 @@ impl Store {
     /// Writes `mark` into every document of `kinds` in one commit.
     pub fn mark(&self, kinds: &[&str], mark: &str, durability: Durability) -> Result<(), Failure> {
         let docs: Vec<Doc> = kinds.iter().map(|kind| doc(kind)).collect();
-        let mut transaction = self.engine.begin(&docs[0].room)?;
+        let mut transaction = self.engine.begin(&[&docs[0].room])?;
         for doc in &docs {
             let mut value = transaction.get(doc)?.cloned().unwrap_or_else(|| doc.default(now()));
             let place = match doc.kind.name {
@@ -107,7 +107,7 @@ impl Store {
     pub fn complete(&self, mark: &str) -> Result<(), Failure> {
         let queue = doc("queue");
         let paper = |id: &str| id.parse().unwrap();
-        let mut transaction = self.engine.begin(&queue.room)?;
+        let mut transaction = self.engine.begin(&[&queue.room])?;
         let mut value = transaction.get(&queue)?.cloned().unwrap_or_else(|| queue.default(now()));
         value["marker"] = mark.into();
         transaction.put(&queue, value)?;
@@ -278,7 +278,7 @@ pub const SCENARIOS: &[Scenario] = &[
         prepare: with_pair,
         act: |store| {
             let (config, tools) = (doc("config"), doc("tools"));
-            let mut transaction = store.engine.begin(&config.room)?;
+            let mut transaction = store.engine.begin(&[&config.room])?;
             let mut value = transaction.get(&config)?.cloned().unwrap();
             value["marker"] = "new".into();
             transaction.put(&config, value)?;
@@ -627,7 +627,7 @@ pub fn add(store: &Store, id: &str, after: &[&str]) -> Result<(), Failure> {
 /// Gives a task a text of some length.
 pub fn describe(store: &Store, id: &str, length: usize) -> Result<(), Failure> {
     let queue = doc("queue");
-    let mut transaction = store.engine.begin(&queue.room)?;
+    let mut transaction = store.engine.begin(&[&queue.room])?;
     let mut item = transaction.item(&queue, id)?.unwrap();
     item["description"] = "x".repeat(length).into();
     transaction.put_item(&queue, id, item)?;

@@ -175,7 +175,7 @@ impl World {
     fn commit_on_both(&self, act: impl Fn(&mut dyn Transaction)) {
         let engines: [&dyn Engine; 2] = [&self.engine, &self.memory];
         for engine in engines {
-            let mut transaction = engine.begin(&Doc::queue().room).unwrap();
+            let mut transaction = engine.begin(&[&Doc::queue().room]).unwrap();
             act(&mut *transaction);
             assert_eq!(transaction.commit(&entry("test")).unwrap().warnings, [""; 0]);
         }
@@ -221,8 +221,8 @@ impl World {
 
     fn put(&mut self, puts: &[Put], commit: bool) {
         let queue = Doc::queue();
-        let mut file = self.engine.begin(&queue.room).unwrap();
-        let mut memory = self.memory.begin(&queue.room).unwrap();
+        let mut file = self.engine.begin(&[&queue.room]).unwrap();
+        let mut memory = self.memory.begin(&[&queue.room]).unwrap();
         let mut made = self.made;
         let mut value = memory.get(&queue).unwrap().unwrap().clone();
         for put in puts {
@@ -276,7 +276,7 @@ impl World {
         let put = Put { item: put.item.map(|_| pick), ..put.clone() };
         let item = item_of(&put, &value, &mut self.made);
         put_into(&mut value, item);
-        let mut memory = self.memory.begin(&Doc::queue().room).unwrap();
+        let mut memory = self.memory.begin(&[&Doc::queue().room]).unwrap();
         memory.put(&Doc::queue(), value).unwrap();
         memory.commit(&entry("edit")).unwrap();
         self.save(save, &json::render(&self.value()));
@@ -325,11 +325,11 @@ impl World {
         assert!(found == expected, "read {}\nnot  {}", short(&found), short(&expected));
         let bytes = self.fs.get(&queue.path()).unwrap();
         assert!(json::parse(&bytes).unwrap() == self.value(), "the file differs");
-        let mut memory = self.memory.begin(&queue.room).unwrap();
+        let mut memory = self.memory.begin(&[&queue.room]).unwrap();
         if let Some(mut file) = self.engine.browse(&queue.room).unwrap() {
             compare(&mut *file, &mut *memory);
         }
-        let mut file = self.engine.begin(&queue.room).unwrap();
+        let mut file = self.engine.begin(&[&queue.room]).unwrap();
         compare(&mut *file, &mut *memory);
     }
 }
@@ -614,7 +614,7 @@ fn edits_during_a_commit_are_kept() {
         world.put_ids(&[("a", 0), ("b", 0)]);
         world.put_ids(&[("b", 1)]);
         let queue = Doc::queue();
-        let mut transaction = world.engine.begin(&queue.room).unwrap();
+        let mut transaction = world.engine.begin(&[&queue.room]).unwrap();
         let ours = json!({"id": "a", "description": "ours", "status": "claimed"});
         transaction.put_item(&queue, "a", ours.clone()).unwrap();
         let edit = String::from_utf8(world.fs.get(&queue.path()).unwrap()).unwrap();
@@ -627,7 +627,7 @@ fn edits_during_a_commit_are_kept() {
             |path: &String| path.contains("/quarantine/") && world.fs.get(path) == Some(edit.clone().into());
         assert!(world.fs.files().iter().any(kept), "{told}: {:?}", world.fs.files());
         for number in 0..3 {
-            let mut transaction = world.engine.begin(&queue.room).unwrap();
+            let mut transaction = world.engine.begin(&[&queue.room]).unwrap();
             assert_eq!(transaction.item(&queue, "a").unwrap(), Some(ours.clone()), "{told}");
             let other = json!({"id": "b", "description": number.to_string(), "status": "available"});
             transaction.put_item(&queue, "b", other.clone()).unwrap();
@@ -644,7 +644,7 @@ fn hard_links_keep_what_they_were_made_of() {
     let (dir, queue) = (temp_dir(), Doc::queue());
     let engine = real(dir.path(), hasty(NORMAL));
     let put = |id: &str, text: &str| {
-        let mut transaction = engine.begin(&queue.room).unwrap();
+        let mut transaction = engine.begin(&[&queue.room]).unwrap();
         if !transaction.exists(&queue).unwrap() {
             transaction.put(&queue, queue.default(now())).unwrap();
         }

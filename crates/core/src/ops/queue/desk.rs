@@ -28,7 +28,7 @@ impl<'e> Desk<'e> {
     /// Takes a seat: waits for the room's turn, looks at the clock, and takes in what people edited.
     pub fn open(engine: &'e dyn Engine, actor: &Actor) -> Result<Desk<'e>> {
         let queue = Doc::queue();
-        let transaction = engine.begin(&queue.room)?;
+        let transaction = engine.begin(&[&queue.room])?;
         let mut desk = Desk { transaction, queue, now: actor.clock.moment(), dirty: false };
         let edits = desk.transaction.edits(&desk.queue)?;
         if !edits.is_empty() {

@@ -14,6 +14,7 @@ use crate::model::listing::Among;
 use crate::model::new_task::NewTask;
 use crate::model::paper::Paper;
 use crate::model::quick_hash::QuickSet;
+use crate::model::room::Room;
 use crate::model::task::{Status, Task, Written};
 use crate::model::time;
 use crate::ops::{Actor, Error, Result};
@@ -58,7 +59,7 @@ pub fn init(engine: &dyn Engine, goal: &str, approach: Option<&str>, actor: &Act
             }
         }
     }
-    desk.transaction.folder(Paper::RESULTS)?;
+    desk.transaction.folder(&Room::Queue, Paper::RESULTS)?;
     desk.log(LEADER, "INIT", goal)?;
     desk.commit(LEADER, "init", actor)?;
     Ok(done)
@@ -418,7 +419,11 @@ pub fn aggregate(engine: &dyn Engine, actor: &Actor) -> Result<usize> {
     let mut desk = Desk::open_queue(engine, actor)?;
     let queue = desk.transaction.get(&desk.queue)?.cloned().unwrap_or_default();
     let mut found: HashMap<String, String> = HashMap::new();
-    for paper in desk.transaction.folder(Paper::RESULTS)?.iter().filter_map(|name| Paper::result_named(name))
+    for paper in desk
+        .transaction
+        .folder(&Room::Queue, Paper::RESULTS)?
+        .iter()
+        .filter_map(|name| Paper::result_named(name))
     {
         if let (Paper::Result(id), Some(text)) = (&paper, desk.transaction.paper(&paper)?) {
             found.insert(id.to_string(), text);

@@ -16,6 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::diff::{self, Change};
 use crate::model::json;
+use crate::model::room::Room;
 use crate::store::engine::Revision;
 
 /// The operation of lines that repeat state at the start of a segment; they are no commits.
@@ -37,6 +38,20 @@ pub struct Line {
     pub docs: Vec<DocEntry>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub papers: Vec<PaperEntry>,
+    /// The other rooms that this commit is made in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
+    /// The line of another room without which this one does not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lead: Option<Lead>,
+}
+
+/// Names one line of another room.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Lead {
+    pub room: String,
+    pub seq: u64,
+    pub check: Sum,
 }
 
 /// What a commit did to one text.
@@ -92,7 +107,15 @@ impl Line {
             undoes: line.get("undoes").and_then(Value::as_u64),
             docs,
             papers,
+            with: texts(&line, "with"),
+            lead: line.get("lead").and_then(Lead::read),
         })
+    }
+
+    /// Returns the other rooms that this commit is made in. A journal may come from a stranger: it names rooms,
+    /// not paths.
+    pub fn others(&self) -> impl Iterator<Item = Room> {
+        self.with.iter().filter_map(|room| room.parse().ok())
     }
 
     /// Returns the entry for one file as the neutral revision record; `replay` stands just before this line.
@@ -117,6 +140,25 @@ impl Line {
             undoes: self.undoes,
             changes,
         }
+    }
+}
+
+fn texts(line: &Value, field: &str) -> Vec<String> {
+    let texts = line.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    texts.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+impl Lead {
+    fn read(lead: &Value) -> Option<Lead> {
+        let (room, seq) = (lead["room"].as_str()?.to_owned(), lead["seq"].as_u64()?);
+        Some(Lead { room, seq, check: Sum::read(lead, "check")? })
+    }
+
+    /// Whether a segment has the line.
+    pub fn is_in(&self, segment: &[u8]) -> bool {
+        let end = format!("{CHECK}{:016x}\"}}", self.check.0);
+        let mut lines = segment.split(|byte| *byte == b'\n').filter(|line| line.ends_with(end.as_bytes()));
+        lines.any(|line| Line::parse(line).is_some_and(|line| line.seq == self.seq))
     }
 }
 
@@ -197,9 +239,18 @@ impl<'de> Deserialize<'de> for Sum {
 
 const CHECK: &str = ",\"check\":\"";
 
+/// Returns the checksum that a line will carry.
+pub fn checksum(line: &Line) -> Sum {
+    Sum::of(body(line).as_bytes())
+}
+
+fn body(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("journal types always serialise")
+}
+
 /// Renders a value as one line that carries its own checksum.
 pub fn encode(value: &impl Serialize) -> Vec<u8> {
-    let mut text = serde_json::to_string(value).expect("journal types always serialise");
+    let mut text = body(value);
     let sum = Sum::of(text.as_bytes());
     text.pop();
     text.push_str(CHECK);
@@ -228,6 +279,8 @@ pub struct Segment {
     pub lines: Vec<Line>,
     /// Bytes up to the end of the last good line.
     pub good: u64,
+    /// Where that line begins.
+    last: u64,
     /// How much there is behind them, besides empty lines.
     pub rest: usize,
     /// Whole lines after the first bad one: not a torn tail, but damage.
@@ -240,6 +293,7 @@ impl Segment {
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let Some(parsed) = line.strip_suffix(b"\n").and_then(Line::parse) else { break };
             segment.lines.push(parsed);
+            segment.last = segment.good;
             segment.good += line.len() as u64;
         }
         let rest = bytes.get(segment.good as usize..).unwrap_or_default();
@@ -247,6 +301,13 @@ impl Segment {
         let lines = rest.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
         segment.lost_lines = lines.filter(|line| line.len() > 1).count().saturating_sub(1);
         segment
+    }
+
+    /// Takes the last line for cut off.
+    pub fn drop_last(&mut self) {
+        self.lines.pop();
+        self.rest += (self.good - self.last) as usize;
+        self.good = self.last;
     }
 }
 
@@ -362,6 +423,8 @@ mod tests {
             undoes: None,
             docs: vec![entry],
             papers: Vec::new(),
+            with: Vec::new(),
+            lead: None,
         }
     }
 

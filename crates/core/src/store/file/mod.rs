@@ -12,6 +12,7 @@ mod journal;
 mod kernel;
 pub(crate) mod list;
 mod papers;
+mod part;
 mod place;
 pub mod real_fs;
 mod recover;
@@ -26,10 +27,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use self::fs::{Fs, LockMode};
-use self::journal::{SNAPSHOT, Sum};
+use self::journal::{SNAPSHOT, Segment, Sum};
+use self::part::{Part, effective_revision};
 use self::place::{Head, Place};
 use self::recover::View;
-use self::transaction::{FileTransaction, effective_revision};
+use self::transaction::FileTransaction;
 use super::engine::{Document, Engine, Finding, Listener, Revision, Transaction, Watch};
 use super::error::{Error, Result};
 use super::state;
@@ -103,6 +105,7 @@ impl FileEngine {
     fn place_of(&self, room: &Room) -> Place<'_> {
         let Options { patience, long_bytes: long, .. } = self.options;
         Place {
+            engine: self,
             fs: self.fs(room.root()),
             room: room.clone(),
             patience,
@@ -212,10 +215,13 @@ fn show_revision(doc: &Doc, value: &mut Value, revision: u64) {
 /// No lock is held. The current segment is read first, so that one that is put aside meanwhile shows up
 /// twice instead of not at all; the numbers of the lines then tell what was there already.
 fn each_line(place: &Place<'_>, visit: &mut dyn FnMut(&journal::Line)) -> Result<()> {
-    let current = current_segment(place)?;
+    let mut current = place.segment(&current_segment(place)?);
+    if recover::in_doubt(&current, place.read_head()?.as_ref()).is_some() {
+        current.drop_last();
+    }
     let mut seen = 0;
-    let mut visit_new = |bytes: &[u8]| {
-        for line in place.segment(bytes).lines {
+    let mut visit_new = |segment: Segment| {
+        for line in segment.lines {
             if line.seq > seen || (line.seq == seen && line.op == SNAPSHOT) {
                 seen = line.seq;
                 visit(&line);
@@ -223,9 +229,9 @@ fn each_line(place: &Place<'_>, visit: &mut dyn FnMut(&journal::Line)) -> Result
         }
     };
     for path in rotate::old_segments(place)? {
-        visit_new(&place.read(&path)?.unwrap_or_default());
+        visit_new(place.segment(&place.read(&path)?.unwrap_or_default()));
     }
-    visit_new(&current);
+    visit_new(current);
     Ok(())
 }
 
@@ -246,10 +252,18 @@ impl Engine for FileEngine {
         Ok(value.map(|value| Document { value, revision }))
     }
 
-    fn begin(&self, room: &Room) -> Result<Box<dyn Transaction + '_>> {
-        let place = Place { writes: true, ..self.open(room)? };
-        let (lock, head) = self.enter(&place)?;
-        Ok(Box::new(FileTransaction::new(place, self, head, lock)))
+    fn begin(&self, rooms: &[&Room]) -> Result<Box<dyn Transaction + '_>> {
+        // In one order for all, so that nobody waits for each other.
+        let mut rooms = rooms.to_vec();
+        rooms.sort();
+        rooms.dedup();
+        let enter = |room: &Room| {
+            let place = Place { writes: true, ..self.open(room)? };
+            let (lock, head) = self.enter(&place)?;
+            Ok(Part::new(place, head, lock))
+        };
+        let parts = rooms.into_iter().map(enter).collect::<Result<_>>()?;
+        Ok(Box::new(FileTransaction::new(parts)))
     }
 
     fn browse(&self, room: &Room) -> Result<Option<Box<dyn Transaction + '_>>> {
@@ -257,7 +271,7 @@ impl Engine for FileEngine {
         // Who only looks leaves it to others to make directories, and to finish what a crash left.
         let Ok(lock) = place.fs.lock(&room.lock(), LockMode::Exclusive, BROWSE) else { return Ok(None) };
         match recover::look(&place)? {
-            View::Clean(head) => Ok(Some(Box::new(FileTransaction::new(place, self, head, lock)))),
+            View::Clean(head) => Ok(Some(Box::new(FileTransaction::new(vec![Part::new(place, head, lock)])))),
             View::Fresh | View::Unfinished(_) => Ok(None),
         }
     }

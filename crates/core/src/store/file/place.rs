@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::fs::{Access, Fs, Handle, Lock, LockMode, Stat};
 use super::journal::{self, Segment, Sum};
-use super::list;
+use super::{FileEngine, list};
 use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::room::Room;
@@ -22,6 +22,8 @@ use crate::store::state;
 /// A room and the file system that holds it.
 #[derive(Debug)]
 pub struct Place<'e> {
+    /// Whose room it is.
+    pub engine: &'e FileEngine,
     pub fs: &'e dyn Fs,
     pub room: Room,
     /// How long to wait for others.
@@ -300,6 +302,16 @@ impl Place<'_> {
             Some(file) => drop(file.write_at(head.turn % 2 * HEAD_SLOT as u64, &slot)),
             None => self.replace_head(slot, head.turn),
         }
+    }
+
+    /// Makes durable what the cache says.
+    pub fn sync_head(&self) -> Result<()> {
+        let (head, hidden) = (self.head(), self.room.hidden());
+        if self.size(&head)?.is_none() {
+            return Ok(());
+        }
+        self.fs.sync_file(&head).map_err(wrap(self, "sync", &head))?;
+        self.fs.sync_dir(&hidden).map_err(wrap(self, "sync", &hidden))
     }
 
     fn replace_head(&self, slot: Vec<u8>, turn: u64) {

@@ -5,6 +5,8 @@
 //! | found | meaning | action |
 //! | --- | --- | --- |
 //! | bytes after the last good line | the append was cut off | cut them |
+//! | a last line whose lead (see `transaction`) is not in the lead's journal | killed before the commit point | cut it |
+//! | a line that no head has passed and that names other rooms | killed before all were done | finish those first |
 //! | same life: the file is as before a line that the head has not seen | killed before publishing | publish |
 //! | another life: the file is an earlier state of this segment | power was lost before the bytes were on disk | publish |
 //! | another life: the file is no JSON, or no list where one is kept | the same | keep the bytes aside, publish |
@@ -14,13 +16,14 @@
 //!
 //! Without a head (lost, spoiled) there is no telling: it counts as another life; so do a reboot and a copy of the directory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::journal::{Known, Replay, Segment};
+use super::journal::{Known, Lead, Line, Replay, Segment};
 use super::place::{self, Head, HeadDoc, Life, Place, parent};
 use super::{list, papers};
 use crate::model::json;
 use crate::model::kind::Doc;
+use crate::model::room::Room;
 use crate::store::error::{Error, Result};
 
 /// How the room was found.
@@ -55,8 +58,8 @@ pub struct Plan {
     bytes: Vec<u8>,
     segment: Segment,
     publish: BTreeMap<String, Publish>,
-    /// The last line that surely reached the texts; in another life there is none.
-    papers: Option<u64>,
+    /// The last line that surely reached texts and other rooms; in another life there is none.
+    reached: Option<u64>,
 }
 
 struct Publish {
@@ -155,7 +158,12 @@ pub fn plan(place: &Place<'_>, head: Option<&Head>, life: Life) -> Result<Plan> 
         Some(bytes) => (place.journal(), bytes),
         None => (place.next_journal(), place.read(&place.next_journal())?.unwrap_or_default()),
     };
-    let segment = place.segment(&bytes);
+    let mut segment = place.segment(&bytes);
+    if let Some(lead) = in_doubt(&segment, head)
+        && !is_there(place, lead)?
+    {
+        segment.drop_last();
+    }
     let replay = Replay::of(&segment);
     let same_life = head.filter(|head| life.continues(&head.life));
     let mut publish = BTreeMap::new();
@@ -167,8 +175,37 @@ pub fn plan(place: &Place<'_>, head: Option<&Head>, life: Life) -> Result<Plan> 
             publish.insert(file.clone(), action);
         }
     }
-    let papers = same_life.map(|head| head.seq);
-    Ok(Plan { turn: head.map_or(0, |head| head.turn), replay, life, source, bytes, segment, publish, papers })
+    let reached = same_life.map(|head| head.seq);
+    Ok(Plan {
+        turn: head.map_or(0, |head| head.turn),
+        replay,
+        life,
+        source,
+        bytes,
+        segment,
+        publish,
+        reached,
+    })
+}
+
+/// Returns what the last line depends on, unless a head of any life says that it counts.
+pub fn in_doubt<'s>(segment: &'s Segment, head: Option<&Head>) -> Option<&'s Lead> {
+    let last = segment.lines.last().filter(|last| head.is_none_or(|head| head.seq < last.seq))?;
+    last.lead.as_ref()
+}
+
+/// Whether the lead's line was written; whoever wrote it, or did not, is gone.
+fn is_there(place: &Place<'_>, lead: &Lead) -> Result<bool> {
+    let Ok(room) = lead.room.parse::<Room>() else { return Ok(false) };
+    let place = place.engine.place_of(&room);
+    let mut segments = vec![place.journal(), place.next_journal()];
+    segments.extend(super::rotate::old_segments(&place)?);
+    for path in segments {
+        if place.read(&path)?.is_some_and(|bytes| lead.is_in(&bytes)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Decides whether a document must be published again; see the table at the top.
@@ -237,11 +274,26 @@ pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
         }
         publish(place, &doc, known, action.exists)?;
     }
-    papers::redo(place, &plan.segment, plan.papers)?;
+    papers::redo(place, &plan.segment, plan.reached)?;
+    finish_others(place, plan)?;
     sweep(place);
     let mut head = Head { life: place.life()?, ..plan.head() };
     place.write_head(&mut head);
     Ok(head)
+}
+
+/// Lets the other rooms of unfinished commits finish too, before this head says that they have. Their locks come
+/// after this one in the order.
+fn finish_others(place: &Place<'_>, plan: &Plan) -> Result<()> {
+    let missed = plan.segment.lines.iter().filter(|line| plan.reached.is_none_or(|seq| line.seq > seq));
+    let rooms: BTreeSet<Room> = missed.flat_map(Line::others).filter(|room| *room > place.room).collect();
+    for room in rooms {
+        let other = Place { writes: true, ..place.engine.open(&room)? };
+        if other.size(&other.journal())?.is_some() {
+            place.engine.enter(&other)?;
+        }
+    }
+    Ok(())
 }
 
 fn cut(place: &Place<'_>, plan: &Plan) -> Result<()> {

@@ -1,20 +1,23 @@
 //! Starting a new segment, so that neither recovery nor the disk grows with history.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::journal::{self, DocEntry, Line, Replay, SNAPSHOT, Segment};
 use super::place::{self, Head, HeadDoc, Place, parent};
-use super::{FileEngine, list, papers};
+use super::recover::Glance;
+use super::{list, papers, recover};
 use crate::model::json;
 use crate::model::kind::Doc;
-use crate::store::error::Result;
+use crate::model::room::Room;
+use crate::store::error::{Error, Result};
 
 /// Starts a new segment. The commit that triggered it has already happened, so a failure only means that
 /// the next commit tries again.
-pub fn rotate(place: &Place<'_>, engine: &FileEngine, head: &mut Head) {
-    if let Ok(Rotated { end, rotate_at }) = try_rotate(place, engine, head) {
+pub fn rotate(place: &Place<'_>, head: &mut Head) {
+    if let Ok(Rotated { end, rotate_at }) = try_rotate(place, head) {
         (head.end, head.rotate_at) = (end.unwrap_or(head.end), rotate_at);
         head.life = place.life().unwrap_or_default();
         place.write_head(head);
@@ -29,7 +32,7 @@ struct Rotated {
     rotate_at: u64,
 }
 
-fn try_rotate(place: &Place<'_>, engine: &FileEngine, head: &Head) -> Result<Rotated> {
+fn try_rotate(place: &Place<'_>, head: &Head) -> Result<Rotated> {
     let mut bytes = place.read(&place.journal())?.unwrap_or_default();
     bytes.truncate(head.end as usize);
     let contents = contents(place, head, &bytes)?;
@@ -37,7 +40,7 @@ fn try_rotate(place: &Place<'_>, engine: &FileEngine, head: &Head) -> Result<Rot
     let next = journal::encode(&snapshot);
     // A segment that is mostly its own snapshot would rotate for ever.
     let long: u64 = contents.iter().flat_map(|content| &content.bytes).map(|bytes| bytes.len() as u64).sum();
-    let rotate_at = (4 * next.len() as u64).max(long).max(engine.options.segment_bytes);
+    let rotate_at = (4 * next.len() as u64).max(long).max(place.engine.options.segment_bytes);
     if (bytes.len() as u64) < rotate_at {
         return Ok(Rotated { end: None, rotate_at });
     }
@@ -47,7 +50,9 @@ fn try_rotate(place: &Place<'_>, engine: &FileEngine, head: &Head) -> Result<Rot
         }
     }
     sync_documents(place, &snapshot)?;
-    papers::sync(place, &Segment::parse(&bytes))?;
+    let segment = Segment::parse(&bytes);
+    papers::sync(place, &segment)?;
+    sync_others(place, &segment)?;
     let failed = |path: &str| {
         let path = path.to_owned();
         move |error| place.failed("rotate", &path, error)
@@ -66,7 +71,7 @@ fn try_rotate(place: &Place<'_>, engine: &FileEngine, head: &Head) -> Result<Rot
     place.fs.sync_dir(&hidden).map_err(failed(&hidden))?;
     place.fs.rename(&next_journal, &journal).map_err(failed(&next_journal))?;
     place.fs.sync_dir(&hidden).map_err(failed(&hidden))?;
-    drop_old(place, engine.kept_segments());
+    drop_old(place, place.engine.kept_segments());
     Ok(Rotated { end: Some(next.len() as u64), rotate_at })
 }
 
@@ -125,7 +130,7 @@ fn snapshot_of(contents: &[Content], head: &Head, journal: &[u8]) -> Line {
     });
     let at = journal::last_time(journal).unwrap_or_default();
     let (by, op, docs) = ("anthill".into(), SNAPSHOT.into(), docs.collect());
-    Line { seq: head.seq, at, by, op, undoes: None, docs, papers: Vec::new() }
+    Line { seq: head.seq, at, by, op, undoes: None, docs, papers: Vec::new(), with: Vec::new(), lead: None }
 }
 
 /// Makes the published bytes and names durable: the new segment no longer knows how they came about.
@@ -145,6 +150,19 @@ fn sync_documents(place: &Place<'_>, snapshot: &Line) -> Result<()> {
         dirs.insert(parent(&path).to_owned(), &entry.file);
     }
     dirs.into_values().try_for_each(|file| place.sync_names(file))
+}
+
+/// Makes durable that other rooms have published what they share with a segment: nobody will look for its lines.
+fn sync_others(place: &Place<'_>, segment: &Segment) -> Result<()> {
+    let rooms: BTreeSet<Room> = segment.lines.iter().flat_map(Line::others).collect();
+    for room in rooms {
+        let other = place.engine.place_of(&room);
+        if let Glance::Dirty(..) = recover::glance(&other)? {
+            return Err(Error::Busy { path: place.fs.display(&room.dir()), waited: Duration::ZERO });
+        }
+        other.sync_head()?;
+    }
+    Ok(())
 }
 
 /// Returns the names of the older segments, oldest first.

@@ -3,754 +3,222 @@
 //! | step of `commit` | on disk afterwards | killed here, the next command finds |
 //! | --- | --- | --- |
 //! | write the spares | new contents beside the old ones | old |
-//! | append the line, sync it | **the commit point** | new: it publishes the rest |
+//! | several rooms: append the lines of all but the first (the *lead*), sync them | lines that do not count by themselves | old: they are cut |
+//! | append the (lead's) line, sync it | **the commit point** | new: it publishes the rest |
 //! | swap spares and files | new contents in place | new |
-//! | write the head, remove the spares | nothing left over | new |
+//! | write the heads, the lead's last; remove the spares | nothing left over | new |
 //!
 //! An error before the commit point leaves the old state; one after it is rolled back, and only if that
 //! fails too is the error marked as indeterminate.
+//!
+//! **Several rooms.** The line of every room but the lead names the lead's line (room, number, checksum) and counts
+//! only if that one is there. Such a line can be in doubt only while it is the last of its journal and no head has
+//! passed it; whoever holds the room's lock then knows that its writer is gone and looks into the lead's journal. The
+//! lead's line names the other rooms, and the lead's head passes it only after theirs: so the lead does not start
+//! a new segment while somebody may still ask. Rooms are locked in one order, the lead first.
 //!
 //! A lazy commit skips the sync of the line, so a power loss may leave new bytes, or half of them, that no
 //! line knows. That is harmless for one document whose old content is safe in the journal; every other
 //! commit is synced whatever was asked for.
 
-use std::collections::BTreeMap;
-use std::io;
-
 use serde_json::Value;
 
-use super::fs::{Access, Lock};
-use super::journal::{self, DocEntry, Line, Replay, Sum};
-use super::list::bulk::{self, Bulk};
-use super::list::{Answer, List, Lost, Patch};
-use super::place::{self, Head, HeadDoc, Place, parent};
-use super::{FileEngine, list, papers, rotate};
-use crate::model::diff::{self, Change};
+use super::journal::{self, Lead};
+use super::part::{Part, Stage};
+use super::recover;
+use crate::model::diff::Change;
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::paper::Paper;
-use crate::model::time::{self, Moment};
-use crate::store::engine::{self, Committed, Document, Durability, Entry, Rank, Transaction};
-use crate::store::error::{Error, Result};
-use crate::store::state::{self, Sealed};
+use crate::model::room::Room;
+use crate::model::time::Moment;
+use crate::store::engine::{Committed, Durability, Entry, Rank, Transaction};
+use crate::store::error::Result;
 use crate::store::texts::Texts;
 
 pub struct FileTransaction<'e> {
-    place: Place<'e>,
-    engine: &'e FileEngine,
-    head: Head,
-    loaded: BTreeMap<String, Loaded>,
-    /// Long lists that are changed item by item, until somebody asks for one as a whole.
-    lists: BTreeMap<String, List>,
-    /// Very many new items of lists, until somebody asks for one of those.
-    bulks: BTreeMap<String, Texts>,
-    /// Files in the order of their first write.
-    order: Vec<String>,
-    /// Texts to write (`false`) or to append (`true`), by file.
-    papers: BTreeMap<String, (String, bool)>,
-    folders: Vec<&'static str>,
-    _lock: Box<dyn Lock>,
-}
-
-/// A document that this transaction has looked at.
-struct Loaded {
-    doc: Doc,
-    /// What the file holds.
-    base: Option<Value>,
-    base_sum: Option<Sum>,
-    /// The revision before this transaction, counting a hand edit.
-    revision: u64,
-    /// Whether somebody changed the file since our last commit.
-    edited: bool,
-    /// The new content; `Some(None)` deletes.
-    new: Option<Option<Value>>,
-}
-
-/// A commit of a long list with more changes than this keeps its content beside the journal.
-const MANY_CHANGES: usize = 256;
-
-/// A commit on its way to the disk.
-struct Stage {
-    docs: Vec<Staged>,
-    papers: Vec<papers::Staged>,
-    lines: Vec<Line>,
-}
-
-/// One document of a commit on its way to the disk.
-enum Staged {
-    Whole {
-        doc: Doc,
-        /// `None` deletes.
-        sealed: Option<Sealed>,
-        base_sum: Option<Sum>,
-        /// What the new file looks like, for an index.
-        stamp: Option<u64>,
-    },
-    Items {
-        doc: Doc,
-        list: Box<List>,
-        patch: Box<Patch>,
-    },
-    Bulk(Box<Bulk>, Texts),
+    /// In the order of their rooms.
+    parts: Vec<Part<'e>>,
 }
 
 impl<'e> FileTransaction<'e> {
-    pub fn new(place: Place<'e>, engine: &'e FileEngine, head: Head, lock: Box<dyn Lock>) -> Self {
-        let (loaded, lists, bulks, order, papers, folders) = Default::default();
-        FileTransaction { place, engine, head, loaded, lists, bulks, order, papers, folders, _lock: lock }
+    pub fn new(parts: Vec<Part<'e>>) -> Self {
+        FileTransaction { parts }
     }
 
-    /// Returns a document as a list, unless it is none, or was loaded as a whole.
-    fn list(&mut self, doc: &Doc) -> Result<Option<&mut List>> {
-        self.unbulk(doc)?;
-        if !self.loaded.contains_key(&doc.file) && !self.lists.contains_key(&doc.file) {
-            match List::open(&self.place, doc, &self.head)? {
-                Some(list) => drop(self.lists.insert(doc.file.clone(), list)),
-                None => drop(self.load(doc)?),
-            }
-        }
-        Ok(self.lists.get_mut(&doc.file))
-    }
-
-    /// Asks the index, if there is one that can answer.
-    fn ask<T>(&mut self, doc: &Doc, question: impl FnOnce(&mut List) -> Answer<T>) -> Result<Option<T>> {
-        match self.list(doc)?.map(question) {
-            None => Ok(None),
-            Some(Ok(answer)) => Ok(Some(answer)),
-            Some(Err(Lost)) => self.leave_list(doc).map(|()| None),
-        }
-    }
-
-    /// Goes on with the whole document.
-    fn leave_list(&mut self, doc: &Doc) -> Result<()> {
-        self.unbulk(doc)?;
-        let Some(list) = self.lists.remove(&doc.file) else { return Ok(()) };
-        let changed = list.is_changed();
-        let loaded = self.load(doc)?;
-        if changed {
-            let mut value = loaded.base.clone().unwrap_or_default();
-            list.into_puts().try_for_each(|(id, item)| engine::put_in(doc, &mut value, &id, item))?;
-            self.write(doc, Some(value))?;
-        }
-        Ok(())
-    }
-
-    /// Puts new items into the whole document, if there are some that are kept apart.
-    fn unbulk(&mut self, doc: &Doc) -> Result<()> {
-        match self.bulks.remove(&doc.file) {
-            Some(items) => self.extend_whole(doc, &items),
-            None => Ok(()),
-        }
-    }
-
-    fn extend_whole(&mut self, doc: &Doc, items: &Texts) -> Result<()> {
-        if self.get(doc)?.is_some() && self.loaded[&doc.file].new.is_none() {
-            let copy = self.loaded[&doc.file].base.clone();
-            self.write(doc, copy)?;
-        }
-        match self.load(doc)?.new.as_mut() {
-            Some(Some(value)) => engine::extend_in(doc, value, items),
-            _ => engine::extend_in(doc, &mut Value::Null, items),
-        }
-    }
-
-    /// Whether items can be put behind a document as it is: a list without changes, or an empty one that is new.
-    fn takes_bulk(&mut self, doc: &Doc) -> Result<bool> {
-        if let Some(list) = self.list(doc)? {
-            return Ok(!list.is_changed());
-        }
-        let loaded = self.load(doc)?;
-        let is_new = loaded.base.is_none() && list::field_of(doc).is_some();
-        let empty = |new: &Value| new.is_object() && engine::items(doc.kind, new).is_empty();
-        Ok(is_new && matches!(&loaded.new, Some(Some(new)) if empty(new)))
-    }
-
-    fn stage_bulk(&mut self, file: &str, items: &Texts, entry: &Entry) -> Result<Answer<Bulk>> {
-        if let Some(list) = self.lists.get(file) {
-            return bulk::behind(list, &self.place, items, entry);
-        }
-        match self.loaded.get(file) {
-            Some(Loaded { doc, revision, new: Some(Some(Value::Object(fields))), .. }) => {
-                bulk::fresh(doc, fields.clone(), *revision, items, entry)
-            }
-            _ => Ok(Err(Lost)),
-        }
-    }
-
-    fn note_write(&mut self, doc: &Doc) {
-        if !self.order.contains(&doc.file) {
-            self.order.push(doc.file.clone());
-        }
-    }
-
-    fn load(&mut self, doc: &Doc) -> Result<&mut Loaded> {
-        if !self.loaded.contains_key(&doc.file) {
-            let loaded = self.load_file(doc)?;
-            self.loaded.insert(doc.file.clone(), loaded);
-        }
-        Ok(self.loaded.get_mut(&doc.file).expect("it was inserted above"))
-    }
-
-    fn load_file(&self, doc: &Doc) -> Result<Loaded> {
-        let (base, base_sum) = self.place.open_doc(doc)?.unzip();
-        let known = self.head.docs.get(&doc.file);
-        let revision = effective_revision(known, base_sum, base.as_ref());
-        let edited = known.is_some_and(|known| known.sum != base_sum);
-        Ok(Loaded { doc: doc.clone(), base, base_sum, revision, edited, new: None })
-    }
-
-    fn write(&mut self, doc: &Doc, new: Option<Value>) -> Result<()> {
-        let place = self.place.show(doc);
-        let loaded = self.load(doc)?;
-        if let Some(base) = &loaded.base {
-            state::check_writable(doc, &place, base)?;
-        }
-        loaded.new = Some(new);
-        self.note_write(doc);
-        Ok(())
-    }
-
-    /// Seals every written document and composes the journal lines.
-    fn stage(&mut self, entry: &Entry) -> Result<Stage> {
-        let (mut docs, mut edits, mut entries) = (Vec::new(), Vec::new(), Vec::new());
-        for file in std::mem::take(&mut self.order) {
-            if let Some(items) = self.bulks.remove(&file) {
-                match self.stage_bulk(&file, &items, entry)? {
-                    Ok(bulk) => {
-                        entries.push(bulk.entry());
-                        docs.push(Staged::Bulk(Box::new(bulk), items));
-                        continue;
-                    }
-                    Err(Lost) => {
-                        let list = self.lists.get(&file).map(List::doc);
-                        let doc = list.or_else(|| self.loaded.get(&file).map(|loaded| &loaded.doc)).cloned();
-                        self.extend_whole(&doc.expect("it was opened to be extended"), &items)?;
-                    }
-                }
-            }
-            if let Some(mut list) = self.lists.remove(&file) {
-                let doc = list.doc().clone();
-                match list.stage(&self.place, entry)? {
-                    Ok(mut patch) => {
-                        entries.push(patch.entry(&doc));
-                        docs.push(Staged::Items { doc, list: Box::new(list), patch: Box::new(patch) });
-                        continue;
-                    }
-                    Err(Lost) => {
-                        self.lists.insert(file.clone(), list);
-                        self.leave_list(&doc)?;
-                    }
-                }
-            }
-            let mut loaded = self.loaded.remove(&file).expect("a written document is loaded");
-            let new = loaded.new.take().expect("it is in the order because it was written");
-            if new.is_none() && loaded.base.is_none() {
-                continue;
-            }
-            edits.extend(self.absorb(&loaded)?);
-            let sealed = new
-                .map(|value| {
-                    state::seal(
-                        &loaded.doc,
-                        loaded.base.as_ref(),
-                        loaded.revision,
-                        value,
-                        entry,
-                        place::render,
-                    )
-                })
-                .transpose()?;
-            entries.push(self.doc_entry(&loaded, sealed.as_ref()));
-            docs.push(Staged::Whole { doc: loaded.doc, sealed, base_sum: loaded.base_sum, stamp: None });
-        }
-        let papers = std::mem::take(&mut self.papers).into_iter();
-        let papers =
-            papers.map(|(file, (text, append))| papers::Staged::new(&self.place, file, text, append));
-        let papers = papers.collect::<Result<Vec<_>>>()?;
-        let at = time::stamp(entry.at);
-        let mut lines = Vec::new();
-        if !edits.is_empty() {
-            let (by, op) = (journal::HAND.into(), journal::EDIT.into());
-            lines.push(Line {
-                seq: 0,
-                at: at.clone(),
-                by,
-                op,
-                undoes: None,
-                docs: edits,
-                papers: Vec::new(),
-            });
-        }
-        if !(entries.is_empty() && papers.is_empty()) {
-            let (by, op) = (entry.by.clone(), entry.op.clone());
-            let papers = papers.iter().map(|paper| paper.entry.clone()).collect();
-            lines.push(Line { seq: 0, at, by, op, undoes: entry.undoes, docs: entries, papers });
-        }
-        (self.head.seq + 1..).zip(&mut lines).for_each(|(seq, line)| line.seq = seq);
-        if let Some(line) = lines.last_mut() {
-            docs.iter().for_each(|staged| staged.keep_beside(line, self.place.long));
-        }
-        Ok(Stage { docs, papers, lines })
-    }
-
-    /// Describes what a person changed in the file since our last commit.
-    fn absorb(&self, loaded: &Loaded) -> Result<Option<DocEntry>> {
-        if !loaded.edited {
-            return Ok(None);
-        }
-        let (changes, content) = match (self.journaled(&loaded.doc)?, &loaded.base) {
-            (_, None) => (Vec::new(), None),
-            (Some(known), Some(base)) => (diff::diff(&known, base), None),
-            (None, Some(base)) => (Vec::new(), Some(base.clone())),
-        };
-        let known = self.head.docs.get(&loaded.doc.file).and_then(|known| known.sum);
-        let sums = (known, loaded.base_sum);
-        Ok(Some(entry_of(&loaded.doc, loaded.revision, sums, changes, content)))
-    }
-
-    /// Returns the content that our last commit of a document left, if it left one.
-    fn journaled(&self, doc: &Doc) -> Result<Option<Value>> {
-        let bytes = self.place.read(&self.place.journal())?.unwrap_or_default();
-        let mut replay = Replay::of(&self.place.segment(&bytes));
-        let known = replay.docs.remove(&doc.file).filter(|known| known.sum.is_some());
-        Ok(known.map(|known| known.content))
-    }
-
-    fn doc_entry(&self, loaded: &Loaded, sealed: Option<&Sealed>) -> DocEntry {
-        let known = self.head.docs.contains_key(&loaded.doc.file);
-        let Some(sealed) = sealed else {
-            let changes = if known { Vec::new() } else { deleted(loaded.base.clone()) };
-            return entry_of(&loaded.doc, loaded.revision + 1, (loaded.base_sum, None), changes, None);
-        };
-        let sums = (loaded.base_sum, Some(place::sum(&loaded.doc, &sealed.bytes)));
-        let content = (loaded.base.is_none() || !known).then(|| sealed.value.clone());
-        entry_of(&loaded.doc, sealed.revision, sums, sealed.changes.clone(), content)
-    }
-
-    /// Puts the new contents beside the old ones. Whatever can run out runs out here.
-    fn prepare(&self, stage: &mut Stage) -> Result<()> {
-        if self.head.seq == 0 {
-            self.place.make_dirs(&self.place.room.hidden())?;
-        }
-        for dir in &self.folders {
-            self.place.make_dirs(&self.place.doc(dir))?;
-        }
-        stage.papers.iter().try_for_each(|paper| paper.prepare(&self.place))?;
-        for staged in &mut stage.docs {
-            match staged {
-                Staged::Items { list, patch, .. } => list.prepare(&self.place, patch)?,
-                Staged::Bulk(bulk, items) => {
-                    if bulk.base.is_none() {
-                        self.place.make_dirs(parent(&self.place.doc(&bulk.doc().file)))?;
-                    }
-                    bulk.prepare(&self.place, items, stage.lines.last().map_or(0, |line| line.seq))?;
-                }
-                Staged::Whole { sealed: None, .. } => {}
-                Staged::Whole { doc, sealed: Some(sealed), base_sum, stamp } => {
-                    if base_sum.is_none() {
-                        self.place.make_dirs(parent(&self.place.doc(&doc.file)))?;
-                    }
-                    let stored = |line: &Line| {
-                        line.docs.iter().any(|entry| entry.file == doc.file && entry.stored.is_some())
-                    };
-                    if let Some(line) = stage.lines.last().filter(|line| stored(line)) {
-                        self.place.store_content(line.seq, &doc.file, &sealed.bytes)?;
-                    }
-                    self.place.write_spare(&doc.file, &sealed.bytes)?;
-                    *stamp = list::mark_whole(&self.place, doc);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns whether a power loss that takes the line can do no worse than the old state.
-    fn may_be_lazy(&self, stage: &Stage) -> bool {
-        // A list is written in place: what is left of that may be neither old nor new.
-        let ([Staged::Whole { doc, base_sum, .. }], []) = (&stage.docs[..], &stage.papers[..]) else {
-            return false;
-        };
-        let is_safe = |sum| self.head.docs.get(&doc.file).is_some_and(|known| known.sum == Some(sum));
-        base_sum.is_some_and(is_safe)
-    }
-
-    /// Appends the lines and, unless lazy, makes them durable: the commit point. Returns the journal's end.
-    fn append(&self, lines: &[Line], durability: Durability) -> Result<u64> {
-        let bytes: Vec<u8> = lines.iter().flat_map(journal::encode).collect();
-        let after = self.head.end + bytes.len() as u64;
-        let (journal, end) = (self.place.journal(), self.head.end);
-        let fresh = end == 0 && self.place.size(&journal)?.is_none();
-        let hidden = self.place.room.hidden();
-        let write = || {
-            let known = self.place.open.borrow_mut().journal.take();
-            let file = match known {
-                Some(file) => file,
-                None => self.place.fs.open(&journal, Access::Create)?.ok_or(io::ErrorKind::NotFound)?,
-            };
-            file.write_at(end, &journal::with_empty_lines(bytes, end, file.opened().size))?;
-            match durability {
-                Durability::Synced => file.sync(),
-                Durability::Lazy => Ok(()),
-            }
-        };
-        let appended = write();
-        let appended = match (appended, fresh) {
-            (Ok(()), true) => self.place.sync_up(&hidden, ""),
-            (other, _) => other,
-        };
-        match appended {
-            Ok(()) => Ok(after),
-            Err(source) => Err(self.take_back(self.place.failed("write", &journal, source))),
-        }
-    }
-
-    /// Puts documents and texts into place; on failure takes back what was done.
-    fn publish(&self, stage: &mut Stage) -> Result<()> {
-        self.publish_docs(&mut stage.docs)?;
-        for (done, paper) in stage.papers.iter().enumerate() {
-            if let Err(error) = paper.publish(&self.place) {
-                let restored = stage.papers[..done].iter().rev().all(|paper| paper.restore(&self.place))
-                    && stage.docs.iter().rev().all(|staged| self.restore(staged));
-                let back = restored && !error.indeterminate();
-                return Err(if back { self.take_back(error) } else { error.into_indeterminate() });
-            }
-        }
-        Ok(())
-    }
-
-    fn publish_docs(&self, staged: &mut [Staged]) -> Result<()> {
-        for done in 0..staged.len() {
-            let published = match &mut staged[done] {
-                Staged::Items { list, patch, .. } => list.publish(&self.place, patch),
-                Staged::Whole { doc, sealed: Some(_), base_sum, .. } => {
-                    self.place.swap(&doc.file, base_sum.is_some())
-                }
-                Staged::Whole { doc, sealed: None, .. } => self.unpublish(doc),
-                Staged::Bulk(bulk, _) => bulk.publish(&self.place),
-            };
-            if let Err(error) = published {
-                let restored = staged[..done].iter().rev().all(|staged| self.restore(staged));
-                let back = restored && !error.indeterminate();
-                return Err(if back { self.take_back(error) } else { error.into_indeterminate() });
-            }
-        }
-        Ok(())
-    }
-
-    /// Moves a deleted document aside, so that a failed commit can bring it back.
-    fn unpublish(&self, doc: &Doc) -> Result<()> {
-        let (path, spare) = (self.place.doc(&doc.file), self.place.spare(&doc.file));
-        self.place.fs.rename(&path, &spare).map_err(|error| self.place.failed("remove", &path, error))
-    }
-
-    fn restore(&self, staged: &Staged) -> bool {
-        let file = &staged.doc().file;
-        let (path, copy) = (self.place.doc(file), self.place.copy(file));
-        // Durably: otherwise a power loss could bring the content back that no line knows any more.
-        let synced = || self.place.sync_swapped(file).is_ok();
-        let swap_back = |spare: &str| {
-            let swapped =
-                self.place.fs.exchange(spare, &path).or_else(|_| self.place.fs.rename(&copy, &path));
-            swapped.and_then(|()| self.place.fs.sync_file(&path))
-        };
-        let restored = match staged {
-            Staged::Items { .. } => swap_back(&self.place.twin(file)),
-            Staged::Whole { sealed: Some(_), base_sum: Some(_), .. } => swap_back(&self.place.spare(file)),
-            Staged::Whole { sealed: Some(_), base_sum: None, .. } => self.place.fs.remove(&path).map(drop),
-            Staged::Whole { sealed: None, .. } => self.place.fs.rename(&self.place.spare(file), &path),
-            Staged::Bulk(bulk, _) if bulk.base.is_some() => swap_back(&self.place.spare(file)),
-            Staged::Bulk(..) => self.place.fs.remove(&path).map(drop),
-        };
-        restored.is_ok() && synced()
-    }
-
-    /// Takes an appended line back; if even that fails, the change may happen after all.
-    fn take_back(&self, error: Error) -> Error {
-        let (journal, end) = (self.place.journal(), self.head.end);
-        let cut = match self.place.fs.size(&journal) {
-            Ok(Some(size)) if size > end => {
-                self.place.fs.truncate(&journal, end).and_then(|()| self.place.fs.sync_file(&journal))
-            }
-            Ok(_) => Ok(()),
-            Err(error) => Err(error),
-        };
-        if cut.is_err() { error.into_indeterminate() } else { error }
-    }
-
-    /// Tidies up. From here on nothing can fail any more: the commit has happened.
-    fn finish(&mut self, stage: Stage, end: u64) -> Committed {
-        let lines = &stage.lines;
-        self.head.seq = lines.last().map_or(self.head.seq, |line| line.seq);
-        self.head.end = end;
-        if self.head.life.journal.is_none() {
-            // The journal may be of this commit. Without a known life the next command looks closely.
-            self.head.life = self.place.life().unwrap_or_default();
-        }
-        for entry in lines.iter().flat_map(|line| &line.docs) {
-            let doc = HeadDoc { revision: entry.revision, sum: entry.sum };
-            self.head.docs.insert(entry.file.clone(), doc);
-        }
-        self.place.write_head(&mut self.head);
-        stage.papers.iter().for_each(|paper| paper.clear(&self.place));
-        let (mut warnings, mut documents) = (Vec::new(), Vec::new());
-        for staged in stage.docs {
-            warnings.extend(self.clear(staged, &mut documents));
-        }
-        if end > self.engine.options.segment_bytes.max(self.head.rotate_at) {
-            rotate::rotate(&self.place, self.engine, &mut self.head);
-        }
-        Committed { documents, warnings }
-    }
-
-    /// Removes what was swapped out, unless it is an edit that slipped in while we were committing.
-    fn clear(&self, staged: Staged, documents: &mut Vec<(Doc, Document)>) -> Option<String> {
-        match staged {
-            Staged::Bulk(bulk, _) => {
-                let warning = self.clear_spare(bulk.doc(), bulk.base);
-                bulk.finish(&self.place, &self.head);
-                warning
-            }
-            Staged::Items { doc, list, patch } => {
-                let collided = list.finish(&self.place, &patch);
-                collided.map(|bytes| self.keep_collided(&doc.file, &bytes))
-            }
-            Staged::Whole { doc, sealed, base_sum, stamp } => {
-                let warning = self.clear_spare(&doc, base_sum);
-                if let Some(Sealed { value, bytes, revision, .. }) = sealed {
-                    if let Some(stamp) = stamp {
-                        list::index_whole(&self.place, &doc, &self.head, stamp, &bytes);
-                    }
-                    documents.push((doc, Document { value, revision }));
-                }
-                warning
-            }
-        }
-    }
-
-    fn clear_spare(&self, doc: &Doc, base_sum: Option<Sum>) -> Option<String> {
-        let (spare, copy) = (self.place.spare(&doc.file), self.place.copy(&doc.file));
-        let read = |path: &String| self.place.fs.read(path, doc.kind.limit).ok().flatten();
-        let bytes = base_sum.and_then(|_| read(&spare).or_else(|| read(&copy)));
-        let collided = bytes.filter(|bytes| Some(place::sum(doc, bytes)) != base_sum);
-        let warning = collided.map(|bytes| self.keep_collided(&doc.file, &bytes));
-        if !self.place.fs.remove(&spare).is_ok_and(|removed| removed) {
-            let _ = self.place.fs.remove(&copy);
-        }
-        warning
-    }
-
-    /// Keeps an edit that slipped in while we were committing.
-    fn keep_collided(&self, file: &str, bytes: &[u8]) -> String {
-        match self.place.quarantine(file, bytes) {
-            Ok(kept) => format!("`{file}` was edited during this commit; that edit is kept in `{kept}`"),
-            Err(_) => format!("`{file}` was edited during this commit; that edit was replaced"),
-        }
+    fn part(&mut self, room: &Room) -> &mut Part<'e> {
+        let part = self.parts.iter_mut().find(|part| part.place.room == *room);
+        part.expect("a transaction is asked for the rooms that it was opened for")
     }
 }
 
-impl Staged {
-    /// Lets the line name a file instead of telling a long content, or very many changes, itself.
-    fn keep_beside(&self, line: &mut Line, long: usize) {
-        let (seq, mut entry) = (line.seq, line.docs.iter_mut().find(|entry| entry.file == self.doc().file));
-        if let (Staged::Bulk(..), Some(entry)) = (self, &mut entry) {
-            entry.stored = Some(place::content_name(seq, &entry.file));
-            return;
-        }
-        let Staged::Whole { doc, sealed: Some(sealed), .. } = self else { return };
-        let Some(entry) = entry.filter(|_| list::field_of(doc).is_some() && sealed.bytes.len() >= long)
-        else {
-            return;
-        };
-        if entry.content.is_some() || entry.changes.len() > MANY_CHANGES {
-            (entry.content, entry.changes) = (None, Vec::new());
-            entry.stored = Some(place::content_name(seq, &doc.file));
-        }
-    }
+/// One room of a commit on its way to the disk.
+struct Step<'t, 'e> {
+    part: &'t mut Part<'e>,
+    stage: Stage,
+    /// Where its journal ends after it.
+    end: u64,
+}
 
-    fn doc(&self) -> &Doc {
-        match self {
-            Staged::Whole { doc, .. } | Staged::Items { doc, .. } => doc,
-            Staged::Bulk(bulk, _) => bulk.doc(),
+/// Lets the lines of several rooms count together or not at all.
+fn join(steps: &mut [Step<'_, '_>]) {
+    let Some((lead, others)) = steps.split_first_mut().filter(|(_, others)| !others.is_empty()) else {
+        return;
+    };
+    let line = lead.stage.lines.last_mut().expect("a step has something to write");
+    line.with = others.iter().map(|other| other.part.place.room.to_string()).collect();
+    let lead = Lead { room: lead.part.place.room.to_string(), seq: line.seq, check: journal::checksum(line) };
+    for line in others.iter_mut().filter_map(|other| other.stage.lines.last_mut()) {
+        line.lead = Some(lead.clone());
+    }
+}
+
+/// Makes the commit happen: everything up to where nothing can fail any more.
+fn carry_out(steps: &mut [Step<'_, '_>], durability: Durability) -> Result<()> {
+    steps.iter_mut().try_for_each(|step| step.part.prepare(&mut step.stage))?;
+    append(steps, durability)?;
+    for number in 0..steps.len() {
+        let Step { part, stage, .. } = &mut steps[number];
+        let Err(error) = part.publish(stage) else { continue };
+        let restored =
+            !error.indeterminate() && steps[..number].iter().rev().all(|step| step.part.restore(&step.stage));
+        return Err(if restored && take_back(steps) { error } else { error.into_indeterminate() });
+    }
+    Ok(())
+}
+
+/// Writes the lines, the lead's last: the commit point.
+fn append(steps: &mut [Step<'_, '_>], durability: Durability) -> Result<()> {
+    for number in (0..steps.len()).rev() {
+        let Step { part, stage, end } = &mut steps[number];
+        match part.append(&stage.lines, durability) {
+            Ok(after) => *end = after,
+            // Without the lead's line none of the others counts, even if it cannot be taken back.
+            Err(error) if number > 0 => {
+                for step in &steps[number..] {
+                    let _ = step.part.take_back();
+                }
+                return Err(error);
+            }
+            Err(error) => return Err(if take_back(steps) { error } else { error.into_indeterminate() }),
         }
     }
+    Ok(())
+}
+
+/// Takes all lines back, the lead's first. Returns whether the commit has not happened.
+fn take_back(steps: &[Step<'_, '_>]) -> bool {
+    let Some((lead, others)) = steps.split_first() else { return true };
+    let gone = lead.part.take_back();
+    if gone {
+        for other in others {
+            let _ = other.part.take_back();
+        }
+    }
+    gone
 }
 
 impl Transaction for FileTransaction<'_> {
     fn get(&mut self, doc: &Doc) -> Result<Option<&Value>> {
-        self.leave_list(doc)?;
-        let loaded = self.load(doc)?;
-        Ok(match &loaded.new {
-            Some(new) => new.as_ref(),
-            None => loaded.base.as_ref(),
-        })
+        self.part(&doc.room).get(doc)
     }
 
     fn exists(&mut self, doc: &Doc) -> Result<bool> {
-        Ok(self.list(doc)?.is_some() || self.get(doc)?.is_some())
+        self.part(&doc.room).exists(doc)
     }
 
     fn revision(&mut self, doc: &Doc) -> Result<u64> {
-        match self.list(doc)? {
-            Some(list) => Ok(list.revision),
-            None => Ok(self.load(doc)?.revision),
-        }
+        self.part(&doc.room).revision(doc)
     }
 
     fn put(&mut self, doc: &Doc, value: Value) -> Result<()> {
-        self.leave_list(doc)?;
-        self.write(doc, Some(value))
+        self.part(&doc.room).put(doc, value)
     }
 
     fn delete(&mut self, doc: &Doc) -> Result<()> {
-        self.leave_list(doc)?;
-        self.write(doc, None)
+        self.part(&doc.room).delete(doc)
     }
 
     fn item(&mut self, doc: &Doc, id: &str) -> Result<Option<Value>> {
-        match self.ask(doc, |list| list.item(id))? {
-            Some(item) => Ok(item),
-            None => Ok(self.get(doc)?.and_then(|value| engine::item_in(doc, value, id)).cloned()),
-        }
+        self.part(&doc.room).item(doc, id)
     }
 
     fn find(&mut self, doc: &Doc, among: Among<'_>) -> Result<Vec<Value>> {
-        match self.ask(doc, |list| list.find(among))? {
-            Some(found) => Ok(found),
-            None => Ok(self.get(doc)?.map(|value| engine::find_in(doc, value, among)).unwrap_or_default()),
-        }
+        self.part(&doc.room).find(doc, among)
     }
 
     fn best(&mut self, doc: &Doc, after: Option<Rank>) -> Result<Option<(Rank, Value)>> {
-        match self.ask(doc, |list| list.best(after))? {
-            Some(best) => Ok(best),
-            None => Ok(self.get(doc)?.and_then(|value| engine::best_in(doc, value, after))),
-        }
+        self.part(&doc.room).best(doc, after)
     }
 
     fn may_be_due(&mut self, doc: &Doc, now: &Moment) -> Result<bool> {
-        Ok(self.ask(doc, |list| list.may_be_due(now))?.unwrap_or(true))
+        self.part(&doc.room).may_be_due(doc, now)
     }
 
     fn may_be_occupied(&mut self, doc: &Doc, keys: &[u64]) -> Result<bool> {
-        Ok(self.ask(doc, |list| list.may_be_occupied(keys))?.unwrap_or(true))
+        self.part(&doc.room).may_be_occupied(doc, keys)
     }
 
     fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
-        match self.ask(doc, List::counts)? {
-            Some(counts) => Ok(counts),
-            None => Ok(engine::counts_in(doc, self.get(doc)?)),
-        }
+        self.part(&doc.room).counts(doc)
     }
 
-    fn put_item(&mut self, doc: &Doc, id: &str, mut item: Value) -> Result<()> {
-        if self.ask(doc, |list| list.put(id, &mut item))?.is_some() {
-            self.note_write(doc);
-            return Ok(());
-        }
-        if self.get(doc)?.is_some() && self.loaded[&doc.file].new.is_none() {
-            let copy = self.loaded[&doc.file].base.clone();
-            self.write(doc, copy)?;
-        }
-        match self.load(doc)?.new.as_mut() {
-            Some(Some(value)) => engine::put_in(doc, value, id, item),
-            _ => engine::put_in(doc, &mut Value::Null, id, item),
-        }
+    fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
+        self.part(&doc.room).put_item(doc, id, item)
     }
 
     fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {
-        if items.bytes().len() >= self.place.long && self.takes_bulk(doc)? {
-            self.bulks.insert(doc.file.clone(), items);
-            self.note_write(doc);
-            return Ok(());
-        }
-        self.extend_whole(doc, &items)
+        self.part(&doc.room).extend(doc, items)
     }
 
     fn taken(&mut self, doc: &Doc, ids: &[&str]) -> Result<Option<Vec<bool>>> {
-        if self.list(doc)?.is_some() {
-            return self.ask(doc, |list| list.taken(ids));
-        }
-        let is_empty = self.get(doc)?.is_none_or(|value| engine::items(doc.kind, value).is_empty());
-        Ok(is_empty.then(|| vec![false; ids.len()]))
+        self.part(&doc.room).taken(doc, ids)
     }
 
     fn edits(&mut self, doc: &Doc) -> Result<Vec<Change>> {
-        if self.list(doc)?.is_some() {
-            return Ok(Vec::new());
-        }
-        let loaded = self.load(doc)?;
-        let (false, Some(base)) = (!loaded.edited, loaded.base.clone()) else { return Ok(Vec::new()) };
-        let known = self.journaled(doc)?;
-        Ok(known.map(|known| diff::diff(&known, &base)).unwrap_or_default())
+        self.part(&doc.room).edits(doc)
     }
 
     fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
-        let bytes = self.place.read_doc(&paper.file(), papers::LIMIT)?;
-        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        self.part(&paper.room()).paper(paper)
     }
 
-    fn folder(&mut self, dir: &'static str) -> Result<Vec<String>> {
-        self.folders.push(dir);
-        let path = self.place.doc(dir);
-        self.place.fs.entries(&path).map_err(|error| self.place.failed("list", &path, error))
+    fn folder(&mut self, room: &Room, dir: &'static str) -> Result<Vec<String>> {
+        self.part(room).folder(dir)
     }
 
     fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
-        self.papers.insert(paper.file(), (text, false));
-        Ok(())
+        self.part(&paper.room()).write_paper(paper, text)
     }
 
     fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()> {
-        let (text, _) = self.papers.entry(paper.file()).or_insert_with(|| (String::new(), true));
-        text.push_str(piece);
-        Ok(())
+        self.part(&paper.room()).append_paper(paper, piece)
     }
 
     fn commit(mut self: Box<Self>, entry: &Entry) -> Result<Committed> {
-        let mut stage = self.stage(entry)?;
-        if stage.lines.is_empty() {
-            return Ok(Committed::default());
-        }
-        let durability = if self.may_be_lazy(&stage) { entry.durability } else { Durability::Synced };
-        let committed =
-            self.prepare(&mut stage).and_then(|()| self.append(&stage.lines, durability)).and_then(|end| {
-                self.publish(&mut stage)?;
-                Ok(end)
-            });
-        let end = match committed {
-            Ok(end) => end,
-            Err(error) => {
-                super::recover::sweep(&self.place);
-                return Err(error);
+        let mut steps = Vec::new();
+        for part in &mut self.parts {
+            let stage = part.stage(entry)?;
+            if !stage.lines.is_empty() {
+                steps.push(Step { part, stage, end: 0 });
             }
+        }
+        join(&mut steps);
+        let durability = match &steps[..] {
+            [only] if only.part.may_be_lazy(&only.stage) => entry.durability,
+            _ => Durability::Synced,
         };
-        Ok(self.finish(stage, end))
+        if let Err(error) = carry_out(&mut steps, durability) {
+            steps.iter().for_each(|step| recover::sweep(&step.part.place));
+            return Err(error);
+        }
+        let mut committed = Committed::default();
+        // The lead's head goes last: it says that the others have theirs.
+        for Step { part, stage, end } in steps.into_iter().rev() {
+            let Committed { documents, warnings } = part.finish(stage, end);
+            committed.documents.splice(0..0, documents);
+            committed.warnings.extend(warnings);
+        }
+        Ok(committed)
     }
-}
-
-/// Returns a document's revision, counting an edit by hand as one.
-pub fn effective_revision(known: Option<&HeadDoc>, sum: Option<Sum>, value: Option<&Value>) -> u64 {
-    let stated = value.map_or(0, state::revision_in);
-    match known {
-        Some(known) if known.sum == sum => known.revision,
-        Some(known) => (known.revision + 1).max(stated),
-        None => stated,
-    }
-}
-
-/// Keeps the content of a file that the journal has never heard of, so that deleting it can be undone.
-fn deleted(before: Option<Value>) -> Vec<diff::Change> {
-    vec![diff::Change { path: String::new(), before, after: None, at: None }]
-}
-
-/// Describes one document of a commit, with the checksums before and after it.
-pub fn entry_of(
-    doc: &Doc,
-    revision: u64,
-    (base, sum): (Option<Sum>, Option<Sum>),
-    changes: Vec<diff::Change>,
-    content: Option<Value>,
-) -> DocEntry {
-    let (file, kind) = (doc.file.clone(), doc.kind.name.into());
-    DocEntry { file, kind, revision, sum, base, changes, content, stored: None }
 }
