@@ -1,7 +1,7 @@
 //! Atomicity and validity: all of a commit, or nothing of it.
 
 use anthill_core::error::Code;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Make, change_with, doc, entry, lazy, mark, read, replayed, room_of};
 
@@ -121,4 +121,36 @@ pub fn empty_commit_changes_nothing(make: Make<'_>) {
     assert!(transaction.commit(&entry("nothing")).unwrap().documents.is_empty(), "it was not there");
     assert_eq!(read(&*engine, &config), Some(before));
     assert_eq!(engine.log(&config.room).unwrap().len(), 1);
+}
+
+pub fn a_commit_in_several_rooms_is_all_or_nothing(make: Make<'_>) {
+    let engine = make();
+    // In no particular order, and one named twice.
+    let docs = [doc("workflow"), doc("config"), doc("queue"), doc("tools")];
+    let rooms: Vec<_> = docs.iter().map(|doc| &doc.room).collect();
+    let mark_all = |mark: i64, last: Value| {
+        let mut transaction = engine.begin(&rooms).unwrap();
+        for doc in &docs {
+            let found = transaction.get(doc).unwrap().cloned();
+            let mut value = found.unwrap_or_else(|| doc.default(entry("test").at));
+            value["mark"] = mark.into();
+            transaction.put(doc, value).unwrap();
+        }
+        let tools = &docs[3];
+        let mut value = transaction.get(tools).unwrap().cloned().unwrap();
+        value["tools"] = last;
+        transaction.put(tools, value).and_then(|()| transaction.commit(&entry("test")))
+    };
+    let committed = mark_all(1, json!({})).unwrap();
+    assert_eq!(committed.documents.len(), docs.len());
+    let before: Vec<_> = docs.iter().map(|doc| read(&*engine, doc).unwrap()).collect();
+    assert!(before.iter().all(|document| document.revision == 1 && document.value["mark"] == 1));
+    assert_eq!(mark_all(2, json!(5)).unwrap_err().code(), Code::Invalid);
+    let after: Vec<_> = docs.iter().map(|doc| read(&*engine, doc).unwrap()).collect();
+    assert_eq!(after, before);
+    mark_all(3, json!({})).unwrap();
+    for doc in &docs {
+        assert_eq!(mark(&*engine, doc, 4).revision, 3, "{}", doc.file);
+        assert_eq!(replayed(&*engine, doc).len(), 3, "{}", doc.file);
+    }
 }

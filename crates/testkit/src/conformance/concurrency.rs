@@ -7,7 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anthill_core::error::Code;
+use anthill_core::model::kind::Doc;
 use anthill_core::model::path::Path;
+use anthill_core::model::room::Room;
 use anthill_core::ops::edit::{self, Target};
 use anthill_core::ops::history::undo;
 use anthill_core::store::{Document, Engine};
@@ -193,4 +195,29 @@ impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
+}
+
+/// Threads that name two rooms in different orders, and one that takes only one of them.
+pub fn isolation_who_takes_several_rooms_never_waits_for_ever(make: Make<'_>) {
+    let (engine, config, queue) = (make(), doc("config"), doc("queue"));
+    mark(&*engine, &config, 0);
+    mark(&*engine, &queue, 0);
+    let count = |rooms: &[&Room], docs: &[&Doc]| {
+        for _ in 0..20 {
+            let mut transaction = engine.begin(rooms).unwrap();
+            for doc in docs {
+                let mut value = transaction.get(doc).unwrap().cloned().unwrap();
+                value["mark"] = (value["mark"].as_i64().unwrap() + 1).into();
+                transaction.put(doc, value).unwrap();
+            }
+            transaction.commit(&entry("count")).unwrap();
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| count(&[&config.room, &queue.room], &[&config, &queue]));
+        scope.spawn(|| count(&[&queue.room, &config.room], &[&queue, &config]));
+        scope.spawn(|| count(&[&queue.room], &[&queue]));
+    });
+    assert_eq!(read(&*engine, &config).unwrap().value["mark"], 40);
+    assert_eq!(read(&*engine, &queue).unwrap().value["mark"], 60);
 }

@@ -52,12 +52,14 @@ macro_rules! conformance {
             invalid_documents_are_never_committed
             a_newer_format_than_our_own_is_never_written
             multi_document_commit_is_all_or_nothing
+            a_commit_in_several_rooms_is_all_or_nothing
             lazy_commits_are_visible
             empty_commit_changes_nothing
 
             isolation_a_transaction_sees_its_own_writes
             isolation_no_append_of_many_threads_is_lost_or_doubled
             isolation_rooms_do_not_wait_for_each_other
+            isolation_who_takes_several_rooms_never_waits_for_ever
             isolation_readers_see_whole_committed_revisions
             isolation_undo_takes_back_no_change_of_others
             second_transaction_waits_then_busy

@@ -35,10 +35,12 @@ pub struct Case {
     pub facts: Facts,
 }
 
-/// Runs `sweep` on every scenario and fails with the first violation of each; it returns its points.
+/// Runs `sweep` on every scenario and fails with the first violation of each; it returns its points. While working on one,
+/// `ANTHILL_SCENARIO` picks those whose names have this in them.
 pub fn sweep(what: &str, sweep: impl Fn(Case) -> usize) {
     let (mut points, mut failed) = (0, vec![]);
-    for scenario in SCENARIOS {
+    let only = std::env::var("ANTHILL_SCENARIO").unwrap_or_default();
+    for scenario in SCENARIOS.iter().filter(|scenario| scenario.name.contains(&only)) {
         let swept = catch_unwind(AssertUnwindSafe(|| sweep(Case::of(scenario))));
         match swept {
             Ok(count) => points += count,
@@ -188,10 +190,12 @@ impl Case {
 
     /// `doctor` finds nothing (but damage that was there before), leaves nothing over and is idempotent.
     fn check_clean(&self, fs: &SimFs, seen: &Seen, point: &str) {
-        let (store, room) = (self.scenario.store(fs), self.scenario.docs()[0].room.clone());
+        let store = self.scenario.store(fs);
         let check = || {
-            let findings = store.engine.check(&room, false);
-            let findings = findings.unwrap_or_else(|error| panic!("{point}: doctor fails: {error:?}"));
+            let findings = self.scenario.rooms().into_iter().map(|room| store.engine.check(&room, false));
+            let findings = findings.collect::<Result<Vec<_>, _>>();
+            let findings =
+                findings.unwrap_or_else(|error| panic!("{point}: doctor fails: {error:?}")).concat();
             let expected = seen.iter().filter(|seen| seen.is_err()).count();
             assert_eq!(findings.len(), expected, "{point}: doctor finds {findings:?}");
             contents(fs)

@@ -7,6 +7,7 @@ use anthill_core::error::Code;
 use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::model::new_task::NewTask;
 use anthill_core::model::paper::Paper;
+use anthill_core::model::room::Room;
 use anthill_core::model::task::Report;
 use anthill_core::ops::edit::Target;
 use anthill_core::ops::queue::{lead, work};
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 #[derive(Clone, Copy)]
 pub struct Scenario {
     pub name: &'static str,
-    /// The kinds that it changes, all in one room.
+    /// The kinds that it changes.
     pub kinds: &'static [&'static str],
     pub segment_bytes: u64,
     pub exchange: bool,
@@ -90,7 +91,8 @@ impl Store {
     /// Writes `mark` into every document of `kinds` in one commit.
     pub fn mark(&self, kinds: &[&str], mark: &str, durability: Durability) -> Result<(), Failure> {
         let docs: Vec<Doc> = kinds.iter().map(|kind| doc(kind)).collect();
-        let mut transaction = self.engine.begin(&[&docs[0].room])?;
+        let rooms: Vec<_> = docs.iter().map(|doc| &doc.room).collect();
+        let mut transaction = self.engine.begin(&rooms)?;
         for doc in &docs {
             let mut value = transaction.get(doc)?.cloned().unwrap_or_else(|| doc.default(now()));
             let place = match doc.kind.name {
@@ -262,6 +264,32 @@ pub const SCENARIOS: &[Scenario] = &[
         exchange: false,
         prepare: with_pair,
         act: mark_pair,
+        ..PLAIN
+    },
+    Scenario {
+        name: "documents of two rooms",
+        kinds: &["config", "workflow"],
+        prepare: |store| store.mark(&["config", "workflow"], "old", Durability::Synced).unwrap(),
+        act: |store| store.mark(&["config", "workflow"], "new", Durability::Synced),
+        ..PLAIN
+    },
+    Scenario {
+        name: "documents of three rooms, one a list, one new",
+        kinds: &["queue", "pm_state", "config"],
+        prepare: |store| store.mark(&["queue", "config"], "old", Durability::Synced).unwrap(),
+        act: |store| store.mark(&["queue", "pm_state", "config"], "new", Durability::Synced),
+        ..PLAIN
+    },
+    Scenario {
+        name: "documents of two rooms, the second with a new segment",
+        kinds: &["config", "workflow"],
+        segment_bytes: SMALL,
+        prepare: |store| {
+            for number in 0..9 {
+                store.mark(&["config", "workflow"], &format!("old {number}"), Durability::Synced).unwrap();
+            }
+        },
+        act: |store| store.mark(&["config", "workflow"], "new", Durability::Synced),
         ..PLAIN
     },
     Scenario { name: "two new documents", kinds: &["config", "tools"], act: mark_pair, ..PLAIN },
@@ -704,6 +732,12 @@ impl Scenario {
 
     pub fn docs(&self) -> Vec<Doc> {
         self.kinds.iter().map(|kind| doc(kind)).collect()
+    }
+
+    pub fn rooms(&self) -> Vec<Room> {
+        let mut rooms: Vec<_> = self.docs().into_iter().map(|doc| doc.room).collect();
+        rooms.dedup();
+        rooms
     }
 
     /// Runs the operation under a plan on a copy of `disk`.
