@@ -106,6 +106,9 @@ impl From<ops::Error> for CliError {
             ops::Error::Circle { .. } => base.hinted("take one of the dependencies out; nothing was added"),
             ops::Error::NoResults => base.hinted("results come with `anthill worker complete`; see how far the work is: anthill leader status"),
             ops::Error::Task(refusal) => refused(base, &refusal),
+            ops::Error::Refused { hint, .. } | ops::Error::Missing { hint, .. } | ops::Error::Clash { hint, .. } => {
+                if hint.is_empty() { base } else { base.hinted(hint) }
+            }
             ops::Error::ManagedField => base.hinted("use --expect-revision N to guard a change"),
             _ => base,
         }

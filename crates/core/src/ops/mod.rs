@@ -5,6 +5,7 @@ pub mod edit;
 pub mod history;
 pub mod queue;
 pub mod read;
+pub mod settings;
 
 use std::sync::Arc;
 
@@ -79,6 +80,15 @@ pub enum Error {
     NoResults,
     #[error(transparent)]
     Task(Refusal),
+    /// A rule says no.
+    #[error("{message}")]
+    Refused { message: String, hint: String },
+    /// One thing that is not there.
+    #[error("{message}")]
+    Missing { message: String, hint: String },
+    /// Somebody was faster, or means something else by the same id.
+    #[error("{message}")]
+    Clash { message: String, hint: String },
 }
 
 impl Error {
@@ -93,8 +103,23 @@ impl Error {
             Error::UnknownDependency { .. } | Error::Circle { .. } => Code::Invalid,
             Error::NoTask { .. } | Error::NoWorker { .. } | Error::NoResults => Code::NotFound,
             Error::Task(Refusal::Taken { .. } | Refusal::LeaseOver { .. }) => Code::Conflict,
-            Error::Task(Refusal::WrongState { .. }) => Code::Refused,
+            Error::Task(Refusal::WrongState { .. }) | Error::Refused { .. } => Code::Refused,
+            Error::Missing { .. } => Code::NotFound,
+            Error::Clash { .. } => Code::Conflict,
         }
+    }
+
+    /// A rule says no; `hint` is what to type instead.
+    pub fn refused(message: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error::Refused { message: message.into(), hint: hint.into() }
+    }
+
+    pub fn missing(message: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error::Missing { message: message.into(), hint: hint.into() }
+    }
+
+    pub fn clash(message: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error::Clash { message: message.into(), hint: hint.into() }
     }
 
     pub fn indeterminate(&self) -> bool {

@@ -1,0 +1,48 @@
+//! What the shared configuration says about how to work. Without one, or where it is silent, the defaults hold.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Error, Result};
+use crate::model::kind::Doc;
+use crate::store::Engine;
+
+/// The settings of `config.json` that operations keep to.
+#[derive(Debug, Clone)]
+pub struct Settings(Value);
+
+/// How long a session lives without a sign of life, unless the configuration says otherwise.
+const SESSION_TIMEOUT: f64 = 3600.0;
+
+impl Settings {
+    pub fn read(engine: &dyn Engine) -> Result<Settings> {
+        let config = engine.read(&Doc::config())?;
+        Ok(Settings(config.map(|config| config.value).unwrap_or_default()))
+    }
+
+    /// Seconds without a heartbeat after which a session counts as gone.
+    pub fn session_timeout(&self) -> Duration {
+        let told = self.0["global"]["session_timeout"].as_f64().filter(|seconds| *seconds > 0.0);
+        Duration::try_from_secs_f64(told.unwrap_or(SESSION_TIMEOUT)).unwrap_or(Duration::MAX)
+    }
+
+    /// How many agents may work at once; `None` for as many as you like.
+    pub fn max_parallel_agents(&self) -> Option<u64> {
+        self.0["global"]["max_parallel_agents"].as_u64()
+    }
+
+    /// Whether a feature is on. All are, unless the configuration says otherwise.
+    pub fn is_on(&self, feature: &str) -> bool {
+        self.0["features"][feature].as_bool().unwrap_or(true)
+    }
+
+    /// Refuses when a feature is off.
+    pub fn need(&self, feature: &str, what: &str) -> Result<()> {
+        if self.is_on(feature) {
+            return Ok(());
+        }
+        let message = format!("{what} is off: the configuration says `features.{feature}: false`");
+        Err(Error::refused(message, format!("turn it on: anthill set config features.{feature} true")))
+    }
+}
