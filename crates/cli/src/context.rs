@@ -67,6 +67,7 @@ impl<'o> Context<'o> {
         match kind.scope {
             Scope::Project => Ok(Doc::of_project(kind, parse_id(&self.project(kind, scope)?)?)),
             Scope::Session => Ok(Doc::of_session(kind, self.session(kind)?)),
+            Scope::Mailbox => Ok(Doc::of_mailbox(kind, self.session(kind)?)),
             Scope::Agent => {
                 let agent = scope.agent_id.as_ref().ok_or_else(|| needs(kind, "--agent-id ID"))?;
                 Ok(Doc::of_key(kind, &parse_id(agent)?))

@@ -19,6 +19,10 @@ pub const ANTHILL_SESSION_ID: &str = "ANTHILL_SESSION_ID";
 pub const CLAUDE_CODE_SESSION_ID: &str = "CLAUDE_CODE_SESSION_ID";
 /// The session at work, as older clients and the seeds name it.
 pub const CLAUDE_SESSION_ID: &str = "CLAUDE_SESSION_ID";
+/// What the session at work is to its team, for those who read its messages.
+pub const ANTHILL_ROLE: &str = "ANTHILL_ROLE";
+/// Set by coding agents for the commands that they run.
+const AGENTS: [&str; 5] = ["CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "OPENCODE", "ANTHILL_WORKER"];
 /// Where programs are looked for.
 pub const PATH: &str = "PATH";
 /// The name of the user, for the log.
@@ -43,6 +47,11 @@ pub fn path(name: &str) -> Option<PathBuf> {
 /// Returns the directories in which programs are looked for.
 pub fn search_path() -> Vec<PathBuf> {
     raw(PATH).map(|list| std::env::split_paths(&list).collect()).unwrap_or_default()
+}
+
+/// Whether a coding agent runs this command, as far as it says so.
+pub fn is_agent() -> bool {
+    AGENTS.into_iter().any(|name| raw(name).is_some())
 }
 
 /// Returns the id of the session that the client at work names.

@@ -1,11 +1,13 @@
-//! Waiting for a task without asking again and again.
+//! Waiting for a task or a message without asking again and again.
 //!
 //! The listener is made before the first attempt, so whatever happens after an attempt wakes it. What becomes
 //! ready by itself (a lease runs out, a retry is due) is known beforehand and bounds the sleep.
 
 use std::time::{Duration, Instant};
 
+use anthill_core::model::ids::SessionId;
 use anthill_core::model::kind::Doc;
+use anthill_core::ops::messages::{self, PollRequest, Polled};
 use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, NothingReady};
 use anthill_core::ops::{Actor, Result};
 use anthill_core::store::{Engine, Listener};
@@ -40,5 +42,28 @@ pub fn claim(
         }
         let again = nothing.look_again.map(|again| again + SLACK);
         listener.wait([left, again].into_iter().flatten().min())?;
+    }
+}
+
+/// Starts to listen for messages to a session. Keep it until they have been told, see [`listen`].
+pub fn listen_for_messages(engine: &dyn Engine, session: &SessionId) -> Result<Box<dyn Listener>> {
+    Ok(engine.listen(&[Doc::mailbox(session)])?)
+}
+
+/// Polls a mailbox, waiting for a message until `deadline`.
+pub fn poll(
+    engine: &dyn Engine,
+    listener: &mut dyn Listener,
+    request: &PollRequest<'_>,
+    actor: &Actor,
+    deadline: Instant,
+) -> Result<Polled> {
+    loop {
+        let polled = messages::poll(engine, request, actor)?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        if !polled.messages.is_empty() || left.is_zero() {
+            return Ok(polled);
+        }
+        listener.wait(Some(left))?;
     }
 }

@@ -11,6 +11,7 @@ mod history;
 mod leader;
 mod list;
 mod log;
+mod message;
 mod restore;
 mod schema;
 mod set;
@@ -43,6 +44,8 @@ pub enum Command {
     Leader(leader::Leader),
     #[command(subcommand)]
     Worker(worker::Worker),
+    #[command(subcommand)]
+    Message(message::Message),
     Get(get::GetArgs),
     List(list::ListArgs),
     Watch(watch::WatchArgs),
@@ -67,6 +70,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
     match cli.command {
         Command::Leader(command) => done(leader::run(&context()?, &command)),
         Command::Worker(command) => worker::run(context, &command),
+        Command::Message(command) => done(message::run(&context()?, &command)),
         Command::Get(args) => done(get::run(&context()?, &args)),
         Command::List(args) => done(list::run(&context()?, &args)),
         Command::Watch(args) => done(watch::run(&context()?, &args)),

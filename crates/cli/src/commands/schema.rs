@@ -28,7 +28,7 @@ pub fn run(output: &Output, args: &SchemaArgs) -> Result<()> {
 fn summary(kind: &Kind) -> Value {
     let option = match kind.scope {
         Scope::Project => "--project-id",
-        Scope::Session => "--session-id",
+        Scope::Session | Scope::Mailbox => "--session-id",
         Scope::Agent => "--agent-id",
         Scope::Moment => "--timestamp",
         Scope::Shared | Scope::Queue | Scope::Pipeline | Scope::State => "",

@@ -3,6 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::Timestamp;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::time;
+
 /// Why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a valid {what}: use 1 to 128 of `A-Z a-z 0-9 . _ -`, not starting with `.`")]
@@ -23,6 +28,27 @@ fn check(what: &'static str, text: &str) -> Result<(), InvalidId> {
         return Ok(());
     }
     Err(InvalidId::new(what, text))
+}
+
+/// Makes an id that is free: `WORD-YYYYMMDDHHMMSS-xxxx`.
+pub fn new<E>(
+    word: &str,
+    now: Timestamp,
+    seed: &str,
+    free: &mut dyn FnMut(&str) -> Result<bool, E>,
+) -> Result<String, E> {
+    let second = time::compact(now).replace('_', "");
+    let first = xxh3_64(format!("{now} {seed}").as_bytes());
+    for step in 0.. {
+        let number = first.wrapping_add(step);
+        // So many in one second that four digits are used up get more of them.
+        let tail = if step < 4096 { format!("{:04x}", number & 0xffff) } else { format!("{number:016x}") };
+        let id = format!("{word}-{second}-{tail}");
+        if free(&id)? {
+            return Ok(id);
+        }
+    }
+    unreachable!("BUG: ran out of numbers")
 }
 
 macro_rules! id {

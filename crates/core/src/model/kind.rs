@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::documents::{agent_loop, pipeline, queue, state, workflow};
-use super::files;
 use super::ids::{Key, ProjectId, SessionId};
 use super::listing::{Due, Facet, Hold, Listing, Standing, State};
 use super::raw::Raw;
@@ -14,6 +13,7 @@ use super::room::Room;
 use super::shape::{Shape, Shaped};
 use super::task::PRIORITY;
 use super::time;
+use super::{files, message};
 
 /// Which of the five systems owns a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub enum Scope {
     Project,
     /// One per session: `--session-id`.
     Session,
+    /// One per session too, in its mailbox.
+    Mailbox,
     /// One per agent: `--agent-id`.
     Agent,
     /// One per moment; the newest unless told otherwise.
@@ -91,6 +93,7 @@ impl Kind {
         let dir = match (self.room(), self.scope) {
             (Some(room), _) => room.dir(),
             (None, Scope::Project) => "orchestration/projects/{project_id}".into(),
+            (None, Scope::Mailbox) => "orchestration/messages/{session_id}".into(),
             (None, _) => "sessions/{session_id}".into(),
         };
         format!("{dir}/{}", self.file)
@@ -103,7 +106,7 @@ impl Kind {
             Scope::Queue => Some(Room::Queue),
             Scope::Pipeline => Some(Room::Pipeline),
             Scope::State | Scope::Agent | Scope::Moment => Some(Room::State),
-            Scope::Project | Scope::Session => None,
+            Scope::Project | Scope::Session | Scope::Mailbox => None,
         }
     }
 
@@ -164,6 +167,25 @@ impl Doc {
         Doc::shared(kind, Room::Session(session))
     }
 
+    pub fn of_mailbox(kind: &'static Kind, session: SessionId) -> Doc {
+        Doc::shared(kind, Room::Mailbox(session))
+    }
+
+    /// What lies in a session's mailbox.
+    pub fn mailbox(session: &SessionId) -> Doc {
+        Doc::of_mailbox(Kind::find("mailbox").expect("mailbox is a kind"), session.clone())
+    }
+
+    /// What a session has sent.
+    pub fn sent(session: &SessionId) -> Doc {
+        Doc::of_mailbox(Kind::find("sent").expect("sent is a kind"), session.clone())
+    }
+
+    /// What a session is and does.
+    pub fn session(session: &SessionId) -> Doc {
+        Doc::of_session(Kind::find("session").expect("session is a kind"), session.clone())
+    }
+
     pub fn of_key(kind: &'static Kind, key: &Key) -> Doc {
         Doc { kind, room: Room::State, file: kind.file.replace("{key}", key.as_str()) }
     }
@@ -171,7 +193,9 @@ impl Doc {
     /// Returns the address that `file` of `room` is, if it is a document of ours.
     pub fn at(room: &Room, file: &str) -> Option<Doc> {
         let fits = |kind: &&'static Kind| match (kind.scope, room) {
-            (Scope::Project, Room::Project(_)) | (Scope::Session, Room::Session(_)) => kind.file == file,
+            (Scope::Project, Room::Project(_))
+            | (Scope::Session, Room::Session(_))
+            | (Scope::Mailbox, Room::Mailbox(_)) => kind.file == file,
             (Scope::Agent | Scope::Moment, Room::State) => kind.key_of(file).is_some(),
             _ => kind.room().as_ref() == Some(room) && kind.file == file,
         };
@@ -274,6 +298,14 @@ pub static KINDS: &[Kind] = kinds! {
     "tasks": state::Tasks, State, Scope::Session, "tasks.json", Items::Field("tasks"),
         { time_field: UPDATED_AT, author: true }, |_, _| json!({"tasks": []}),
         "a session's own tasks";
+    "mailbox": state::Mailbox, State, Scope::Mailbox, "mailbox.json", Items::Field("messages"),
+        { time_field: UPDATED_AT, limit: LARGE, listing: Some(&MAILBOX) },
+        |doc, _| json!({"version": "1.0.0", "session_id": doc.owner_id(), "messages": []}),
+        "how the messages of a session's mailbox stand";
+    "sent": state::Sent, State, Scope::Mailbox, "sent.json", Items::None,
+        { time_field: UPDATED_AT },
+        |doc, _| json!({"version": "1.0.0", "session_id": doc.owner_id(), "last_seq": 0}),
+        "how many messages a session has sent";
 
     "pm_state": pipeline::PmState, Pipeline, Scope::Pipeline, "pm_state.json", Items::Field("task_groups"),
         { time_field: LAST_UPDATE }, default_pm_state,
@@ -379,6 +411,28 @@ fn lease_due(lease: &Raw) -> Option<Due> {
     Some(clock.unwrap_or(Due { clock: 0, at: expires }))
 }
 
+/// Messages are read by priority, then in the order of their arrival.
+const MAILBOX: Listing =
+    Listing { states: &MAILBOX_STATES, needs: "needs", facet: mailbox_facet, hold: |_| Hold::default() };
+
+const MAILBOX_STATES: [State; 4] = [
+    State { word: "unread", standing: Standing::Ready },
+    State { word: "read", standing: Standing::Done },
+    State { word: "processed", standing: Standing::Out },
+    State { word: "expired", standing: Standing::Out },
+];
+
+fn mailbox_facet(note: &Raw) -> Option<Facet<'_>> {
+    let status = note.string("status")?;
+    Some(Facet {
+        id: note.string("id")?,
+        state: MAILBOX_STATES.iter().position(|state| state.word == status)?,
+        class: message::urgency(note.string("priority").as_deref()),
+        age: 0,
+        needs: Vec::new(),
+    })
+}
+
 fn default_config(_: &Doc, now: Timestamp) -> Value {
     json!({
         "version": "2.0.0",
@@ -445,6 +499,7 @@ mod tests {
             let doc = match kind.scope {
                 Scope::Project => Doc::of_project(kind, "p1".parse().unwrap()),
                 Scope::Session => Doc::of_session(kind, "s1".parse().unwrap()),
+                Scope::Mailbox => Doc::of_mailbox(kind, "s1".parse().unwrap()),
                 Scope::Agent | Scope::Moment => Doc::of_key(kind, &key),
                 _ => Doc::shared(kind, kind.room().unwrap()),
             };

@@ -8,6 +8,7 @@ pub mod ids;
 pub mod json;
 pub mod kind;
 pub mod listing;
+pub mod message;
 pub mod new_task;
 pub mod paper;
 pub mod path;

@@ -3,7 +3,7 @@
 //! A paper has no revision and no history of its own. It is written, or a piece appended to it, in the same
 //! commit as the documents that it tells of. People may edit papers as they like.
 
-use super::ids::Key;
+use super::ids::{Key, SessionId};
 use super::room::Room;
 
 /// The address of one text file.
@@ -19,6 +19,51 @@ pub enum Paper {
     Log(Key),
     /// What came out of one task.
     Result(Key),
+    /// One message, as JSON, in one of the trays of a mailbox.
+    Message { mailbox: SessionId, tray: Tray, id: Key },
+}
+
+/// Where a message lies in a mailbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Tray {
+    Inbox,
+    /// The sender's copy.
+    Outbox,
+    /// Done with, or expired unread.
+    Processed,
+}
+
+impl Tray {
+    pub const ALL: [Tray; 3] = [Tray::Inbox, Tray::Outbox, Tray::Processed];
+
+    /// The folder below the mailbox.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Tray::Inbox => "inbox",
+            Tray::Outbox => "outbox",
+            Tray::Processed => "processed",
+        }
+    }
+}
+
+/// What is done to a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Writing {
+    /// This is all of it.
+    Whole(String),
+    /// This goes to its end.
+    Piece(String),
+    Gone,
+}
+
+impl Writing {
+    /// Adds a piece to what is to be written.
+    pub fn push(&mut self, piece: &str) {
+        match self {
+            Writing::Whole(text) | Writing::Piece(text) => text.push_str(piece),
+            Writing::Gone => *self = Writing::Whole(piece.to_owned()),
+        }
+    }
 }
 
 impl Paper {
@@ -29,12 +74,24 @@ impl Paper {
     pub fn folders(room: &Room) -> &'static [&'static str] {
         match room {
             Room::Queue => &["", "context", "logs", Paper::RESULTS],
+            Room::Mailbox(_) => &["inbox", "outbox", "processed"],
+            _ => &[],
+        }
+    }
+
+    /// Returns the folders in which other programs may leave papers, so that somebody has to look.
+    pub fn open_folders(room: &Room) -> &'static [&'static str] {
+        match room {
+            Room::Mailbox(_) => &["inbox"],
             _ => &[],
         }
     }
 
     pub fn room(&self) -> Room {
-        Room::Queue
+        match self {
+            Paper::Message { mailbox, .. } => Room::Mailbox(mailbox.clone()),
+            _ => Room::Queue,
+        }
     }
 
     /// Returns the file below the room.
@@ -45,11 +102,17 @@ impl Paper {
             Paper::Discoveries => "context/discoveries.md".into(),
             Paper::Log(agent) => format!("logs/{agent}.log"),
             Paper::Result(task) => format!("{}/{task}.md", Paper::RESULTS),
+            Paper::Message { tray, id, .. } => format!("{}/{id}.json", tray.folder()),
         }
     }
 
     /// Returns the paper that `file` of `room` is, if it is one.
     pub fn at(room: &Room, file: &str) -> Option<Paper> {
+        if let Room::Mailbox(mailbox) = room {
+            let (folder, name) = file.split_once('/')?;
+            let tray = Tray::ALL.into_iter().find(|tray| tray.folder() == folder)?;
+            return Paper::message_named(mailbox, tray, name);
+        }
         let paper = match file.split_once('/') {
             None if file == Paper::Plan.file() => Paper::Plan,
             None if file == Paper::Summary.file() => Paper::Summary,
@@ -64,6 +127,12 @@ impl Paper {
     /// Returns the result that a file name in the results' folder is.
     pub fn result_named(name: &str) -> Option<Paper> {
         name.strip_suffix(".md")?.parse().ok().map(Paper::Result)
+    }
+
+    /// Returns the message that a file name in a tray is.
+    pub fn message_named(mailbox: &SessionId, tray: Tray, name: &str) -> Option<Paper> {
+        let id = name.strip_suffix(".json")?.parse().ok()?;
+        Some(Paper::Message { mailbox: mailbox.clone(), tray, id })
     }
 
     /// Returns the path below the room's root.
@@ -89,6 +158,17 @@ mod tests {
         for paper in papers {
             assert_eq!(Paper::at(&Room::Queue, &paper.file()), Some(paper.clone()));
             assert_eq!(Paper::at(&Room::State, &paper.file()), None);
+        }
+        let mailbox: SessionId = "s1".parse().unwrap();
+        for tray in Tray::ALL {
+            let paper = Paper::Message { mailbox: mailbox.clone(), tray, id: key("msg-1") };
+            assert_eq!(Paper::at(&paper.room(), &paper.file()), Some(paper.clone()));
+            assert_eq!(Paper::at(&Room::Queue, &paper.file()), None);
+        }
+        for file in
+            ["inbox/x", "inbox/../x.json", "x.json", "trash/x.json", "inbox/.x.json", "inbox/a/b.json"]
+        {
+            assert_eq!(Paper::at(&Room::Mailbox(mailbox.clone()), file), None, "{file}");
         }
         for file in [
             "tasks.json",

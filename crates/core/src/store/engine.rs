@@ -62,7 +62,7 @@ pub trait Engine: Send + Sync {
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>>;
 
     /// Starts to listen for changes of documents, at least one and all below one root, without telling what
-    /// they are.
+    /// they are; and for papers that others leave in the open folders of their rooms.
     fn listen(&self, docs: &[Doc]) -> Result<Box<dyn Listener>>;
 
     /// Returns the rooms that hold something, in a fixed order.
@@ -118,6 +118,14 @@ pub trait Transaction {
 
     /// Adds a piece to the end of a text, whatever else is added to it meanwhile.
     fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()>;
+
+    /// Removes a text.
+    fn remove_paper(&mut self, paper: &Paper) -> Result<()>;
+
+    /// Whether papers may have come to an open folder, or gone, by other hands since somebody asked for its names.
+    fn folder_changed(&mut self, _: &Room, _: &'static str) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Makes everything happen, or nothing.
     fn commit(self: Box<Self>, entry: &Entry) -> Result<Committed>;

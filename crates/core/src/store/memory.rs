@@ -14,7 +14,7 @@ use super::state::{self, Sealed};
 use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::Doc;
-use crate::model::paper::Paper;
+use crate::model::paper::{Paper, Writing};
 use crate::model::room::Room;
 use crate::model::time;
 
@@ -184,7 +184,7 @@ struct MemoryTransaction<'e> {
     /// New contents in the order of the first write.
     new: Vec<(Doc, Option<Value>)>,
     /// What is done to texts.
-    texts: Vec<(Paper, Text)>,
+    texts: Vec<(Paper, Writing)>,
 }
 
 /// A room before this transaction.
@@ -192,11 +192,6 @@ struct MemoryTransaction<'e> {
 struct Before {
     docs: BTreeMap<String, Stored>,
     papers: BTreeMap<String, String>,
-}
-
-enum Text {
-    Write(String),
-    Append(String),
 }
 
 impl MemoryTransaction<'_> {
@@ -276,12 +271,17 @@ impl Transaction for MemoryTransaction<'_> {
     }
 
     fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
-        self.texts.push((paper.clone(), Text::Write(text)));
+        self.texts.push((paper.clone(), Writing::Whole(text)));
         Ok(())
     }
 
     fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()> {
-        self.texts.push((paper.clone(), Text::Append(piece.to_owned())));
+        self.texts.push((paper.clone(), Writing::Piece(piece.to_owned())));
+        Ok(())
+    }
+
+    fn remove_paper(&mut self, paper: &Paper) -> Result<()> {
+        self.texts.push((paper.clone(), Writing::Gone));
         Ok(())
     }
 
@@ -291,8 +291,9 @@ impl Transaction for MemoryTransaction<'_> {
         for (paper, text) in std::mem::take(&mut self.texts) {
             let papers = &mut rooms.entry(paper.room()).or_default().papers;
             match text {
-                Text::Write(text) => drop(papers.insert(paper.file(), text)),
-                Text::Append(piece) => papers.entry(paper.file()).or_default().push_str(&piece),
+                Writing::Whole(text) => drop(papers.insert(paper.file(), text)),
+                Writing::Piece(piece) => papers.entry(paper.file()).or_default().push_str(&piece),
+                Writing::Gone => drop(papers.remove(&paper.file())),
             }
         }
         let mut committed = Committed::default();

@@ -1,5 +1,6 @@
 //! The calls of the engine, each of which may be the one that goes wrong.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
@@ -117,6 +118,15 @@ impl Fs for SimFs {
 
     fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
         self.call("stat", path, |machine| Ok(machine.world.file(path)?.map(|ino| machine.stat(ino))))
+    }
+
+    fn folder_stamp(&self, dir: &str) -> io::Result<Option<u64>> {
+        self.call("folder_stamp", dir, |machine| {
+            let names = machine.world.entries(dir)?;
+            let mut hasher = DefaultHasher::new();
+            names.hash(&mut hasher);
+            Ok((!names.is_empty()).then(|| hasher.finish()))
+        })
     }
 
     fn network_fs(&self) -> io::Result<Option<&'static str>> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::shape::{Decimal, Entries, FormatVersion, Integer, Maybe, Time, document, words};
+use crate::model::shape::{ById, Decimal, Entries, FormatVersion, Integer, Maybe, Time, document, words};
 
 document!(
     /// Settings that all sessions of this user share.
@@ -261,6 +261,83 @@ document!(
         ttl: Option<Decimal>,
         read: Option<bool>,
         processed: Option<bool>,
+        /// Counts the messages of its sender.
+        seq: Option<Integer>,
+        /// The id of the message that this one answers.
+        in_reply_to: Option<String>,
+        /// Who really sent it.
+        sender: Option<MessageSender>,
+        status: Option<MessageStatus>,
+        delivered_at: Option<Time>,
+        read_at: Option<Time>,
+        processed_at: Option<Time>,
+        expires_at: Option<Time>,
+        /// Why it was never read.
+        reason: Option<String>,
+    }
+);
+
+document!(
+    MessageSender {
+        /// The session at work, if one was known; `from` is only what the sender said.
+        session_id: Option<String>,
+        role: Option<String>,
+        kind: Option<SenderKind>,
+    }
+);
+
+words!(SenderKind { Agent = "agent", Person = "person" });
+
+words!(
+    MessageStatus {
+        Sent = "sent",
+        Delivered = "delivered",
+        Read = "read",
+        Processed = "processed",
+        Expired = "expired",
+    }
+);
+
+document!(
+    /// How the messages of a mailbox stand. Each message is a file of its own beside this one.
+    Mailbox {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        session_id: Option<String>,
+        updated_at: Option<Time>,
+        messages: ById<MessageNote>,
+    }
+);
+
+document!(
+    MessageNote {
+        id: String,
+        from: Option<String>,
+        seq: Option<Integer>,
+        kind as "type": Option<String>,
+        priority: Option<MessagePriority>,
+        status: NoteStatus,
+    }
+);
+
+words!(
+    NoteStatus {
+        Unread = "unread",
+        Read = "read",
+        Processed = "processed",
+        Expired = "expired",
+    }
+);
+
+document!(
+    /// What a session has sent.
+    Sent {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        session_id: Option<String>,
+        updated_at: Option<Time>,
+        /// The number of its last message.
+        last_seq: Integer,
     }
 );
 

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 
 use jiff::SignedDuration;
 use serde_json::Value;
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::Desk;
-use crate::model::ids::Key;
+use crate::model::ids::{self, Key};
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::new_task::NewTask;
@@ -88,7 +87,7 @@ pub fn add(engine: &dyn Engine, new: &NewTask, actor: &Actor) -> Result<Task> {
         None => {
             let now = desk.now.at;
             let mut free = |id: &str| Ok::<_, Error>(desk.transaction.item(&desk.queue, id)?.is_none());
-            new_id(now, &new.description, &mut free)?
+            ids::new("task", now, &new.description, &mut free)?
         }
     };
     let mut task = Task::new(&id, new, Status::Created, desk.now.at);
@@ -132,22 +131,6 @@ fn start_queue(desk: &mut Desk<'_>) -> Result<()> {
         desk.transaction.put(&queue, queue.default(desk.now.at))?;
     }
     Ok(())
-}
-
-/// Makes an id that is free: `task-YYYYMMDDHHMMSS-xxxx`.
-fn new_id(now: jiff::Timestamp, seed: &str, free: &mut dyn FnMut(&str) -> Result<bool>) -> Result<String> {
-    let second = time::compact(now).replace('_', "");
-    let first = xxh3_64(format!("{now} {seed}").as_bytes());
-    for step in 0.. {
-        let number = first.wrapping_add(step);
-        // So many in one second that four digits are used up get more of them.
-        let tail = if step < 4096 { format!("{:04x}", number & 0xffff) } else { format!("{number:016x}") };
-        let id = format!("task-{second}-{tail}");
-        if free(&id)? {
-            return Ok(id);
-        }
-    }
-    unreachable!("BUG: ran out of numbers")
 }
 
 /// What an import did.
@@ -269,7 +252,9 @@ fn ids<'n>(
     let id = |new: &'n NewTask| match &new.id {
         Some(id) => Ok(Cow::Borrowed(id.as_str())),
         None => {
-            let id = new_id(now, &new.description, &mut |id| Ok(!taken.contains(id) && free(id)?))?;
+            let id = ids::new("task", now, &new.description, &mut |id| {
+                Ok::<_, Error>(!taken.contains(id) && free(id)?)
+            })?;
             taken.insert(Cow::Owned(id.clone()));
             Ok(Cow::Owned(id))
         }

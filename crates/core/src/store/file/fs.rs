@@ -153,6 +153,9 @@ pub trait Fs: Send + Sync + Debug {
     /// Returns what is known of a regular file without reading it, or `None` if the name does not exist.
     fn stat(&self, path: &str) -> io::Result<Option<Stat>>;
 
+    /// Returns a number that changes with the names in a directory, or `None` if it does not exist.
+    fn folder_stamp(&self, dir: &str) -> io::Result<Option<u64>>;
+
     /// Names the network file system that holds the root, or `None` for a local one.
     fn network_fs(&self) -> io::Result<Option<&'static str>>;
 

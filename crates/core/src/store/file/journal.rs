@@ -65,6 +65,9 @@ pub struct PaperEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<Sum>,
     pub text: String,
+    /// Whether the file is removed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
 }
 
 /// What a commit did to one document.
@@ -169,6 +172,7 @@ impl PaperEntry {
             at: entry.get("at").and_then(Value::as_u64),
             base: Sum::read(entry, "base"),
             text: entry["text"].as_str()?.to_owned(),
+            gone: entry.get("gone").and_then(Value::as_bool).unwrap_or_default(),
         })
     }
 }

@@ -9,6 +9,8 @@
 //! | nothing, or the piece with holes | killed before writing it, or power was lost | write it |
 //! | something else | others wrote there | same life: append it, unless it stands elsewhere. Else leave the text |
 //!
+//! A text that was removed is removed again if it is what the line says was there.
+//!
 //! In another life something else means that a person edited the text, and what is missing was taken out on
 //! purpose. A text that is written as a whole is judged like a document: by what it replaced.
 
@@ -17,7 +19,7 @@ use std::collections::BTreeMap;
 use super::fs::Handle;
 use super::journal::{PaperEntry, Segment, Sum};
 use super::place::{Place, parent};
-use crate::model::paper::Paper;
+use crate::model::paper::{Paper, Writing};
 use crate::model::room::Room;
 use crate::store::error::{Error, Result};
 
@@ -35,15 +37,25 @@ pub struct Staged {
 
 impl Staged {
     /// Looks at the file that a text is to be written to, or appended to.
-    pub fn new(place: &Place<'_>, file: String, text: String, append: bool) -> Result<Staged> {
+    ///
+    /// `None` if it is to be removed and is not there.
+    pub fn new(place: &Place<'_>, file: String, writing: Writing) -> Result<Option<Staged>> {
+        let (text, append, gone) = match writing {
+            Writing::Whole(text) => (text, false, false),
+            Writing::Piece(text) => (text, true, false),
+            Writing::Gone => (String::new(), false, true),
+        };
         if append && let Some(opened) = place.open_to_append(&file)? {
-            let entry = PaperEntry { file, at: Some(opened.opened().size), base: None, text };
-            return Ok(Staged { entry, existed: true, file: Some(opened) });
+            let entry = PaperEntry { file, at: Some(opened.opened().size), base: None, text, gone };
+            return Ok(Some(Staged { entry, existed: true, file: Some(opened) }));
         }
         let replaced = if append { None } else { place.read_doc(&file, LIMIT)? };
         let (existed, base) = (replaced.is_some(), replaced.as_deref().map(Sum::of));
+        if gone && !existed {
+            return Ok(None);
+        }
         let at = append.then_some(0);
-        Ok(Staged { entry: PaperEntry { file, at, base, text }, existed, file: None })
+        Ok(Some(Staged { entry: PaperEntry { file, at, base, text, gone }, existed, file: None }))
     }
 
     /// Puts a new text beside the old one. Whatever can run out for it runs out here.
@@ -52,6 +64,7 @@ impl Staged {
             place.make_dirs(parent(&place.doc(&self.entry.file)))?;
         }
         match self.entry.at {
+            None if self.entry.gone => Ok(()),
             None => place.write_spare(&self.entry.file, self.entry.text.as_bytes()),
             Some(_) => Ok(()),
         }
@@ -85,6 +98,7 @@ impl Staged {
                 Ok(Some(size)) if size > at + self.entry.text.len() as u64 => return false,
                 _ => place.fs.truncate(&path, at),
             },
+            None if self.entry.gone => place.fs.rename(&place.spare(&self.entry.file), &path),
             None => {
                 let (spare, copy) = (place.spare(&self.entry.file), place.copy(&self.entry.file));
                 place.fs.exchange(&spare, &path).or_else(|_| place.fs.rename(&copy, &path))
@@ -107,6 +121,7 @@ impl Staged {
 fn write(place: &Place<'_>, entry: &PaperEntry, exists: bool) -> Result<()> {
     let path = place.doc(&entry.file);
     match entry.at {
+        None if entry.gone => place.fs.rename(&path, &place.spare(&entry.file)),
         Some(_) => place.fs.append(&path, entry.text.as_bytes()),
         None if exists => return place.swap(&entry.file, true),
         None => place.fs.rename(&place.spare(&entry.file), &path),
@@ -141,19 +156,43 @@ fn redo_file(place: &Place<'_>, file: &str, entries: &[&PaperEntry], same_life: 
         other => other?,
     };
     let bytes = found.as_deref().unwrap_or_default();
+    if let Some(removed) = entries.last().filter(|entry| entry.gone) {
+        return if found.is_some() {
+            redo_removal(place, removed, bytes, entries, same_life)
+        } else {
+            Ok(())
+        };
+    }
     let Some(wanted) = wanted(bytes, entries, same_life) else { return Ok(()) };
     if found.is_some() && wanted == bytes {
         return Ok(());
     }
     place.make_dirs(parent(&path))?;
     place.write_spare(file, &wanted)?;
-    let entry = PaperEntry { file: file.to_owned(), at: None, base: None, text: String::new() };
-    write(place, &entry, found.is_some())
+    let (file, text) = (file.to_owned(), String::new());
+    write(place, &PaperEntry { file, at: None, base: None, text, gone: false }, found.is_some())
+}
+
+/// Removes a text once more that stands as it did before its removal; in another life also as it did earlier.
+fn redo_removal(
+    place: &Place<'_>,
+    removed: &PaperEntry,
+    bytes: &[u8],
+    entries: &[&PaperEntry],
+    same_life: bool,
+) -> Result<()> {
+    let earlier = || entries.iter().any(|entry| is_loss(bytes, entry));
+    if removed.base != Some(Sum::of(bytes)) && (same_life || !earlier()) {
+        return Ok(());
+    }
+    let path = place.doc(&removed.file);
+    place.fs.remove(&path).map_err(|error| place.failed("remove", &path, error))?;
+    place.sync_names(&removed.file)
 }
 
 /// Returns what the text must be; `None` if a person has edited it.
 fn wanted(bytes: &[u8], entries: &[&PaperEntry], same_life: bool) -> Option<Vec<u8>> {
-    let last = entries.iter().rposition(|entry| entry.at.is_none());
+    let last = entries.iter().rposition(|entry| entry.at.is_none() && !entry.gone);
     let (whole, pieces) = entries.split_at(last.map_or(0, |last| last + 1));
     let mut text = match whole.last() {
         Some(entry) if !bytes.starts_with(entry.text.as_bytes()) => {
@@ -205,12 +244,13 @@ pub fn sync(place: &Place<'_>, segment: &Segment) -> Result<()> {
     let mut dirs = BTreeMap::new();
     for file in files.into_keys().filter(|file| is_ours(&place.room, file)) {
         let path = place.doc(file);
+        // That a name is gone has to be durable too.
+        dirs.insert(parent(&path).to_owned(), file);
         match place.size(&path) {
             Ok(None) | Err(Error::UnsupportedPlace { .. }) => continue,
             found => drop(found?),
         }
         place.fs.sync_file(&path).map_err(|error| place.failed("sync", &path, error))?;
-        dirs.insert(parent(&path).to_owned(), file);
     }
     dirs.into_values().try_for_each(|file| place.sync_names(file))
 }

@@ -14,7 +14,7 @@ use super::{list, papers, rotate};
 use crate::model::diff::{self, Change};
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
-use crate::model::paper::Paper;
+use crate::model::paper::{Paper, Writing};
 use crate::model::time::{self, Moment};
 use crate::store::engine::{self, Committed, Document, Durability, Entry, Rank};
 use crate::store::error::{Error, Result};
@@ -32,9 +32,10 @@ pub struct Part<'e> {
     bulks: BTreeMap<String, Texts>,
     /// Files in the order of their first write.
     order: Vec<String>,
-    /// Texts to write (`false`) or to append (`true`), by file.
-    papers: BTreeMap<String, (String, bool)>,
-    folders: Vec<&'static str>,
+    /// What is done to texts, by file.
+    papers: BTreeMap<String, Writing>,
+    /// Folders whose names were asked for, and what they looked like before that.
+    folders: BTreeMap<&'static str, Option<u64>>,
     _lock: Box<dyn Lock>,
 }
 
@@ -60,6 +61,8 @@ pub struct Stage {
     docs: Vec<Staged>,
     papers: Vec<papers::Staged>,
     pub lines: Vec<Line>,
+    /// The open folders that it changes, and whether all that is in them was known before.
+    folders: Vec<(&'static str, bool)>,
 }
 
 /// One document of a commit on its way to the disk.
@@ -251,8 +254,14 @@ impl<'e> Part<'e> {
         }
         let papers = std::mem::take(&mut self.papers).into_iter();
         let papers =
-            papers.map(|(file, (text, append))| papers::Staged::new(&self.place, file, text, append));
+            papers.filter_map(|(file, writing)| papers::Staged::new(&self.place, file, writing).transpose());
         let papers = papers.collect::<Result<Vec<_>>>()?;
+        let opened = Paper::open_folders(&self.place.room).iter();
+        let touched =
+            opened.copied().filter(|dir| papers.iter().any(|paper| parent(&paper.entry.file) == *dir));
+        let folders =
+            touched.map(|dir| Ok((dir, self.folders.contains_key(dir) || !self.folder_changed(dir)?)));
+        let folders = folders.collect::<Result<Vec<_>>>()?;
         let at = time::stamp(entry.at);
         let mut lines = Vec::new();
         if !edits.is_empty() {
@@ -279,7 +288,7 @@ impl<'e> Part<'e> {
         if let Some(line) = lines.last_mut() {
             docs.iter().for_each(|staged| staged.keep_beside(line, self.place.long));
         }
-        Ok(Stage { docs, papers, lines })
+        Ok(Stage { docs, papers, lines, folders })
     }
 
     /// Describes what a person changed in the file since our last commit.
@@ -321,7 +330,7 @@ impl<'e> Part<'e> {
         if self.head.seq == 0 {
             self.place.make_dirs(&self.place.room.hidden())?;
         }
-        for dir in &self.folders {
+        for dir in self.folders.keys() {
             self.place.make_dirs(&self.place.doc(dir))?;
         }
         stage.papers.iter().try_for_each(|paper| paper.prepare(&self.place))?;
@@ -483,6 +492,7 @@ impl<'e> Part<'e> {
             let doc = HeadDoc { revision: entry.revision, sum: entry.sum };
             self.head.docs.insert(entry.file.clone(), doc);
         }
+        self.see_folders(&stage.folders);
         self.place.write_head(&mut self.head);
         stage.papers.iter().for_each(|paper| paper.clear(&self.place));
         let (mut warnings, mut documents) = (Vec::new(), Vec::new());
@@ -493,6 +503,33 @@ impl<'e> Part<'e> {
             rotate::rotate(&self.place, &mut self.head);
         }
         Committed { documents, warnings }
+    }
+
+    /// Notes what the open folders look like to those who know all that is in them.
+    fn see_folders(&mut self, touched: &[(&'static str, bool)]) {
+        for (dir, known) in touched {
+            self.folders.remove(dir);
+            let stamp =
+                if *known { self.place.fs.folder_stamp(&self.place.doc(dir)).ok().flatten() } else { None };
+            match stamp {
+                Some(stamp) => drop(self.head.folders.insert((*dir).to_owned(), stamp)),
+                None => drop(self.head.folders.remove(*dir)),
+            }
+        }
+        for (dir, stamp) in std::mem::take(&mut self.folders) {
+            if let Some(stamp) = stamp.filter(|_| Paper::open_folders(&self.place.room).contains(&dir)) {
+                self.head.folders.insert(dir.to_owned(), stamp);
+            }
+        }
+    }
+
+    /// Does so after a commit that changed nothing, so that nobody has to look again.
+    pub fn note_folders(&mut self) {
+        let before = self.head.folders.clone();
+        self.see_folders(&[]);
+        if self.head.seq > 0 && self.head.folders != before {
+            self.place.write_head(&mut self.head);
+        }
     }
 
     /// Removes what was swapped out, unless it is an edit that slipped in while we were committing.
@@ -684,19 +721,32 @@ impl Part<'_> {
     }
 
     pub fn folder(&mut self, dir: &'static str) -> Result<Vec<String>> {
-        self.folders.push(dir);
         let path = self.place.doc(dir);
+        let stamp =
+            self.place.fs.folder_stamp(&path).map_err(|error| self.place.failed("look at", &path, error))?;
+        self.folders.insert(dir, stamp);
         self.place.fs.entries(&path).map_err(|error| self.place.failed("list", &path, error))
     }
 
     pub fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
-        self.papers.insert(paper.file(), (text, false));
+        self.papers.insert(paper.file(), Writing::Whole(text));
         Ok(())
     }
 
+    pub fn remove_paper(&mut self, paper: &Paper) -> Result<()> {
+        self.papers.insert(paper.file(), Writing::Gone);
+        Ok(())
+    }
+
+    pub fn folder_changed(&self, dir: &'static str) -> Result<bool> {
+        let path = self.place.doc(dir);
+        let stamp =
+            self.place.fs.folder_stamp(&path).map_err(|error| self.place.failed("look at", &path, error))?;
+        Ok(stamp != self.head.folders.get(dir).copied())
+    }
+
     pub fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()> {
-        let (text, _) = self.papers.entry(paper.file()).or_insert_with(|| (String::new(), true));
-        text.push_str(piece);
+        self.papers.entry(paper.file()).or_insert_with(|| Writing::Piece(String::new())).push(piece);
         Ok(())
     }
 }

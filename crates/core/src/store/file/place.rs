@@ -64,6 +64,9 @@ pub struct Head {
     #[serde(default)]
     pub rotate_at: u64,
     pub docs: BTreeMap<String, HeadDoc>,
+    /// What open folders looked like when all that was in them was known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub folders: BTreeMap<String, u64>,
 }
 
 /// Tells one life of a room from another. A reboot begins a new one, and so does a copy of the directory:

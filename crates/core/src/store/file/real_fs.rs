@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use rustix::fs::{self as sys, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, retry_on_intr};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::fs::{Access, Events, Fs, Handle, Identity, Lock, LockMode, Stat};
 #[cfg(target_os = "linux")]
@@ -311,6 +312,16 @@ impl Fs for RealFs {
     fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
         let flags = if cfg!(target_os = "linux") { OFlags::PATH } else { OFlags::RDONLY };
         absent_as_none(self.open(path, flags))?.map(|file| stat(file.as_fd())).transpose()
+    }
+
+    fn folder_stamp(&self, dir: &str) -> io::Result<Option<u64>> {
+        let Some(fd) = absent_as_none(self.open(dir, OFlags::RDONLY | OFlags::DIRECTORY))? else {
+            return Ok(None);
+        };
+        let stat = sys::fstat(&fd)?;
+        let modified = nanoseconds(stat.st_mtime, stat.st_mtime_nsec as u32);
+        let parts = [i128::from(stat.st_ino), modified].map(i128::to_le_bytes);
+        Ok(Some(xxh3_64(parts.as_flattened())))
     }
 
     #[cfg(target_os = "linux")]

@@ -87,6 +87,7 @@ impl Plan {
             end: self.segment.good,
             rotate_at: 0,
             docs: docs.collect(),
+            folders: BTreeMap::new(),
         }
     }
 }

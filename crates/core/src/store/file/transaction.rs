@@ -195,12 +195,21 @@ impl Transaction for FileTransaction<'_> {
         self.part(&paper.room()).append_paper(paper, piece)
     }
 
+    fn remove_paper(&mut self, paper: &Paper) -> Result<()> {
+        self.part(&paper.room()).remove_paper(paper)
+    }
+
+    fn folder_changed(&mut self, room: &Room, dir: &'static str) -> Result<bool> {
+        self.part(room).folder_changed(dir)
+    }
+
     fn commit(mut self: Box<Self>, entry: &Entry) -> Result<Committed> {
         let mut steps = Vec::new();
         for part in &mut self.parts {
             let stage = part.stage(entry)?;
-            if !stage.lines.is_empty() {
-                steps.push(Step { part, stage, end: 0 });
+            match stage.lines.is_empty() {
+                true => part.note_folders(),
+                false => steps.push(Step { part, stage, end: 0 }),
             }
         }
         join(&mut steps);

@@ -14,6 +14,8 @@ use super::place::{self, Head, Place, parent};
 use super::recover::{self, Glance, View};
 use super::{FileEngine, Seen, each_line, list, see};
 use crate::model::kind::Doc;
+use crate::model::paper::Paper;
+use crate::model::room::Root;
 use crate::store::engine::{Event, Listener, Watch};
 use crate::store::error::Result;
 use crate::store::state;
@@ -251,17 +253,25 @@ fn wait_for(engine: &FileEngine, doc: &Doc, events: &mut dyn Events, pause: Dura
 pub struct FileListener {
     engine: FileEngine,
     docs: Vec<Doc>,
+    /// The folders of their rooms that others may leave papers in.
+    folders: Vec<(Root, String)>,
     events: Box<dyn Events>,
-    /// What the files looked like.
+    /// What files and folders looked like.
     stamps: Vec<Option<u64>>,
 }
 
 impl FileListener {
     pub fn start(engine: FileEngine, docs: Vec<Doc>) -> Result<FileListener> {
+        let open = |doc: &Doc| {
+            let (root, dir) = (doc.room.root(), doc.room.dir());
+            Paper::open_folders(&doc.room).iter().map(move |folder| (root, format!("{dir}/{folder}")))
+        };
+        let folders: Vec<_> = docs.iter().flat_map(open).collect();
         let mut dirs: Vec<_> = docs.iter().map(|doc| parent(&doc.path()).to_owned()).collect();
+        dirs.extend(folders.iter().map(|(_, folder)| folder.clone()));
         dirs.dedup();
         let events = arm(&engine, &docs[0], &dirs)?;
-        let mut listener = FileListener { engine, docs, events, stamps: Vec::new() };
+        let mut listener = FileListener { engine, docs, folders, events, stamps: Vec::new() };
         listener.stamps = listener.look();
         Ok(listener)
     }
@@ -269,7 +279,10 @@ impl FileListener {
     /// Whoever wants to work with a file will say what is wrong with it.
     fn look(&self) -> Vec<Option<u64>> {
         let stat = |doc: &Doc| self.engine.fs(doc.room.root()).stat(&doc.path()).ok().flatten();
-        self.docs.iter().map(|doc| stat(doc).map(|stat| list::stamp_of(&stat))).collect()
+        let docs = self.docs.iter().map(|doc| stat(doc).map(|stat| list::stamp_of(&stat)));
+        let folders = self.folders.iter();
+        let folders = folders.map(|(root, dir)| self.engine.fs(*root).folder_stamp(dir).ok().flatten());
+        docs.chain(folders).collect()
     }
 }
 

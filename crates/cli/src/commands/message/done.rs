@@ -1,0 +1,35 @@
+use anthill_core::model::ids::{Key, SessionId};
+use anthill_core::ops::messages;
+use clap::Args;
+
+use crate::context::{Context, parse_id};
+use crate::error::Result;
+use crate::output::Format;
+
+/// Say that a message is done with
+///
+/// It moves from the inbox to `processed/`. Until then `message poll --again` returns it, for a reader that was cut off.
+///
+/// Examples:
+///   anthill message done session-xyz789 msg-20260131120000-1a2b
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct DoneArgs {
+    /// The session that read it
+    session: String,
+    /// The message
+    id: String,
+}
+
+pub fn run(context: &Context<'_>, args: &DoneArgs) -> Result<()> {
+    let (session, id) = (parse_id::<SessionId>(&args.session)?, parse_id::<Key>(&args.id)?);
+    let done = messages::done(&*context.engine, &session, &id, &context.actor)?;
+    if context.output.json {
+        return context.output.changed(&done.message, Format::Json);
+    }
+    context.output.said(&match done.message["status"].as_str() {
+        Some("expired") => format!("Had expired unread: {id}"),
+        _ if done.repeated => format!("Was done with already: {id}"),
+        _ => format!("Done with {id}"),
+    })
+}

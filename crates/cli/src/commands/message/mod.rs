@@ -1,0 +1,96 @@
+//! Messages between sessions.
+
+mod broadcast;
+mod done;
+mod poll;
+mod send;
+
+use anthill_core::model::ids::{Key, SessionId};
+use anthill_core::model::message::{Letter, NORMAL, PRIORITIES, Sender};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::args::seconds;
+use crate::context::{Context, parse_id};
+use crate::env;
+use crate::error::Result;
+
+/// Send messages to other sessions, and read your own
+///
+/// Examples:
+///   anthill message send session-abc123 session-xyz789 task_handoff '{"task_id": "task-001"}' --priority high
+///   anthill message poll session-xyz789 --wait 600       blocks until there is one; no polling
+///   anthill message done session-xyz789 msg-20260131120000-1a2b
+///   anthill message broadcast session-abc123 emergency_stop '{}' --priority critical
+#[derive(Debug, Subcommand)]
+#[command(verbatim_doc_comment)]
+pub enum Message {
+    Send(send::SendArgs),
+    Poll(poll::PollArgs),
+    Done(done::DoneArgs),
+    Broadcast(broadcast::BroadcastArgs),
+}
+
+pub fn run(context: &Context<'_>, command: &Message) -> Result<()> {
+    match command {
+        Message::Send(args) => send::run(context, args),
+        Message::Poll(args) => poll::run(context, args),
+        Message::Done(args) => done::run(context, args),
+        Message::Broadcast(args) => broadcast::run(context, args),
+    }
+}
+
+/// What letters to one and to all have in common.
+#[derive(Debug, Args)]
+struct LetterArgs {
+    /// How soon it should be read
+    #[arg(long, value_name = "PRIORITY", default_value = NORMAL, value_parser = PossibleValuesParser::new(PRIORITIES))]
+    priority: String,
+    /// It expires if nobody has read it after this long
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    ttl: Option<f64>,
+    /// An id of your own: sending it again is safe
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// The message that this one answers
+    #[arg(long, value_name = "ID")]
+    in_reply_to: Option<String>,
+    /// What you are, for the reader (such as `qa_expert`)
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+    /// Whether a person or an agent sends this [default: agent in an agent's session, else person]
+    #[arg(long = "as", value_name = "KIND", value_enum)]
+    sent_as: Option<SentAs>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SentAs {
+    Agent,
+    Person,
+}
+
+impl LetterArgs {
+    /// Makes the letter, addressed to its sender until somebody says otherwise.
+    fn letter(&self, context: &Context<'_>, from: &str, kind: &str, payload: &str) -> Result<Letter> {
+        let from: SessionId = parse_id(from)?;
+        let key = |text: &Option<String>| text.as_deref().map(parse_id::<Key>).transpose();
+        let priority = PRIORITIES.into_iter().find(|known| *known == self.priority).unwrap_or(NORMAL);
+        let session = context.actor.session.clone();
+        let is_person = match self.sent_as {
+            Some(sent_as) => sent_as == SentAs::Person,
+            None => session.is_none() && !env::is_agent(),
+        };
+        let role = self.role.clone().or_else(|| env::text(env::ANTHILL_ROLE));
+        Ok(Letter {
+            to: from.clone(),
+            from,
+            kind: kind.to_owned(),
+            payload: super::parse_value(payload)?,
+            priority,
+            ttl: self.ttl,
+            id: key(&self.id)?,
+            in_reply_to: key(&self.in_reply_to)?,
+            sender: Sender { session, role, is_person },
+        })
+    }
+}

@@ -1,0 +1,70 @@
+use std::time::{Duration, Instant};
+
+use anthill_core::model::ids::SessionId;
+use anthill_core::ops::messages::{self, PollRequest};
+use anthill_live::waiting;
+use clap::Args;
+use serde_json::Value;
+
+use crate::args::seconds;
+use crate::context::{Context, parse_id};
+use crate::error::Result;
+use crate::output::Format;
+
+/// Read the messages of a session
+///
+/// Prints an array: critical ones first, then high, normal and low; each in the order of arrival. Every message is
+/// returned once; it stays in the inbox until `message done`. A reader that was cut off gets what it had read with
+/// --again. Who sent it is in `sender`; `from` is only what the sender said.
+///
+/// Examples:
+///   anthill message poll session-xyz789
+///   anthill message poll session-xyz789 --wait 600       blocks until there is one (--wait alone: for ever)
+///   anthill message poll session-xyz789 --no-mark-read --format table
+///   anthill message poll session-xyz789 --again          what was read and is not done with
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct PollArgs {
+    /// Whose messages
+    session: String,
+    /// Leave them unread
+    #[arg(long)]
+    no_mark_read: bool,
+    /// Wait for a message, at most this long; without polling
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "86400000", value_parser = seconds)]
+    wait: Option<f64>,
+    /// Return what was read but is not done with
+    #[arg(long, conflicts_with_all = ["wait", "no_mark_read"])]
+    again: bool,
+    /// Return at most so many
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    #[arg(long, value_enum, default_value_t = Format::Json)]
+    format: Format,
+}
+
+pub fn run(context: &Context<'_>, args: &PollArgs) -> Result<()> {
+    let session: SessionId = parse_id(&args.session)?;
+    let request = PollRequest {
+        session: &session,
+        mark_read: !args.no_mark_read,
+        again: args.again,
+        limit: args.limit as usize,
+    };
+    let (engine, actor) = (&*context.engine, &context.actor);
+    // Kept until the answer is out: closing it takes longer than waking up.
+    let mut listener = args.wait.map(|_| waiting::listen_for_messages(engine, &session)).transpose()?;
+    let polled = match (&mut listener, args.wait) {
+        (Some(listener), Some(wait)) => {
+            let deadline = Instant::now() + Duration::from_secs_f64(wait);
+            waiting::poll(engine, &mut **listener, &request, actor, deadline)?
+        }
+        _ => messages::poll(engine, &request, actor)?,
+    };
+    polled.warnings.iter().for_each(|warning| context.output.warning(warning));
+    context.output.changed(&Value::Array(polled.messages), args.format)?;
+    if polled.more {
+        context.output.status("there are more: poll again");
+    }
+    Ok(())
+}

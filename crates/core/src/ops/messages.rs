@@ -1,0 +1,384 @@
+//! Messages between sessions: sent once, read once, kept until they are done with.
+//!
+//! A message is a file of its own in a tray of the recipient's mailbox, with a copy in the sender's outbox. The list
+//! `mailbox.json` beside the trays says how each one stands, in the order of their arrival; it is what makes
+//! finding the next one cheap however many lie there. Both change in one commit.
+//!
+//! Other programs may leave messages in the inbox too. They are noticed by the folder and noted by the next poll.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::settings::Settings;
+use super::{Actor, Error, Result};
+use crate::model::ids::{self, Key, ProjectId, SessionId};
+use crate::model::kind::Doc;
+use crate::model::message::{self, Letter};
+use crate::model::paper::{Paper, Tray};
+use crate::model::room::Room;
+use crate::model::{json, time};
+use crate::store::{Engine, Transaction};
+
+/// How many finished messages a mailbox's list remembers, and how many more before it is cleared up.
+const KEPT: usize = 1_000;
+const SLACK: usize = 1_000;
+
+/// What became of a letter.
+#[derive(Debug)]
+pub struct Posted {
+    pub message: Value,
+    /// Whether it had been sent before.
+    pub repeated: bool,
+}
+
+/// Sends a letter: into the recipient's inbox and the sender's outbox, or nowhere.
+pub fn send(engine: &dyn Engine, letter: &Letter, actor: &Actor) -> Result<Posted> {
+    need_messages(engine)?;
+    letter.check().map_err(Error::Input)?;
+    let rooms = [Room::Mailbox(letter.from.clone()), Room::Mailbox(letter.to.clone())];
+    let mut transaction = engine.begin(&[&rooms[0], &rooms[1]])?;
+    let posted = post(&mut *transaction, letter, actor.now())?;
+    if !posted.repeated {
+        transaction.commit(&actor.entry("send"))?;
+    }
+    Ok(posted)
+}
+
+fn need_messages(engine: &dyn Engine) -> Result<()> {
+    Settings::read(engine)?.need("enable_message_passing", "message passing")
+}
+
+/// Whether a session has ever registered.
+pub fn is_registered(engine: &dyn Engine, session: &SessionId) -> Result<bool> {
+    Ok(engine.read(&Doc::session(session))?.is_some())
+}
+
+/// Puts a letter into both mailboxes, as part of a transaction on both.
+pub fn post(transaction: &mut dyn Transaction, letter: &Letter, now: Timestamp) -> Result<Posted> {
+    let (mailbox, sent) = (Doc::mailbox(&letter.to), Doc::sent(&letter.from));
+    if let Some(id) = &letter.id
+        && let Some(known) = sent_before(transaction, letter, id)?
+    {
+        return match letter.is(&known) {
+            true => Ok(Posted { message: known, repeated: true }),
+            false => Err(Error::clash(
+                format!("there is another message `{id}` already"),
+                "choose another --id, or leave it out to get a new one; nothing was sent",
+            )),
+        };
+    }
+    let mut counter = match transaction.get(&sent)? {
+        Some(counter) => counter.clone(),
+        None => sent.default(now),
+    };
+    let seq = counter.get("last_seq").and_then(Value::as_u64).unwrap_or_default() + 1;
+    counter["last_seq"] = seq.into();
+    transaction.put(&sent, counter)?;
+    if !transaction.exists(&mailbox)? {
+        transaction.put(&mailbox, mailbox.default(now))?;
+    }
+    let id = match &letter.id {
+        Some(id) => id.as_str().to_owned(),
+        None => {
+            let seed = format!("{} {} {seq}", letter.from, letter.to);
+            ids::new("msg", now, &seed, &mut |id| Ok::<_, Error>(transaction.item(&mailbox, id)?.is_none()))?
+        }
+    };
+    let message = letter.message(&id, seq, now);
+    let text = render(&message);
+    let id: Key = id.parse().map_err(|error: ids::InvalidId| Error::Input(error.to_string()))?;
+    transaction.put_item(&mailbox, id.as_str(), message::note(&message, "unread"))?;
+    transaction.write_paper(&paper(&letter.to, Tray::Inbox, &id), text.clone())?;
+    transaction.write_paper(&paper(&letter.from, Tray::Outbox, &id), text)?;
+    Ok(Posted { message, repeated: false })
+}
+
+/// Returns the message that went out with this id, or lies at the recipient's by this id.
+fn sent_before(transaction: &mut dyn Transaction, letter: &Letter, id: &Key) -> Result<Option<Value>> {
+    let places = [(&letter.from, Tray::Outbox), (&letter.to, Tray::Inbox), (&letter.to, Tray::Processed)];
+    for (mailbox, tray) in places {
+        if let Some(text) = transaction.paper(&paper(mailbox, tray, id))? {
+            return Ok(Some(message::parse(&text).unwrap_or_default()));
+        }
+    }
+    Ok(None)
+}
+
+fn paper(mailbox: &SessionId, tray: Tray, id: &Key) -> Paper {
+    Paper::Message { mailbox: mailbox.clone(), tray, id: id.clone() }
+}
+
+fn render(message: &Value) -> String {
+    String::from_utf8(json::render(message)).expect("JSON is text")
+}
+
+/// Sends the same to every session at work but the sender. A broadcast that was cut off is repeated with the same id:
+/// who has it already does not get it twice.
+pub fn broadcast(
+    engine: &dyn Engine,
+    letter: &Letter,
+    project: Option<&ProjectId>,
+    actor: &Actor,
+) -> Result<Vec<Posted>> {
+    need_messages(engine)?;
+    letter.check().map_err(Error::Input)?;
+    let id = match &letter.id {
+        Some(id) => id.as_str().to_owned(),
+        None => ids::new("msg", actor.now(), letter.from.as_str(), &mut |_| Ok::<_, Error>(true))?,
+    };
+    let mut posted = Vec::new();
+    for to in at_work(engine, project, actor.now())? {
+        if to != letter.from {
+            let id = format!("{id}.{to}")
+                .parse()
+                .map_err(|error: ids::InvalidId| Error::Input(error.to_string()))?;
+            posted.push(send(engine, &Letter { to, id: Some(id), ..letter.clone() }, actor)?);
+        }
+    }
+    Ok(posted)
+}
+
+/// Returns the sessions that were heard of lately and have not ended.
+fn at_work(engine: &dyn Engine, project: Option<&ProjectId>, now: Timestamp) -> Result<Vec<SessionId>> {
+    let timeout = Settings::read(engine)?.session_timeout();
+    let mut found = Vec::new();
+    for room in engine.rooms()? {
+        let Room::Session(id) = room else { continue };
+        // Whose state cannot be read is not to be reached.
+        let Ok(Some(session)) = engine.read(&Doc::session(&id)) else { continue };
+        let text = |field: &str| session.value.get(field).and_then(Value::as_str);
+        let heard = text("last_heartbeat").and_then(time::read);
+        let lately = heard.is_some_and(|at| now.duration_since(at).unsigned_abs() <= timeout || at > now);
+        let at_work = matches!(text("status"), None | Some("active" | "idle"));
+        if lately && at_work && project.is_none_or(|project| text("project_id") == Some(project.as_str())) {
+            found.push(id);
+        }
+    }
+    Ok(found)
+}
+
+/// What a reader wants.
+#[derive(Debug)]
+pub struct PollRequest<'a> {
+    pub session: &'a SessionId,
+    /// Whether what is returned counts as read.
+    pub mark_read: bool,
+    /// Whether to return what was read but is not done with, instead of what is unread.
+    pub again: bool,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// What a reader gets.
+#[derive(Debug, Default)]
+pub struct Polled {
+    pub messages: Vec<Value>,
+    /// Whether there are more than the limit.
+    pub more: bool,
+    pub warnings: Vec<String>,
+}
+
+/// Returns the messages of a mailbox, the most urgent first, then in the order of their arrival.
+pub fn poll(engine: &dyn Engine, request: &PollRequest<'_>, actor: &Actor) -> Result<Polled> {
+    need_messages(engine)?;
+    let mut desk = Desk::open(engine, request.session, actor)?;
+    match request.again {
+        true => desk.read_again(request.limit)?,
+        false => desk.read_new(request)?,
+    }
+    desk.clear_up()?;
+    let Desk { transaction, polled, .. } = desk;
+    transaction.commit(&actor.entry("poll"))?;
+    Ok(polled)
+}
+
+/// Says that a message is done with, and puts it aside. Returns it.
+pub fn done(engine: &dyn Engine, session: &SessionId, id: &Key, actor: &Actor) -> Result<Posted> {
+    need_messages(engine)?;
+    let mut desk = Desk::open(engine, session, actor)?;
+    let (inbox, processed) = (paper(session, Tray::Inbox, id), paper(session, Tray::Processed, id));
+    let Some(text) = desk.transaction.paper(&inbox)? else {
+        return match desk.transaction.paper(&processed)? {
+            Some(text) => Ok(Posted { message: read(&text, id)?, repeated: true }),
+            None => Err(Error::missing(
+                format!("there is no message `{id}` for `{session}`"),
+                format!("see what is there: anthill message poll {session} --again"),
+            )),
+        };
+    };
+    let mut message = read(&text, id)?;
+    message::mark_processed(&mut message, desk.now);
+    desk.put_aside(id, &message, "processed")?;
+    desk.clear_up()?;
+    desk.transaction.commit(&actor.entry("done"))?;
+    Ok(Posted { message, repeated: false })
+}
+
+fn read(text: &str, id: &Key) -> Result<Value> {
+    let damaged = |problem| {
+        Error::refused(
+            format!("the file of message `{id}` is no message: {problem}"),
+            "correct the file, or move it away",
+        )
+    };
+    message::parse(text).map_err(damaged)
+}
+
+/// One mailbox, opened to look through it.
+struct Desk<'e> {
+    transaction: Box<dyn Transaction + 'e>,
+    session: SessionId,
+    mailbox: Doc,
+    now: Timestamp,
+    polled: Polled,
+}
+
+impl<'e> Desk<'e> {
+    fn open(engine: &'e dyn Engine, session: &SessionId, actor: &Actor) -> Result<Desk<'e>> {
+        let mailbox = Doc::mailbox(session);
+        let transaction = engine.begin(&[&mailbox.room])?;
+        let (session, now, polled) = (session.clone(), actor.now(), Polled::default());
+        let mut desk = Desk { transaction, session, mailbox, now, polled };
+        if desk.transaction.folder_changed(&desk.mailbox.room, Tray::Inbox.folder())? {
+            desk.take_in()?;
+        }
+        Ok(desk)
+    }
+
+    /// Notes the messages that others have left in the inbox, in the order of their times.
+    fn take_in(&mut self) -> Result<()> {
+        let (mut strange, is_there) = (Vec::new(), self.transaction.exists(&self.mailbox)?);
+        for name in self.transaction.folder(&self.mailbox.room, Tray::Inbox.folder())? {
+            let Some(Paper::Message { id, .. }) = Paper::message_named(&self.session, Tray::Inbox, &name)
+            else {
+                continue;
+            };
+            if is_there && self.transaction.item(&self.mailbox, id.as_str())?.is_some() {
+                continue;
+            }
+            if let Some(message) = self.message(&id)? {
+                strange.push(message);
+            }
+        }
+        let time = |message: &Value| message.get("timestamp").and_then(Value::as_str).and_then(time::read);
+        strange.sort_by_key(|message| time(message));
+        if !strange.is_empty() && !is_there {
+            self.transaction.put(&self.mailbox, self.mailbox.default(self.now))?;
+        }
+        for message in &strange {
+            let status = if message::is_read(message) { "read" } else { "unread" };
+            let id = message["id"].as_str().unwrap_or_default();
+            self.transaction.put_item(&self.mailbox, id, message::note(message, status))?;
+        }
+        Ok(())
+    }
+
+    /// Returns a message of the inbox. One that cannot be read stays where it is, and somebody hears of it.
+    fn message(&mut self, id: &Key) -> Result<Option<Value>> {
+        let Some(text) = self.transaction.paper(&paper(&self.session, Tray::Inbox, id))? else {
+            return Ok(None);
+        };
+        let named = |message: &Value| message.get("id").and_then(Value::as_str) == Some(id.as_str());
+        let problem = match message::parse(&text) {
+            Ok(message) if named(&message) => return Ok(Some(message)),
+            Ok(_) => "its id is not the name of its file".into(),
+            Err(problem) => problem,
+        };
+        let file = format!("{}/{}", self.mailbox.room.dir(), paper(&self.session, Tray::Inbox, id).file());
+        self.polled.warnings.push(format!("`{file}` is left out: {problem}"));
+        Ok(None)
+    }
+
+    fn read_new(&mut self, request: &PollRequest<'_>) -> Result<()> {
+        if !self.transaction.exists(&self.mailbox)? {
+            return Ok(());
+        }
+        let mut after = None;
+        while let Some((rank, note)) = self.transaction.best(&self.mailbox, after)? {
+            after = Some(rank);
+            if self.polled.messages.len() == request.limit {
+                self.polled.more = true;
+                return Ok(());
+            }
+            let id = note.get("id").and_then(Value::as_str).unwrap_or_default();
+            let Ok(id) = id.parse::<Key>() else { continue };
+            self.read_one(&id, note, request.mark_read)?;
+        }
+        Ok(())
+    }
+
+    fn read_one(&mut self, id: &Key, note: Value, mark_read: bool) -> Result<()> {
+        let inbox = paper(&self.session, Tray::Inbox, id);
+        let Some(mut message) = self.message(id)? else {
+            return match self.transaction.paper(&inbox)? {
+                Some(_) => Ok(()),
+                // Somebody took the file away: nobody will ever read it.
+                None => self.note(id, note, "processed"),
+            };
+        };
+        if message::is_read(&message) {
+            return self.note(id, note, "read");
+        }
+        if message::is_expired(&message, self.now) {
+            message::mark_expired(&mut message, self.now);
+            return self.put_aside(id, &message, "expired");
+        }
+        if mark_read {
+            message::mark_read(&mut message, self.now);
+            self.transaction.write_paper(&inbox, render(&message))?;
+            self.note(id, note, "read")?;
+        }
+        self.polled.messages.push(message);
+        Ok(())
+    }
+
+    fn read_again(&mut self, limit: usize) -> Result<()> {
+        let notes = self.transaction.get(&self.mailbox)?.and_then(|mailbox| mailbox.get("messages")).cloned();
+        let notes = notes.as_ref().and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut read: Vec<_> = notes.iter().filter(|note| note["status"] == "read").collect();
+        read.sort_by_key(|note| message::urgency(note["priority"].as_str()));
+        for note in read {
+            let id = note["id"].as_str().and_then(|id| id.parse::<Key>().ok());
+            let Some(message) = id.map(|id| self.message(&id)).transpose()?.flatten() else { continue };
+            if self.polled.messages.len() == limit {
+                self.polled.more = true;
+                break;
+            }
+            self.polled.messages.push(message);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, id: &Key, mut note: Value, status: &str) -> Result<()> {
+        note["status"] = status.into();
+        Ok(self.transaction.put_item(&self.mailbox, id.as_str(), note)?)
+    }
+
+    /// Moves a message to those that are done with.
+    fn put_aside(&mut self, id: &Key, message: &Value, status: &str) -> Result<()> {
+        self.transaction.write_paper(&paper(&self.session, Tray::Processed, id), render(message))?;
+        self.transaction.remove_paper(&paper(&self.session, Tray::Inbox, id))?;
+        self.note(id, message::note(message, status), status)
+    }
+
+    /// Forgets the oldest of those that are done with, once there are many: their files stay.
+    fn clear_up(&mut self) -> Result<()> {
+        if !self.transaction.exists(&self.mailbox)? {
+            return Ok(());
+        }
+        let finished: usize = self.transaction.counts(&self.mailbox)?.iter().skip(2).sum();
+        if finished <= KEPT + SLACK {
+            return Ok(());
+        }
+        let Some(mut mailbox) = self.transaction.get(&self.mailbox)?.cloned() else { return Ok(()) };
+        let mut left = finished - KEPT;
+        if let Some(notes) = mailbox.get_mut("messages").and_then(Value::as_array_mut) {
+            notes.retain(|note| {
+                let drop = left > 0 && matches!(note["status"].as_str(), Some("processed" | "expired"));
+                left -= usize::from(drop);
+                !drop
+            });
+        }
+        Ok(self.transaction.put(&self.mailbox, mailbox)?)
+    }
+}
