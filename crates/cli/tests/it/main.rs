@@ -13,8 +13,20 @@ mod seeds;
 mod storm;
 mod watch;
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use anthill_testkit::test_env::TestEnv;
 
 fn env() -> TestEnv {
     TestEnv::new(env!("CARGO_BIN_EXE_anthill"))
+}
+
+/// Returns what the tester wants instead of the default, from the variable `ANTHILL_` and this name.
+#[expect(clippy::disallowed_methods, reason = "the tester's environment, not that of the binary")]
+fn told<T: FromStr<Err: Display>>(name: &str, default: T) -> T {
+    match std::env::var(format!("ANTHILL_{name}")) {
+        Ok(text) => text.parse().unwrap_or_else(|error| panic!("ANTHILL_{name}={text}: {error}")),
+        Err(_) => default,
+    }
 }

@@ -5,12 +5,10 @@
 //! `ANTHILL_STORM_WORKERS`, `_TASKS`, `_SEED` and `_BINARY` make it larger, repeat it, or storm another binary.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Display;
 use std::hash::BuildHasher;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
-use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,8 +18,8 @@ use anthill_testkit::test_env::{Ran, Running, TestEnv, exit_code};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::env;
 use crate::storm::Dice;
+use crate::{env, told};
 
 const QUEUE: &str = "project/.coordination/tasks.json";
 
@@ -57,19 +55,11 @@ impl Sizes {
     fn from_environment() -> Sizes {
         let random = std::hash::RandomState::new().hash_one(0) >> 16;
         Sizes {
-            workers: told("WORKERS", 8),
-            tasks: told("TASKS", 80),
-            seed: told("SEED", random),
-            binary: told("BINARY", env!("CARGO_BIN_EXE_anthill").to_owned()),
+            workers: told("STORM_WORKERS", 8),
+            tasks: told("STORM_TASKS", 80),
+            seed: told("STORM_SEED", random),
+            binary: told("STORM_BINARY", env!("CARGO_BIN_EXE_anthill").to_owned()),
         }
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the tester's environment, not that of the binary")]
-fn told<T: FromStr<Err: Display>>(name: &str, default: T) -> T {
-    match std::env::var(format!("ANTHILL_STORM_{name}")) {
-        Ok(text) => text.parse().unwrap_or_else(|error| panic!("ANTHILL_STORM_{name}={text}: {error}")),
-        Err(_) => default,
     }
 }
 

@@ -567,10 +567,12 @@ impl Index {
         Some(())
     }
 
-    /// Whether the index can take more items, and those it takes keep the order short enough.
+    /// Whether the index can take more items, those it takes keep the order short enough, and there was a place
+    /// for all that is held: else every claim would ask every active item.
     pub fn has_room(&mut self) -> Option<bool> {
         let (count, edges) = (self.pages.u64(at::COUNT)?, self.pages.u64(at::EDGES)?);
-        Some(count + 64 <= self.regions.room && edges + 512 <= self.regions.edges)
+        let crowded = self.pages.u64(at::CROWDED)? > 0;
+        Some(!crowded && count + 64 <= self.regions.room && edges + 512 <= self.regions.edges)
     }
 
     /// Adds an item at the end. `None` also if somebody needs it already, or there is no place left.
@@ -705,6 +707,7 @@ mod tests {
     #[test]
     fn crowded_table_never_says_no() {
         let mut index = index(&[]);
+        assert_eq!(index.has_room(), Some(true));
         let keys: Vec<u64> = (1..=index.regions.held).collect();
         index.hold(&Hold { due: None, keys: Some(keys.clone()) }, 1).expect("an index");
         assert_eq!(index.pages.u64(at::HELD), Some(index.regions.held / 2));
@@ -712,6 +715,19 @@ mod tests {
         index.hold(&Hold { due: None, keys: Some(keys) }, -1).expect("an index");
         assert_eq!(index.pages.u64(at::HELD), Some(0));
         assert_eq!(index.may_be_occupied(&[1]), Some(true));
+        assert_eq!(index.has_room(), Some(false), "it is to be made anew");
+    }
+
+    #[test]
+    fn index_made_anew_is_not_crowded() {
+        let files: Vec<_> = (0..5000).map(|number| format!("src/m{number}/a.rs")).collect();
+        let task = json!({
+            "id": "a", "description": "", "status": "claimed", "claimed_by": "w", "context": {"files": files},
+            "claimed_at": "2026-01-01T00:00:00Z",
+        });
+        let mut index = index(&[task]);
+        assert!(index.pages.u64(at::HELD).expect("a header") >= 5000);
+        assert_eq!(index.has_room(), Some(true));
     }
 
     #[test]
