@@ -1,5 +1,6 @@
 //! The one way out: data to stdout, talk to stderr, colours only on terminals.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -184,22 +185,22 @@ pub fn usage(error: &clap::Error, json: bool) -> ExitCode {
 
 /// Renders JSON for people and scripts. What could steer a terminal is written as a JSON escape.
 pub fn pretty(value: &Value) -> String {
-    safe_json(&serde_json::to_string_pretty(value).unwrap_or_default())
+    safe_json(serde_json::to_string_pretty(value).unwrap_or_default())
 }
 
 pub fn compact(value: &Value) -> String {
-    safe_json(&value.to_string())
+    safe_json(serde_json::to_string(value).unwrap_or_default())
 }
 
-fn safe_json(text: &str) -> String {
+fn safe_json(text: String) -> String {
+    if matches!(escape(&text), Cow::Borrowed(_)) {
+        return text;
+    }
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
-        match character {
-            '\n' => safe.push('\n'),
-            _ if escape(character.encode_utf8(&mut [0; 4])).len() != character.len_utf8() => {
-                safe.push_str(&format!("\\u{:04x}", character as u32));
-            }
-            _ => safe.push(character),
+        match escape(character.encode_utf8(&mut [0; 4])) {
+            Cow::Borrowed(_) => safe.push(character),
+            Cow::Owned(_) => safe.push_str(&format!("\\u{:04x}", character as u32)),
         }
     }
     safe

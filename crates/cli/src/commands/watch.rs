@@ -47,13 +47,14 @@ pub fn run(context: &Context<'_>, args: &WatchArgs) -> Result<()> {
     let mut left = args.count.unwrap_or(u64::MAX);
     while left > 0 {
         let Some(event) = watch.next(None)? else { continue };
-        show(context, args, &doc, &event)?;
-        left -= 1;
         // The snapshot is no change: what follows it is not held back.
-        if let (Some(interval), true) = (args.interval, event.op != "snapshot") {
+        let interval = args.interval.filter(|_| event.op != "snapshot");
+        show(context, args, &doc, event)?;
+        left -= 1;
+        if let Some(interval) = interval {
             while left > 0 {
                 let Some(newest) = newest_within(&mut *watch, interval)? else { break };
-                show(context, args, &doc, &newest)?;
+                show(context, args, &doc, newest)?;
                 left -= 1;
             }
         }
@@ -73,32 +74,32 @@ fn newest_within(watch: &mut dyn Watch, interval: f64) -> Result<Option<Event>> 
     }
 }
 
-fn show(context: &Context<'_>, args: &WatchArgs, doc: &Doc, event: &Event) -> Result<()> {
-    let at = match &event.at {
-        Some(at) => at.clone(),
-        None => time::stamp(context.actor.now()),
-    };
-    let line = compact(&object([
+fn show(context: &Context<'_>, args: &WatchArgs, doc: &Doc, event: Event) -> Result<()> {
+    let Event { revision, at, by, op, value } = event;
+    let is_snapshot = op == "snapshot";
+    // Kept until the line is out: giving its memory back takes as long as writing it.
+    let told = object([
         ("kind", doc.kind.name.into()),
-        ("revision", event.revision.into()),
-        ("at", at.into()),
-        ("by", event.by.as_str().into()),
-        ("op", event.op.as_str().into()),
-        ("value", event.value.clone()),
-    ]));
+        ("revision", revision.into()),
+        ("at", at.unwrap_or_else(|| time::stamp(context.actor.now())).into()),
+        ("by", by.into()),
+        ("op", op.into()),
+        ("value", value),
+    ]);
+    let line = compact(&told);
     match &args.exec {
-        Some(_) if event.op == "snapshot" => Ok(()),
-        Some(command) => execute(context, command, doc, event, &line),
+        Some(_) if is_snapshot => Ok(()),
+        Some(command) => execute(context, command, doc, revision, &line),
         None => context.output.data(&line),
     }
 }
 
 /// Runs the user's own command; its failure is told and does not end the watch.
-fn execute(context: &Context<'_>, command: &str, doc: &Doc, event: &Event, line: &str) -> Result<()> {
+fn execute(context: &Context<'_>, command: &str, doc: &Doc, revision: u64, line: &str) -> Result<()> {
     let mut child = Command::new("sh")
         .args(["-c", command])
         .env("ANTHILL_KIND", doc.kind.name)
-        .env("ANTHILL_REVISION", event.revision.to_string())
+        .env("ANTHILL_REVISION", revision.to_string())
         .stdin(Stdio::piped())
         .spawn()
         .map_err(|error| io_error("run `sh`", &error))?;

@@ -25,40 +25,42 @@ mod linux {
     struct Inotify {
         fd: OwnedFd,
         dirs: Vec<PathBuf>,
+        /// The number that the system gave to the watch for each of them.
+        watches: Vec<Option<i32>>,
     }
 
     pub fn open(dirs: Vec<PathBuf>) -> io::Result<Box<dyn Events>> {
         let fd = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        let events = Inotify { fd, dirs };
+        let mut events = Inotify { fd, dirs, watches: Vec::new() };
         events.arm()?;
         Ok(Box::new(events))
     }
 
     impl Inotify {
-        /// Watches every directory; adding a watch that is there already changes nothing.
-        fn arm(&self) -> io::Result<()> {
-            self.dirs.iter().try_for_each(|dir| self.arm_one(dir))
+        /// Watches every directory, and returns whether one of them is another than before; adding a watch that is
+        /// there already changes nothing.
+        fn arm(&mut self) -> io::Result<bool> {
+            let watches = self.dirs.iter().map(|dir| self.arm_one(dir)).collect::<io::Result<Vec<_>>>()?;
+            Ok(std::mem::replace(&mut self.watches, watches) != self.watches)
         }
 
-        fn arm_one(&self, dir: &Path) -> io::Result<()> {
+        fn arm_one(&self, dir: &Path) -> io::Result<Option<i32>> {
             for ancestor in dir.ancestors() {
-                if !self.add(ancestor)? {
-                    continue;
-                }
+                let Some(watch) = self.add(ancestor)? else { continue };
                 // It may have appeared between the failed attempt and the watch on its parent.
                 let missed = ancestor != dir
                     && dir.strip_prefix(ancestor).is_ok_and(|rest| {
                         rest.components().next().is_some_and(|next| ancestor.join(next).is_dir())
                     });
                 if !missed {
-                    return Ok(());
+                    return Ok(Some(watch));
                 }
                 return self.arm_one(dir);
             }
-            Ok(())
+            Ok(None)
         }
 
-        fn add(&self, dir: &Path) -> io::Result<bool> {
+        fn add(&self, dir: &Path) -> io::Result<Option<i32>> {
             let flags = WatchFlags::CREATE
                 | WatchFlags::DELETE
                 | WatchFlags::MODIFY
@@ -69,28 +71,27 @@ mod linux {
                 | WatchFlags::ONLYDIR;
             let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
             match inotify::add_watch(&self.fd, dir, flags) {
-                Ok(_) => Ok(true),
-                Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+                Ok(watch) => Ok(Some(watch)),
+                Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
                 Err(errno) => Err(errno.into()),
             }
         }
 
+        /// Takes what happened off the list. What one read does not take wakes the next wait.
         fn drain(&self) -> io::Result<()> {
-            let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
-            let mut reader = inotify::Reader::new(&self.fd, &mut buffer);
-            loop {
-                match reader.next() {
-                    Ok(_) => {}
-                    Err(Errno::WOULDBLOCK) => return Ok(()),
-                    Err(Errno::INTR) => {}
-                    Err(errno) => return Err(errno.into()),
-                }
+            match rustix::io::read(&self.fd, &mut [0; 4096]) {
+                Ok(_) | Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(()),
+                Err(errno) => Err(errno.into()),
             }
         }
     }
 
     impl Events for Inotify {
         fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+            // Before the sleep, when nobody waits for us. What happened in a directory before it was watched, nobody told.
+            if self.arm()? {
+                return Ok(true);
+            }
             let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
             let mut fds = [PollFd::new(&self.fd, PollFlags::IN)];
             match poll(&mut fds, timeout.as_ref()) {
@@ -99,7 +100,6 @@ mod linux {
                 Err(errno) => return Err(errno.into()),
             }
             self.drain()?;
-            self.arm()?;
             Ok(true)
         }
     }

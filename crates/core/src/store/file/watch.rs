@@ -4,13 +4,14 @@
 //! from the journal, every one of them; edits by other programs from comparing the file with the head.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::fs::Events;
 use super::journal::{EDIT, HAND, Line, Replay, SNAPSHOT, Sum};
-use super::place::{self, Head, Place, parent};
+use super::place::{self, Head, Life, Place, parent};
 use super::recover::{self, Glance, View};
 use super::{FileEngine, Seen, each_line, list, see};
 use crate::model::kind::Doc;
@@ -33,6 +34,8 @@ pub struct FileWatch {
     replay: Replay,
     /// How far the current segment is read.
     offset: u64,
+    /// The head of the last look that found everything published.
+    clean: Option<Arc<Head>>,
     /// The first that the kept lines say about the document: revision and operation.
     oldest: Option<(u64, String)>,
     /// The revision of the snapshot, or the one to resume after.
@@ -56,6 +59,7 @@ impl FileWatch {
             events,
             replay: Replay::default(),
             offset: 0,
+            clean: None,
             oldest: None,
             began: 0,
             revision: 0,
@@ -108,20 +112,25 @@ impl FileWatch {
     /// Returns the newest head, and whether nobody is at work on the document.
     ///
     /// Lines beyond it are not reported yet: their commit may still fail, and its files cannot be read.
-    fn look(&self, place: &Place<'_>) -> Result<(Head, bool)> {
+    fn look(&mut self, place: &Place<'_>) -> Result<(Arc<Head>, bool)> {
+        if let Some(head) = self.clean.take().filter(|head| is_newest(place, head)) {
+            self.clean = Some(Arc::clone(&head));
+            return Ok((head, true));
+        }
         let calm = |view| match view {
             View::Fresh => (Head::default(), true),
             View::Clean(head) => (head, true),
             View::Unfinished(plan) => (plan.head(), plan.pending(&self.doc.file).is_none()),
         };
-        match recover::glance(place)? {
-            Glance::Fresh => Ok((Head::default(), true)),
-            Glance::Clean(head) => Ok((head, true)),
+        let (head, calm) = match recover::glance(place)? {
+            Glance::Fresh => (Head::default(), true),
+            Glance::Clean(head) => return Ok((Arc::clone(self.clean.insert(head.into())), true)),
             Glance::Dirty(head, _) => match place.lock_shared() {
-                Some(_lock) => recover::look(place).map(calm),
-                None => Ok((head.unwrap_or_default(), false)),
+                Some(_lock) => calm(recover::look(place)?),
+                None => (head.unwrap_or_default(), false),
             },
-        }
+        };
+        Ok((head.into(), calm))
     }
 
     /// Reads every kept segment up to `head` and queues the commits after `revision`.
@@ -171,11 +180,10 @@ impl FileWatch {
         if self.missing.is_some_and(|since| since.elapsed() < GRACE) {
             return Ok(());
         }
+        let sum = bytes.as_deref().map(|bytes| place::sum(&self.doc, bytes));
         // Only between two looks without a commit does a differing file mean an edit by somebody else.
-        if bytes.as_deref().map(|bytes| place::sum(&self.doc, bytes)) != self.sum
-            && self.look(&place)? == (head.clone(), true)
-        {
-            self.judge(&head, bytes.as_deref(), &place);
+        if sum != self.sum && self.look(&place)? == (Arc::clone(&head), true) {
+            self.judge(&head, bytes.as_deref(), sum, &place);
         }
         Ok(())
     }
@@ -216,8 +224,7 @@ impl FileWatch {
     }
 
     /// Queues an edit, if the file is one that can be read.
-    fn judge(&mut self, head: &Head, bytes: Option<&[u8]>, place: &Place<'_>) {
-        let sum = bytes.map(|bytes| place::sum(&self.doc, bytes));
+    fn judge(&mut self, head: &Head, bytes: Option<&[u8]>, sum: Option<Sum>, place: &Place<'_>) {
         let mut value = match bytes.map(|bytes| state::open(&self.doc, &place.show(&self.doc), bytes)) {
             None => Value::Null,
             Some(Ok(value)) => value,
@@ -232,6 +239,15 @@ impl FileWatch {
         (self.sum, self.revision) = (sum, revision);
         self.queue.push_back(Event { revision, at: None, by: HAND.into(), op: EDIT.into(), value });
     }
+}
+
+/// Whether nothing was committed since this head: no line follows, in the same journal. That is half of what a whole
+/// look reads.
+fn is_newest(place: &Place<'_>, head: &Head) -> bool {
+    let Ok(Some(journal)) = place.open_journal() else { return false };
+    let same = |life: Life| life.journal.is_some() && life.continues(&head.life);
+    place.life_with(Some(journal.opened())).is_ok_and(same)
+        && place.ends_at(&*journal, head.end).unwrap_or(false)
 }
 
 /// Starts to listen to the system, before the first look.

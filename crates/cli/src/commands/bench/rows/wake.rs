@@ -59,6 +59,7 @@ fn watch(bench: &Bench) -> Measured<Found> {
     let woken = bare_waiter(&bare)?;
     let (_watcher, mut lines) = listen(stage.anthill(&root, &["watch", "queue"]).stderr(Stdio::null()))?;
     next(&mut lines)?;
+    let told = told(lines);
     let ours = |round: usize| {
         stage::write_through(&copy, &versions[round % 2])?;
         thread::sleep(ASLEEP);
@@ -70,8 +71,8 @@ fn watch(bench: &Bench) -> Measured<Found> {
         thread::sleep(ASLEEP);
         let begin = Instant::now();
         stage::rename(&copy, &file)?;
-        next(&mut lines)?;
-        Ok(begin.elapsed())
+        let told = told.recv().map_err(|error| error.to_string())?;
+        Ok(told.saturating_duration_since(begin))
     };
     let found = bench.race(Box::new(ours), Vec::new())?;
     Ok(Found { limit: median(&limits), ..found })
@@ -113,6 +114,17 @@ fn listen(command: &mut Command) -> Measured<(Running, Lines<BufReader<ChildStdo
     let mut child = child.map_err(|error| format!("cannot run it: {error}"))?;
     let stdout = child.stdout.take().ok_or("its output is piped")?;
     Ok((Running(child), BufReader::new(stdout).lines()))
+}
+
+/// Lets a thread say when each line came. Whoever replaces a file is kept by the system for longer than it takes to
+/// tell others: the old one has to be freed.
+fn told(lines: Lines<BufReader<ChildStdout>>) -> Receiver<Instant> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut lines = lines.map_while(Result::ok);
+        while lines.next().is_some() && sender.send(Instant::now()).is_ok() {}
+    });
+    receiver
 }
 
 /// Waits for the next line.
