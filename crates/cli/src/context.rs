@@ -46,13 +46,16 @@ impl<'o> Context<'o> {
     }
 
     /// Returns a path inside the project as seen from its root; others stay as they are.
-    pub fn below_root(&self, path: &str) -> String {
+    pub fn below_root<'p>(&self, path: &'p str) -> &'p str {
+        if !path.starts_with('/') {
+            return path;
+        }
         let project = self.roots.project().unwrap_or_default();
         let below = std::path::Path::new(path).strip_prefix(project);
         match below.ok().and_then(std::path::Path::to_str) {
-            Some("") => ".".into(),
-            Some(below) => below.into(),
-            None => path.into(),
+            Some("") => ".",
+            Some(below) => below,
+            None => path,
         }
     }
 

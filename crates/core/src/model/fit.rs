@@ -6,8 +6,9 @@
 use super::raw::Raw;
 use super::shape::{Field, Shape};
 
-/// Whether an object surely fits; its values are nested no deeper than the shape is.
-pub fn surely_fits(raw: &Raw, shape: &Shape) -> bool {
+/// Whether an object surely fits; its values are nested no deeper than the shape is. `inner` is a place to read an
+/// object inside of it, which has room after the first time.
+pub fn surely_fits(raw: &Raw, shape: &Shape, inner: &mut Raw) -> bool {
     let Shape::Object(fields) = shape else { return false };
     if fields.len() > 64 {
         return false;
@@ -17,7 +18,7 @@ pub fn surely_fits(raw: &Raw, shape: &Shape) -> bool {
         match find(fields, key, next) {
             // Another field with a scalar is fine, and may be there twice for all we know.
             None => return false,
-            Some(at) if seen & (1 << at) != 0 || !value_fits(value, fields[at].shape) => return false,
+            Some(at) if seen & (1 << at) != 0 || !value_fits(value, fields[at].shape, inner) => return false,
             Some(at) => {
                 seen |= 1 << at;
                 next = at + 1;
@@ -33,16 +34,15 @@ fn find(fields: &[Field], key: &[u8], next: usize) -> Option<usize> {
     (next..fields.len()).find(is).or_else(|| (0..next.min(fields.len())).find(is))
 }
 
-fn value_fits(text: &[u8], shape: &Shape) -> bool {
+fn value_fits(text: &[u8], shape: &Shape, inner: &mut Raw) -> bool {
     match shape {
         Shape::Text | Shape::Time => text.first() == Some(&b'"'),
         Shape::Integer => text.len() < 18 && text.iter().all(u8::is_ascii_digit),
         Shape::Words(words) => words.iter().any(|word| is_quoted(text, word)),
-        Shape::Nullable(inner) => text == b"null" || value_fits(text, inner),
+        Shape::Nullable(shape) => text == b"null" || value_fits(text, shape, inner),
         Shape::List(Shape::Text) => are_texts(text),
         Shape::Object(_) => {
-            let mut raw = Raw::default();
-            raw.read(text, 0) == Some(text.len()) && surely_fits(&raw, shape)
+            inner.read(text, 0) == Some(text.len()) && surely_fits(inner, shape, &mut Raw::default())
         }
         _ => false,
     }
@@ -78,7 +78,8 @@ mod tests {
         let text = item.to_string();
         let mut raw = Raw::default();
         raw.read(text.as_bytes(), 0).expect("an object");
-        surely_fits(&raw, Doc::queue().kind.shape.items_of("tasks").expect("a list"))
+        let shape = Doc::queue().kind.shape.items_of("tasks").expect("a list");
+        surely_fits(&raw, shape, &mut Raw::default())
     }
 
     #[test]

@@ -7,29 +7,32 @@
 
 mod quick;
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::Value;
 
 use self::written::{WrittenTask, WrittenTasks};
+use super::both::both;
 use super::ids::Key;
 use super::json::{self, MAX_TEXT, ParseError};
 use super::path::Path;
 use super::shape::{Integer, Misfit, Shaped};
 
-/// What a leader says about a task; the queue adds the rest.
+/// What a leader says about a task; the queue adds the rest. Most of it is borrowed from the file that says it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NewTask {
-    pub id: Option<String>,
-    pub description: String,
+pub struct NewTask<'t> {
+    pub id: Option<Cow<'t, str>>,
+    pub description: Cow<'t, str>,
     /// 1 to 10, 1 first.
     pub priority: Option<i64>,
     /// Ids of tasks that must be done first.
-    pub dependencies: Vec<String>,
+    pub dependencies: Vec<Cow<'t, str>>,
     /// Paths and patterns the task may touch.
-    pub files: Vec<String>,
-    pub hints: Option<String>,
+    pub files: Vec<Cow<'t, str>>,
+    pub hints: Option<Cow<'t, str>>,
     /// Capabilities a worker must have.
-    pub needs: Vec<String>,
+    pub needs: Vec<Cow<'t, str>>,
 }
 
 /// Where and why a file is not a list of tasks.
@@ -45,19 +48,19 @@ const NO_TASKS: &str = "no tasks in the file: expected JSON, or checklist lines 
                         `- [ ] text {id: a, p: 1, after: b c, files: x y, hints: some text, needs: rust sql}`";
 
 /// Reads the tasks of a file, at least one, each of them [checked](NewTask::check).
-pub fn parse(bytes: &[u8]) -> Result<Vec<NewTask>, ImportError> {
+pub fn parse(bytes: &[u8]) -> Result<Vec<NewTask<'_>>, ImportError> {
     let text = decode(bytes)?;
     let tasks = if !is_json(text) {
         from_lines(text, open_item, from_item)?
     } else if text.lines().find_map(not_blank).is_some_and(is_json_line) {
-        from_lines(text, not_blank, from_json_line)?
+        from_json_lines(text)?
     } else {
         from_json(text)?
     };
     if tasks.is_empty() { Err(ImportError { line: 1, message: NO_TASKS.into() }) } else { Ok(tasks) }
 }
 
-impl NewTask {
+impl NewTask<'_> {
     /// Checks what can be checked without the queue; the error says what is expected.
     pub fn check(&self) -> Result<(), String> {
         let length = self.description.len();
@@ -108,26 +111,43 @@ fn is_json_line(line: &str) -> bool {
 fn from_lines<'t>(
     text: &'t str,
     find: fn(&'t str) -> Option<&'t str>,
-    read: fn(&'t str) -> Result<NewTask, String>,
-) -> Result<Vec<NewTask>, ImportError> {
+    read: fn(&'t str) -> Result<NewTask<'t>, String>,
+) -> Result<Vec<NewTask<'t>>, ImportError> {
     let found = text.lines().zip(1..).filter_map(|(line, number)| Some((find(line)?, number)));
     found.map(|(text, line)| read(text).map_err(|message| ImportError { line, message })).collect()
 }
+
+/// Reads one object per line; the second half of a long text in a thread of its own.
+fn from_json_lines(text: &str) -> Result<Vec<NewTask<'_>>, ImportError> {
+    let read = |part| from_lines(part, not_blank, from_json_line);
+    let half = text.len() / 2;
+    let line_end = text.as_bytes()[half..].iter().position(|byte| *byte == b'\n');
+    let (true, Some(line_end)) = (text.len() >= LONG, line_end) else { return read(text) };
+    let (first, second) = text.split_at(half + line_end + 1);
+    let (tasks, more) = both(|| read(first), || read(second));
+    let mut tasks = tasks?;
+    let behind = |error: ImportError| ImportError { line: first.lines().count() + error.line, ..error };
+    tasks.append(&mut more.map_err(behind)?);
+    Ok(tasks)
+}
+
+/// A text that is worth a second thread.
+const LONG: usize = 1 << 20;
 
 fn not_blank(line: &str) -> Option<&str> {
     Some(line).filter(|line| !line.trim().is_empty())
 }
 
-fn from_json_line(line: &str) -> Result<NewTask, String> {
+fn from_json_line(line: &str) -> Result<NewTask<'_>, String> {
     quick::read(line).map_or_else(|| from_json_line_strictly(line), Ok)
 }
 
-fn from_json_line_strictly(line: &str) -> Result<NewTask, String> {
+fn from_json_line_strictly(line: &str) -> Result<NewTask<'static>, String> {
     let value = json::parse(line.as_bytes()).map_err(|error| with_column(&error))?;
     from_value(&value).map_err(|misfit| misfit.to_string())
 }
 
-fn from_json(text: &str) -> Result<Vec<NewTask>, ImportError> {
+fn from_json(text: &str) -> Result<Vec<NewTask<'static>>, ImportError> {
     let value = json::parse(text.as_bytes())
         .map_err(|error| ImportError { line: error.line, message: with_column(&error) })?;
     let refused = |misfit: Misfit| {
@@ -155,7 +175,7 @@ fn within(list: &str, index: usize, misfit: Misfit) -> Misfit {
     Misfit { path: format!("{list}[{index}]{dot}{}", misfit.path), ..misfit }
 }
 
-fn from_value(value: &Value) -> Result<NewTask, Misfit> {
+fn from_value(value: &Value) -> Result<NewTask<'static>, Misfit> {
     let misfit = |message| Misfit { path: String::new(), message };
     WrittenTask::SHAPE.check(value)?;
     let written = WrittenTask::deserialize(value).map_err(|error| misfit(error.to_string()))?;
@@ -184,22 +204,26 @@ mod written {
     document!(WrittenTasks { tasks: Vec<serde_json::Value> });
 }
 
-impl From<WrittenTask> for NewTask {
+impl From<WrittenTask> for NewTask<'_> {
     fn from(written: WrittenTask) -> Self {
         let context = written.context.unwrap_or_default();
+        let owned =
+            |texts: Option<Vec<String>>| texts.map(|texts| texts.into_iter().map(Cow::Owned).collect());
         NewTask {
-            id: written.id,
-            description: written.description,
+            id: written.id.map(Cow::Owned),
+            description: written.description.into(),
             priority: written.priority.map(whole),
-            dependencies: written.dependencies.unwrap_or_default(),
-            files: joined_files(context.files, written.files),
-            hints: joined_hints(context.hints, written.hints),
-            needs: written.required_capabilities.unwrap_or_default(),
+            dependencies: owned(written.dependencies).unwrap_or_default(),
+            files: joined_files(owned(context.files), owned(written.files)),
+            hints: joined_hints(context.hints.map(Cow::Owned), written.hints.map(Cow::Owned)),
+            needs: owned(written.required_capabilities).unwrap_or_default(),
         }
     }
 }
 
-fn joined_files(context: Option<Vec<String>>, written: Option<Vec<String>>) -> Vec<String> {
+type Texts<'t> = Vec<Cow<'t, str>>;
+
+fn joined_files<'t>(context: Option<Texts<'t>>, written: Option<Texts<'t>>) -> Texts<'t> {
     match (context, written) {
         (Some(mut files), Some(more)) => {
             files.extend(more);
@@ -209,9 +233,9 @@ fn joined_files(context: Option<Vec<String>>, written: Option<Vec<String>>) -> V
     }
 }
 
-fn joined_hints(context: Option<String>, written: Option<String>) -> Option<String> {
+fn joined_hints<'t>(context: Option<Cow<'t, str>>, written: Option<Cow<'t, str>>) -> Option<Cow<'t, str>> {
     match (context, written) {
-        (Some(hints), Some(more)) => Some(format!("{hints}\n{more}")),
+        (Some(hints), Some(more)) => Some(format!("{hints}\n{more}").into()),
         (one, other) => one.or(other),
     }
 }
@@ -234,7 +258,7 @@ fn open_item(line: &str) -> Option<&str> {
 }
 
 /// Reads `text {id: a, p: 1}`.
-fn from_item(text: &str) -> Result<NewTask, String> {
+fn from_item(text: &str) -> Result<NewTask<'_>, String> {
     let (description, fields) = split_braces(text).unwrap_or((text, ""));
     let mut task = NewTask { description: description.trim().into(), ..NewTask::default() };
     for (name, value) in split_fields(fields) {
@@ -282,15 +306,16 @@ fn split_name(piece: &str) -> Option<(String, &str)> {
 const FIELDS: [&str; 9] =
     ["id", "p", "priority", "after", "depends", "depends-on", "files", "hints", "needs"];
 
-impl NewTask {
+impl NewTask<'_> {
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let words = value.split([' ', '\t', ',']).filter(|word| !word.is_empty()).map(str::to_owned);
+        let words =
+            value.split([' ', '\t', ',']).filter(|word| !word.is_empty()).map(|word| word.to_owned().into());
         match name {
-            "id" if self.id.is_none() => self.id = Some(value.into()),
+            "id" if self.id.is_none() => self.id = Some(value.to_owned().into()),
             "p" | "priority" if self.priority.is_none() => self.priority = Some(integer(name, value)?),
             "after" | "depends" | "depends-on" => self.dependencies.extend(words),
             "files" => self.files.extend(words),
-            "hints" if self.hints.is_none() => self.hints = Some(value.into()),
+            "hints" if self.hints.is_none() => self.hints = Some(value.to_owned().into()),
             "needs" => self.needs.extend(words),
             _ if FIELDS.contains(&name) => return Err(format!("`{name}` is given twice")),
             _ => return Err(format!("unknown `{name}`: use `id`, `p`, `after`, `files`, `hints`, `needs`")),
@@ -317,7 +342,7 @@ mod tests {
             let priority = task.priority.map(|priority| priority.to_string());
             let lists = [&task.dependencies, &task.files, &task.needs].map(|list| list.join(" "));
             let [after, files, needs] = lists;
-            let hints = task.hints.clone();
+            let hints = task.hints.clone().map(Cow::into_owned);
             let fields = [("p", priority), ("after", Some(after)), ("files", Some(files))];
             for (name, value) in fields.into_iter().chain([("hints", hints), ("needs", Some(needs))]) {
                 if let Some(value) = value.filter(|value| !value.is_empty()) {
@@ -355,6 +380,24 @@ mod tests {
             r#"[{"id": null, "description": "x", "priority": null, "dependencies": null, "context": null}]"#,
             "-|x",
         );
+    }
+
+    #[test]
+    fn a_long_text_is_read_in_two_halves() {
+        let line =
+            |number| format!("{{\"id\": \"t{number}\", \"description\": \"{}\"}}\r\n", "ä".repeat(600));
+        let mut lines: Vec<_> = (1..=1000).map(line).collect();
+        let text = lines.concat();
+        let tasks = parse(text.as_bytes()).unwrap();
+        let ids: Vec<_> = tasks.iter().filter_map(|task| task.id.clone()).collect();
+        assert!(
+            text.len() > LONG && ids == (1..=1000).map(|number| format!("t{number}")).collect::<Vec<_>>()
+        );
+        for bad in [900, 300, 1] {
+            lines[bad - 1] = "{}\n".into();
+            let error = parse(lines.concat().as_bytes()).unwrap_err();
+            assert_eq!(error.line, bad, "the first one is told");
+        }
     }
 
     #[test]
@@ -448,15 +491,15 @@ mod tests {
         let bad_id = "is not a valid id: use 1 to 128 of `A-Z a-z 0-9 . _ -`, not starting with `.`";
         check(&|_| {}, "");
         check(&|task| task.description = " \n".into(), "the description is blank: say what is to be done");
-        check(&|task| task.description = "x".repeat(MAX_TEXT), "");
+        check(&|task| task.description = "x".repeat(MAX_TEXT).into(), "");
         check(
-            &|task| task.description = "x".repeat(MAX_TEXT + 1),
+            &|task| task.description = "x".repeat(MAX_TEXT + 1).into(),
             "the description is 65537 bytes long; at most 65536 are allowed",
         );
         check(&|task| task.priority = Some(10), "");
         check(&|task| task.priority = Some(0), "the priority is 0: use 1 (first) to 10");
         check(&|task| task.id = Some("a/b".into()), &format!("\"a/b\" {bad_id}"));
-        check(&|task| task.dependencies = vec!["a".into(), String::new()], &format!("\"\" {bad_id}"));
+        check(&|task| task.dependencies = vec!["a".into(), "".into()], &format!("\"\" {bad_id}"));
         check(
             &|task| (task.id, task.dependencies) = (Some("a".into()), vec!["b".into(), "a".into()]),
             "the task `a` depends on itself",

@@ -11,6 +11,8 @@
 //!
 //! A task is edited as the value it is, so that what we do not know of it stays.
 
+use std::borrow::Cow;
+
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -37,25 +39,25 @@ pub struct Written<'t> {
     status: &'static str,
     priority: i64,
     claimed_by: (),
-    dependencies: &'t [String],
+    dependencies: &'t [Cow<'t, str>],
     context: WrittenContext<'t>,
     result: (),
     created_at: &'t str,
     claimed_at: (),
     completed_at: (),
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    required_capabilities: &'t [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    required_capabilities: &'t [Cow<'t, str>],
 }
 
 #[derive(Debug, Serialize)]
 struct WrittenContext<'t> {
-    files: &'t [String],
+    files: &'t [Cow<'t, str>],
     hints: Option<&'t str>,
 }
 
 impl<'t> Written<'t> {
     /// `now` is a [stamp](time::stamp).
-    pub fn new(id: &'t str, new: &'t NewTask, status: Status, now: &'t str) -> Written<'t> {
+    pub fn new(id: &'t str, new: &'t NewTask<'_>, status: Status, now: &'t str) -> Written<'t> {
         Written {
             id,
             description: &new.description,
@@ -112,7 +114,7 @@ pub struct Report {
 
 impl Task {
     /// Makes a new task, in the field order of the queue's documents.
-    pub fn new(id: &str, new: &NewTask, status: Status, now: Timestamp) -> Task {
+    pub fn new(id: &str, new: &NewTask<'_>, status: Status, now: Timestamp) -> Task {
         let mut task = json!({
             "id": id,
             "description": new.description,
@@ -189,7 +191,7 @@ impl Task {
     }
 
     /// Whether this is the task that `new` describes.
-    pub fn is(&self, new: &NewTask) -> bool {
+    pub fn is(&self, new: &NewTask<'_>) -> bool {
         let hints = self.0.get("context").and_then(|context| context.get("hints")).and_then(Value::as_str);
         self.text("description") == new.description
             && priority(&self.0) == new.priority.unwrap_or(PRIORITY)

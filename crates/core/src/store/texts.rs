@@ -15,6 +15,12 @@ use crate::model::json;
 /// Items as texts, with [`Texts::BETWEEN`] between them.
 #[derive(Debug, Default)]
 pub struct Texts {
+    parts: Vec<Part>,
+}
+
+/// Some of them, one behind the other.
+#[derive(Debug, Default)]
+struct Part {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -25,41 +31,62 @@ impl Texts {
 
     /// Makes room for so many items of about so many bytes.
     pub fn with_room(count: usize, bytes: usize) -> Texts {
-        Texts { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(count) }
+        Texts { parts: vec![Part { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(count) }] }
+    }
+
+    /// Puts others behind these.
+    pub fn append(&mut self, others: Texts) {
+        self.parts.extend(others.parts);
     }
 
     /// Appends an item, which serde writes as an object.
     pub fn push(&mut self, item: &impl Serialize) {
-        if !self.ends.is_empty() {
-            self.bytes.extend_from_slice(Texts::BETWEEN);
+        if self.parts.is_empty() {
+            self.parts.push(Part::default());
+        }
+        let part = self.parts.last_mut().expect("there is one now");
+        if !part.ends.is_empty() {
+            part.bytes.extend_from_slice(Texts::BETWEEN);
         }
         let form = ItemForm { depth: 0, empty: true };
-        item.serialize(&mut Serializer::with_formatter(&mut self.bytes, form))
+        item.serialize(&mut Serializer::with_formatter(&mut part.bytes, form))
             .expect("an item can always be written");
-        self.ends.push(self.bytes.len());
+        part.ends.push(part.bytes.len());
     }
 
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.parts.iter().map(|part| part.ends.len()).sum()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.len() == 0
     }
 
-    /// Returns all of them, as they stand in a list without room for changes.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// Returns how long they are.
+    pub fn size(&self) -> usize {
+        self.parts.iter().map(|part| part.bytes.len()).sum()
+    }
+
+    /// Returns all of them in pieces, as they stand in a list without room for changes.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let parts = self.parts.iter().filter(|part| !part.ends.is_empty()).map(|part| &part.bytes[..]);
+        parts.flat_map(|bytes| [Texts::BETWEEN, bytes]).skip(1)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().map(|end| end + Texts::BETWEEN.len()));
-        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
+        self.parts.iter().flat_map(Part::iter)
     }
 
     /// Reads the items back.
     pub fn values(&self) -> impl Iterator<Item = Value> {
         self.iter().map(|text| json::parse(text).expect("BUG: what serde writes is JSON"))
+    }
+}
+
+impl Part {
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|end| end + Texts::BETWEEN.len()));
+        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
     }
 }
 
@@ -128,15 +155,18 @@ mod tests {
             json!({}),
             json!({"id": "b"}),
         ];
-        let mut texts = Texts::default();
-        items.iter().for_each(|item| texts.push(item));
+        let (mut texts, mut more) = (Texts::default(), Texts::with_room(1, 10));
+        items[..2].iter().for_each(|item| texts.push(item));
+        texts.append(Texts::with_room(0, 0));
+        more.push(&items[2]);
+        texts.append(more);
         assert_eq!(texts.len(), 3);
         for (text, item) in texts.iter().zip(&items) {
             let expected = layout::item_text(item.as_object().unwrap());
             assert_eq!(String::from_utf8_lossy(text), String::from_utf8_lossy(&expected));
         }
         assert_eq!(texts.values().collect::<Vec<_>>(), items);
-        let list = [b"[", texts.bytes(), b"]"].concat();
+        let list = [b"[", &*texts.pieces().collect::<Vec<_>>().concat(), b"]"].concat();
         assert_eq!(json::parse(&list).unwrap(), Value::from(items.to_vec()));
     }
 }

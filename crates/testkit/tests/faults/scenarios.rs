@@ -647,7 +647,7 @@ pub fn with_buffers(store: &Store) {
 }
 
 pub fn add(store: &Store, id: &str, after: &[&str]) -> Result<(), Failure> {
-    let dependencies = after.iter().map(|id| (*id).to_owned()).collect();
+    let dependencies = after.iter().map(|id| (*id).into()).collect();
     let new = NewTask { id: Some(id.into()), description: "d".into(), dependencies, ..NewTask::default() };
     Ok(lead::add(&store.engine, &new, &actor()).map(drop)?)
 }
@@ -665,7 +665,7 @@ pub fn describe(store: &Store, id: &str, length: usize) -> Result<(), Failure> {
 /// Imports so many tasks that they are kept beside the journal.
 fn import(store: &Store, description: &str) -> Result<(), Failure> {
     let task = |number| NewTask {
-        id: Some(format!("t{number}")),
+        id: Some(format!("t{number}").into()),
         description: description.into(),
         ..NewTask::default()
     };

@@ -346,14 +346,14 @@ fn perform(engine: &dyn Engine, step: Step, actor: &Actor) -> Answer {
     answer.map_err(|error| error.code())
 }
 
-fn new_task(task: usize, plan: Plan) -> NewTask {
+fn new_task(task: usize, plan: Plan) -> NewTask<'static> {
     let bits = |set: u8| (0..8_usize).filter(move |bit| set & (1 << bit) != 0);
     NewTask {
-        id: Some(id('t', task).to_string()),
-        description: format!("task {task}"),
+        id: Some(id('t', task).to_string().into()),
+        description: format!("task {task}").into(),
         priority: Some(plan.priority),
-        dependencies: bits(plan.after).map(|bit| id('t', bit).to_string()).collect(),
-        files: bits(plan.files).map(|bit| format!("src/f{bit}.rs")).collect(),
+        dependencies: bits(plan.after).map(|bit| id('t', bit).to_string().into()).collect(),
+        files: bits(plan.files).map(|bit| format!("src/f{bit}.rs").into()).collect(),
         ..NewTask::default()
     }
 }

@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use anthill_core::model::new_task::NewTask;
 use anthill_core::ops::queue::lead;
 use clap::Args;
@@ -74,13 +76,13 @@ impl Direct for AddTaskArgs {
 
 pub fn run(context: &Context<'_>, args: &AddTaskArgs) -> error::Result<()> {
     let new = NewTask {
-        id: args.id.clone(),
-        description: args.description.clone(),
+        id: args.id.as_deref().map(Cow::from),
+        description: (&args.description).into(),
         priority: Some(args.priority),
-        dependencies: args.depends.clone(),
-        files: args.files.iter().map(|file| context.below_root(file)).collect(),
-        hints: args.hints.clone(),
-        needs: names(&args.needs),
+        dependencies: args.depends.iter().map(Cow::from).collect(),
+        files: args.files.iter().map(|file| context.below_root(file).into()).collect(),
+        hints: args.hints.as_deref().map(Cow::from),
+        needs: names(&args.needs).into_iter().map(Cow::from).collect(),
     };
     let task = lead::add(&*context.engine, &new, &context.actor)?;
     report(context, "Added", &task)

@@ -42,9 +42,11 @@ pub fn run(context: &Context<'_>, args: &ImportArgs) -> Result<()> {
     let mut tasks = new_task::parse(&bytes).map_err(|error| {
         CliError::invalid(format!("`{}`, {error}", args.file)).hinted("nothing was added")
     })?;
-    drop(bytes);
     for file in tasks.iter_mut().flat_map(|task| &mut task.files) {
-        *file = context.below_root(file);
+        let below = context.below_root(file);
+        if below.len() < file.len() {
+            *file = below.to_owned().into();
+        }
     }
     let bar = progress(context, tasks.len());
     let imported = lead::import(&*context.engine, &tasks, &context.actor, &mut |done| {

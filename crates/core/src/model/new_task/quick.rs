@@ -3,6 +3,7 @@
 //! This knows what nearly every line is made of. Whatever else it meets (another field, a number such as `1.0`, a
 //! mistake) it leaves to the strict reader, which also knows what to say about it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
@@ -12,44 +13,59 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use super::NewTask;
 
 /// Returns the task of a line that is surely fine.
-pub fn read(line: &str) -> Option<NewTask> {
+pub fn read(line: &str) -> Option<NewTask<'_>> {
     // Serde would read an array of values as well.
     let line = line.trim_ascii_start().starts_with('{').then_some(line)?;
-    let task = NewTask::from(serde_json::from_str::<Line>(line).ok()?);
+    let task = NewTask::from(serde_json::from_str::<Line<'_>>(line).ok()?);
     task.check().is_ok().then_some(task)
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
-    id: Option<String>,
-    description: String,
+struct Line<'t> {
+    #[serde(borrow)]
+    id: Option<Text<'t>>,
+    #[serde(borrow)]
+    description: Cow<'t, str>,
     priority: Option<i64>,
-    dependencies: Option<Vec<String>>,
-    context: Option<Object<Context>>,
-    files: Option<Vec<String>>,
-    hints: Option<String>,
-    required_capabilities: Option<Vec<String>>,
+    #[serde(borrow)]
+    dependencies: Option<Vec<Text<'t>>>,
+    #[serde(borrow)]
+    context: Option<Object<Context<'t>>>,
+    #[serde(borrow)]
+    files: Option<Vec<Text<'t>>>,
+    #[serde(borrow)]
+    hints: Option<Text<'t>>,
+    #[serde(borrow)]
+    required_capabilities: Option<Vec<Text<'t>>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-struct Context {
-    files: Option<Vec<String>>,
-    hints: Option<String>,
+struct Context<'t> {
+    #[serde(borrow)]
+    files: Option<Vec<Text<'t>>>,
+    #[serde(borrow)]
+    hints: Option<Text<'t>>,
 }
 
-impl From<Line> for NewTask {
-    fn from(line: Line) -> NewTask {
+/// A string that stays in the line unless it has escapes; serde borrows no bare `Cow` inside of something else.
+#[derive(Deserialize)]
+struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
+
+impl<'t> From<Line<'t>> for NewTask<'t> {
+    fn from(line: Line<'t>) -> NewTask<'t> {
+        let bare = |Text(text)| text;
+        let all = |texts: Option<Vec<Text<'t>>>| texts.map(|texts| texts.into_iter().map(bare).collect());
         let Object(context) = line.context.unwrap_or_default();
         NewTask {
-            id: line.id,
+            id: line.id.map(bare),
             description: line.description,
             priority: line.priority,
-            dependencies: line.dependencies.unwrap_or_default(),
-            files: super::joined_files(context.files, line.files),
-            hints: super::joined_hints(context.hints, line.hints),
-            needs: line.required_capabilities.unwrap_or_default(),
+            dependencies: all(line.dependencies).unwrap_or_default(),
+            files: super::joined_files(all(context.files), all(line.files)),
+            hints: super::joined_hints(context.hints.map(bare), line.hints.map(bare)),
+            needs: all(line.required_capabilities).unwrap_or_default(),
         }
     }
 }

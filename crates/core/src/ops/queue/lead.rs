@@ -7,12 +7,13 @@ use jiff::SignedDuration;
 use serde_json::Value;
 
 use super::Desk;
+use crate::model::both::both;
 use crate::model::ids::{self, Key};
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::new_task::NewTask;
 use crate::model::paper::Paper;
-use crate::model::quick_hash::QuickSet;
+use crate::model::quick_hash::{QuickMap, QuickSet};
 use crate::model::room::Room;
 use crate::model::task::{Status, Task, Written};
 use crate::model::time;
@@ -65,24 +66,24 @@ pub fn init(engine: &dyn Engine, goal: &str, approach: Option<&str>, actor: &Act
 }
 
 /// Adds one task. The same task under the same id is no second one.
-pub fn add(engine: &dyn Engine, new: &NewTask, actor: &Actor) -> Result<Task> {
+pub fn add(engine: &dyn Engine, new: &NewTask<'_>, actor: &Actor) -> Result<Task> {
     new.check().map_err(Error::Input)?;
     let mut desk = Desk::open(engine, actor)?;
     start_queue(&mut desk)?;
     if let Some(id) = &new.id
         && let Some(known) = desk.transaction.item(&desk.queue, id)?.map(Task::of)
     {
-        return if known.is(new) { Ok(known) } else { Err(Error::OtherTask { id: id.clone() }) };
+        return if known.is(new) { Ok(known) } else { Err(Error::OtherTask { id: id.to_string() }) };
     }
     for id in &new.dependencies {
         if desk.transaction.item(&desk.queue, id)?.is_none() {
-            return Err(Error::UnknownDependency { id: id.clone(), of: new.description.clone() });
+            return Err(Error::UnknownDependency { id: id.to_string(), of: new.description.to_string() });
         }
     }
     let id = match &new.id {
         Some(id) => {
             check_circle(&mut desk, id, &new.dependencies)?;
-            id.clone()
+            id.to_string()
         }
         None => {
             let now = desk.now.at;
@@ -99,12 +100,12 @@ pub fn add(engine: &dyn Engine, new: &NewTask, actor: &Actor) -> Result<Task> {
 }
 
 /// Refuses a task that would wait for what waits for it: somebody may have named it by hand before it came.
-fn check_circle(desk: &mut Desk<'_>, id: &str, dependencies: &[String]) -> Result<()> {
+fn check_circle(desk: &mut Desk<'_>, id: &str, dependencies: &[Cow<'_, str>]) -> Result<()> {
     if desk.transaction.find(&desk.queue, Among::InNeedOf(id))?.is_empty() {
         return Ok(());
     }
     let mut dependents: HashMap<String, String> = HashMap::new();
-    let mut next: Vec<_> = dependencies.iter().map(|on| (on.clone(), id.to_owned())).collect();
+    let mut next: Vec<_> = dependencies.iter().map(|on| (on.to_string(), id.to_owned())).collect();
     while let Some((on, of)) = next.pop() {
         if dependents.contains_key(&on) {
             continue;
@@ -137,7 +138,7 @@ fn start_queue(desk: &mut Desk<'_>) -> Result<()> {
 #[derive(Debug)]
 pub struct Imported<'n> {
     pub added: usize,
-    new: &'n [NewTask],
+    new: &'n [NewTask<'n>],
     ids: Vec<Cow<'n, str>>,
     known: HashMap<String, Task>,
     now: jiff::Timestamp,
@@ -146,7 +147,7 @@ pub struct Imported<'n> {
 impl Imported<'_> {
     /// Returns the tasks of the file in its order, as they are now in the queue.
     pub fn tasks(&self) -> Vec<Value> {
-        let task = |(id, new): (&Cow<'_, str>, &NewTask)| match self.known.get(&**id) {
+        let task = |(id, new): (&Cow<'_, str>, &NewTask<'_>)| match self.known.get(&**id) {
             Some(task) => task.value().clone(),
             None => Task::new(id, new, status(new, &self.known), self.now).into_value(),
         };
@@ -158,7 +159,7 @@ impl Imported<'_> {
 /// how many are done.
 pub fn import<'n>(
     engine: &dyn Engine,
-    new: &'n [NewTask],
+    new: &'n [NewTask<'n>],
     actor: &Actor,
     step: &mut dyn FnMut(usize),
 ) -> Result<Imported<'n>> {
@@ -178,13 +179,7 @@ pub fn import<'n>(
         }
     };
     check_dependencies(new, &ids, &known)?;
-    let (mut texts, stamp) = (Texts::with_room(new.len(), new.iter().map(room).sum()), time::stamp(now));
-    for (number, (new, id)) in new.iter().zip(&ids).enumerate() {
-        if !known.contains_key(&**id) {
-            texts.push(&Written::new(id, new, status(new, &known), &stamp));
-        }
-        step(number + 1);
-    }
+    let texts = texts(new, &ids, &known, &time::stamp(now), step);
     let added = texts.len();
     if added > 0 {
         desk.transaction.extend(&queue, texts)?;
@@ -194,21 +189,52 @@ pub fn import<'n>(
     Ok(Imported { added, new, ids, known, now })
 }
 
+/// Writes down the tasks that are not in the queue yet, both halves at once.
+fn texts(
+    new: &[NewTask<'_>],
+    ids: &[Cow<'_, str>],
+    known: &HashMap<String, Task>,
+    now: &str,
+    step: &mut dyn FnMut(usize),
+) -> Texts {
+    let write = |new: &[NewTask<'_>], ids: &[Cow<'_, str>], step: &mut dyn FnMut(usize)| {
+        let mut texts = Texts::with_room(new.len(), new.iter().map(room).sum());
+        for (number, (new, id)) in new.iter().zip(ids).enumerate() {
+            if !known.contains_key(&**id) {
+                texts.push(&Written::new(id, new, status(new, known), now));
+            }
+            step(number + 1);
+        }
+        texts
+    };
+    if new.len() < MANY {
+        return write(new, ids, step);
+    }
+    let ((new, more), (ids, more_ids)) = (new.split_at(new.len() / 2), ids.split_at(new.len() / 2));
+    let (mut texts, rest) = both(|| write(new, ids, step), || write(more, more_ids, &mut |_| {}));
+    step(new.len() + more.len());
+    texts.append(rest);
+    texts
+}
+
+/// So many tasks are worth a second thread.
+const MANY: usize = 1000;
+
 /// Returns about how long a task is when it is written.
-fn room(new: &NewTask) -> usize {
+fn room(new: &NewTask<'_>) -> usize {
     let lists = new.dependencies.iter().chain(&new.files).chain(&new.needs).map(|text| text.len() + 4);
-    400 + new.description.len() + new.hints.as_ref().map_or(0, String::len) + lists.sum::<usize>()
+    400 + new.description.len() + new.hints.as_ref().map_or(0, |hints| hints.len()) + lists.sum::<usize>()
 }
 
 /// Returns how a new task begins; only tasks that were there before can be done.
-fn status(new: &NewTask, known: &HashMap<String, Task>) -> Status {
-    let is_done = |id: &String| known.get(id).is_some_and(|task| task.status() == Status::Done);
+fn status(new: &NewTask<'_>, known: &HashMap<String, Task>) -> Status {
+    let is_done = |id: &Cow<'_, str>| known.get(&**id).is_some_and(|task| task.status() == Status::Done);
     if new.dependencies.iter().all(is_done) { Status::Available } else { Status::Created }
 }
 
 /// Returns the tasks of the queue that new ones wait for, where that is all there is to know of it: every id of the
 /// file is free, and nobody waits for one. `None` if it takes all tasks to tell.
-fn needed(desk: &mut Desk<'_>, new: &[NewTask]) -> Result<Option<HashMap<String, Task>>> {
+fn needed(desk: &mut Desk<'_>, new: &[NewTask<'_>]) -> Result<Option<HashMap<String, Task>>> {
     let ids: Vec<&str> = new.iter().filter_map(|new| new.id.as_deref()).collect();
     match desk.transaction.taken(&desk.queue, &ids)? {
         Some(taken) if !taken.contains(&true) => {}
@@ -216,10 +242,10 @@ fn needed(desk: &mut Desk<'_>, new: &[NewTask]) -> Result<Option<HashMap<String,
     }
     let mut known = HashMap::new();
     for id in new.iter().flat_map(|new| &new.dependencies) {
-        if !known.contains_key(id)
+        if !known.contains_key(&**id)
             && let Some(task) = desk.transaction.item(&desk.queue, id)?
         {
-            known.insert(id.clone(), Task::of(task));
+            known.insert(id.to_string(), Task::of(task));
         }
     }
     Ok(Some(known))
@@ -233,7 +259,7 @@ fn all_tasks(desk: &mut Desk<'_>) -> Result<HashMap<String, Task>> {
 
 /// Gives every task of a file its id; one that is in the queue already must be the same.
 fn ids<'n>(
-    new: &'n [NewTask],
+    new: &'n [NewTask<'n>],
     known: &HashMap<String, Task>,
     now: jiff::Timestamp,
     mut free: impl FnMut(&str) -> Result<bool>,
@@ -245,12 +271,12 @@ fn ids<'n>(
         }
     }
     for (new, id) in new.iter().filter_map(|new| Some((new, new.id.as_ref()?))) {
-        if known.get(id).is_some_and(|task| !task.is(new)) {
-            return Err(Error::OtherTask { id: id.clone() });
+        if known.get(&**id).is_some_and(|task| !task.is(new)) {
+            return Err(Error::OtherTask { id: id.to_string() });
         }
     }
-    let id = |new: &'n NewTask| match &new.id {
-        Some(id) => Ok(Cow::Borrowed(id.as_str())),
+    let id = |new: &'n NewTask<'n>| match &new.id {
+        Some(id) => Ok(Cow::Borrowed(&**id)),
         None => {
             let id = ids::new("task", now, &new.description, &mut |id| {
                 Ok::<_, Error>(!taken.contains(id) && free(id)?)
@@ -263,15 +289,20 @@ fn ids<'n>(
 }
 
 /// Refuses dependencies on nothing, and circles; a task of the queue may wait for one that only comes now.
-fn check_dependencies(new: &[NewTask], ids: &[Cow<'_, str>], known: &HashMap<String, Task>) -> Result<()> {
+fn check_dependencies(
+    new: &[NewTask<'_>],
+    ids: &[Cow<'_, str>],
+    known: &HashMap<String, Task>,
+) -> Result<()> {
     if new.iter().all(|task| task.dependencies.is_empty()) {
         return Ok(());
     }
-    let mut place: HashMap<&str, usize> = HashMap::with_capacity(new.len() + known.len());
+    let mut place: QuickMap<&str, usize> = QuickMap::default();
+    place.reserve(new.len() + known.len());
     let mut waits_for: Vec<Vec<&str>> = Vec::with_capacity(new.len() + known.len());
     for (id, task) in ids.iter().zip(new) {
         place.insert(id, waits_for.len());
-        waits_for.push(task.dependencies.iter().map(String::as_str).collect());
+        waits_for.push(task.dependencies.iter().map(|id| &**id).collect());
     }
     for (id, task) in known {
         if !place.contains_key(id.as_str()) {
@@ -280,8 +311,8 @@ fn check_dependencies(new: &[NewTask], ids: &[Cow<'_, str>], known: &HashMap<Str
         }
     }
     for task in new {
-        if let Some(id) = task.dependencies.iter().find(|id| !place.contains_key(id.as_str())) {
-            return Err(Error::UnknownDependency { id: id.clone(), of: task.description.clone() });
+        if let Some(id) = task.dependencies.iter().find(|id| !place.contains_key(&***id)) {
+            return Err(Error::UnknownDependency { id: id.to_string(), of: task.description.to_string() });
         }
     }
     let waits_for: Vec<Vec<usize>> = waits_for

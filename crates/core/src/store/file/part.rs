@@ -689,7 +689,7 @@ impl Part<'_> {
     }
 
     pub fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {
-        if items.bytes().len() >= self.place.long && self.takes_bulk(doc)? {
+        if items.size() >= self.place.long && self.takes_bulk(doc)? {
             self.bulks.insert(doc.file.clone(), items);
             self.note_write(doc);
             return Ok(());

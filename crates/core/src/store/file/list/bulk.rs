@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::index::{Build, Index, Stamp};
 use super::layout::{self, Frame};
 use super::{Answer, List, Lost, field_of, stamp_of, sure, write_new};
+use crate::model::both::both;
 use crate::model::fit;
 use crate::model::json;
 use crate::model::kind::Doc;
@@ -24,8 +25,10 @@ use crate::store::file::place::{Head, Place};
 use crate::store::state;
 use crate::store::texts::Texts;
 
-/// So much is written at once.
-const PIECE: usize = 1 << 20;
+/// So much is put together before it is written: it stays in the processor's cache.
+const PIECE: usize = 64 << 10;
+/// So many items are worth a second thread.
+const MANY: usize = 1000;
 
 /// A commit of new items on its way to the disk.
 #[derive(Debug)]
@@ -144,14 +147,29 @@ fn frame(
     Ok((before, suffix, sum))
 }
 
-/// Checks items and gives each a slot, the first one at `at`. Returns where the last one ends.
-fn place_items(doc: &Doc, build: &mut Build, items: &Texts, mut at: u64) -> Result<u64> {
+/// Checks items and gives each a slot, the first one at `at`. Returns where the last one ends. Both halves at once.
+fn place_items(doc: &Doc, build: &mut Build, items: &Texts, at: u64) -> Result<u64> {
+    let items: Vec<_> = items.iter().collect();
+    if items.len() < MANY {
+        return place_some(doc, build, &items, at);
+    }
+    let (items, more) = items.split_at(items.len() / 2);
+    let middle = items.iter().fold(at, |at, text| layout::slot_behind(text.len(), at).end());
+    let mut rest = build.behind(items.len());
+    let (placed, end) =
+        both(|| place_some(doc, build, items, at), || place_some(doc, &mut rest, more, middle));
+    placed?;
+    build.append(rest);
+    end
+}
+
+fn place_some(doc: &Doc, build: &mut Build, items: &[&[u8]], mut at: u64) -> Result<u64> {
     let shape = field_of(doc).and_then(|field| doc.kind.shape.items_of(field)).unwrap_or(&Shape::Any);
-    let mut raw = Raw::default();
+    let (mut raw, mut inner) = (Raw::default(), Raw::default());
     build.reserve(items.len());
-    for text in items.iter() {
+    for text in items {
         let read = raw.read(text, 0).is_some();
-        if !read || !fit::surely_fits(&raw, shape) {
+        if !read || !fit::surely_fits(&raw, shape, &mut inner) {
             let path = format!("{}[{}]", field_of(doc).unwrap_or_default(), build.count());
             let value = json::parse(text).map_err(|error| state::invalid(doc, error.to_string()))?;
             state::check_item(doc, &path, &value)?;
@@ -181,10 +199,15 @@ impl Bulk {
         let hidden = place.room.hidden();
         let kept = self.write_content(place, items, &content);
         let kept = kept.map_err(|error| place.failed("write", &content, error))?;
-        // The disk is at work on that meanwhile.
-        let written = self.write_list(place, items, &spare);
+        let (build, frame) = (self.build.take(), self.frame);
+        let begin = move || {
+            // The disk is at work on the content while the list is written. To say so takes a while by itself.
+            kept.begin_sync();
+            (kept, build.and_then(|build| build.finish(&frame)))
+        };
+        let (written, (kept, index)) = both(|| self.write_list(place, items, &spare), begin);
         self.stamp = written.map_err(|error| place.failed("write", &spare, error))?;
-        self.index = self.build.take().and_then(|build| build.finish(&self.frame));
+        self.index = index;
         let synced = kept.sync().and_then(|()| place.fs.sync_dir(&hidden));
         synced.map_err(|error| place.failed("write", &content, error))
     }
@@ -192,11 +215,12 @@ impl Bulk {
     fn write_content(&self, place: &Place<'_>, items: &Texts, path: &str) -> io::Result<Box<dyn Handle>> {
         let file = create(place, path)?;
         let mut at = 0;
-        for piece in [&self.before[..], layout::GAP, items.bytes(), &self.suffix[..]] {
+        for piece in
+            [&self.before[..], layout::GAP].into_iter().chain(items.pieces()).chain([&self.suffix[..]])
+        {
             file.write_at(at, piece)?;
             at += piece.len() as u64;
         }
-        file.begin_sync();
         Ok(file)
     }
 

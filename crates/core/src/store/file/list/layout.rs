@@ -110,7 +110,11 @@ fn scan_items(
         let start = walk.at;
         let end = raw.read(walk.bytes, start)?;
         walk.at = end;
-        let last = walk.peek()? == b']';
+        let last = match walk.peek()? {
+            b']' => true,
+            b',' => false,
+            _ => return None,
+        };
         let length = u32::try_from(end - start).ok()?;
         let closed = if last { end } else { end + 1 };
         // A comma that does not follow at once leaves no room at all.
@@ -355,6 +359,7 @@ mod tests {
             "{\"tasks\":{}}",
             "{\"tasks\":[1]}",
             "{\"tasks\":[{},]}",
+            "{\"tasks\":[{}!{}]}",
             "{\"tasks\":[{}]",
             "{\"tasks\":[{}]}x",
         ] {

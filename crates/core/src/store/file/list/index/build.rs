@@ -11,47 +11,59 @@ use crate::store::file::list::pages::Pages;
 #[derive(Debug)]
 pub struct Build {
     listing: &'static Listing,
+    /// How many items there are before these.
+    before: usize,
     items: Vec<Record>,
     edges: Vec<(u32, u64)>,
-    by_id: QuickMap<u64, u32>,
     holds: Vec<Hold>,
     fits: bool,
 }
 
 impl Build {
     pub fn of(listing: &'static Listing) -> Build {
-        let (items, edges, by_id, holds) = Default::default();
-        Build { listing, items, edges, by_id, holds, fits: true }
+        let (before, items, edges, holds) = Default::default();
+        Build { listing, before, items, edges, holds, fits: true }
+    }
+
+    /// Begins another one for what comes behind so many more items.
+    pub fn behind(&self, more: usize) -> Build {
+        Build { before: self.count() + more, ..Build::of(self.listing) }
+    }
+
+    /// Takes the items of another one that was begun [behind](Build::behind) these.
+    pub fn append(&mut self, other: Build) {
+        self.fits &= other.fits && other.before == self.count();
+        self.items.extend(other.items);
+        self.edges.extend(other.edges);
+        self.holds.extend(other.holds);
     }
 
     pub fn reserve(&mut self, count: usize) {
         self.items.reserve(count);
-        self.by_id.reserve(count);
     }
 
     /// Takes the next item.
     pub fn add(&mut self, slot: Slot, raw: &Raw) {
-        let position = self.items.len() as u32;
+        let position = self.count() as u32;
         let Some(facet) = (self.listing.facet)(raw) else {
             self.fits = false;
             return;
         };
         self.edges.extend(facet.needs.iter().map(|need| (position, hash(need))));
         let item = record(slot, raw, position, &facet);
-        self.fits &= self.by_id.insert(item.id, position).is_none();
         if self.listing.standing(facet.state) == Standing::Active {
             self.holds.push((self.listing.hold)(raw));
         }
         self.items.push(item);
     }
 
-    /// Whether there is an index of these items: none has the id of another.
+    /// Whether all items could be read.
     pub fn fits(&self) -> bool {
         self.fits
     }
 
     pub fn count(&self) -> usize {
-        self.items.len()
+        self.before + self.items.len()
     }
 
     /// Returns the sum of all items.
@@ -64,10 +76,10 @@ impl Build {
         self.items.last().map(|item| item.slot)
     }
 
+    /// Returns the index; `None` also if an item has the id of another.
     pub fn finish(self, frame: &Frame) -> Option<Index> {
-        let Build { listing, items, edges, by_id, holds, fits } = self;
-        let mut index =
-            fits.then(|| Index::assemble(frame, items, &edges, &by_id, &holds, listing)).flatten()?;
+        let Build { listing, items, edges, holds, fits, .. } = self;
+        let mut index = fits.then(|| Index::assemble(frame, items, &edges, &holds, listing)).flatten()?;
         holds.iter().try_for_each(|hold| index.hold(hold, 1))?;
         Some(index)
     }
@@ -78,10 +90,15 @@ impl Index {
         frame: &Frame,
         mut items: Vec<Record>,
         edges: &[(u32, u64)],
-        by_id: &QuickMap<u64, u32>,
         holds: &[Hold],
         listing: &'static Listing,
     ) -> Option<Index> {
+        let mut by_id: QuickMap<u64, u32> = QuickMap::default();
+        by_id.reserve(items.len());
+        let mut ids = items.iter().map(|item| item.id).zip(0..);
+        if !ids.all(|(id, position)| by_id.insert(id, position).is_none()) {
+            return None;
+        }
         let count = items.len() as u64;
         let room = count + count / 4 + 1024;
         let keys: usize = holds.iter().flat_map(|hold| &hold.keys).map(Vec::len).sum();
@@ -130,7 +147,6 @@ impl Index {
         let mut sum = 0_u64;
         for (position, item) in items.iter().enumerate() {
             sum = sum.wrapping_add(item.sum);
-            index.set_record(position as u64, item)?;
             index.insert_id(item.id, position as u32)?;
         }
         index.pages.set_u64(at::ITEMS_SUM, sum)?;
