@@ -365,8 +365,14 @@ pub static KINDS: &[Kind] = kinds! {
 };
 
 /// Tasks are picked by priority (1 first), then by age.
-const QUEUE: Listing =
-    Listing { states: &QUEUE_STATES, needs: "dependencies", facet: queue_facet, hold: queue_hold };
+const QUEUE: Listing = Listing {
+    states: &QUEUE_STATES,
+    needs: "dependencies",
+    // Enough for what a claim, a start and a short result add to a task.
+    room: 448,
+    facet: queue_facet,
+    hold: queue_hold,
+};
 
 const QUEUE_STATES: [State; 7] = [
     State { word: "created", standing: Standing::Waiting },
@@ -412,8 +418,14 @@ fn lease_due(lease: &Raw) -> Option<Due> {
 }
 
 /// Messages are read by priority, then in the order of their arrival.
-const MAILBOX: Listing =
-    Listing { states: &MAILBOX_STATES, needs: "needs", facet: mailbox_facet, hold: |_| Hold::default() };
+const MAILBOX: Listing = Listing {
+    states: &MAILBOX_STATES,
+    needs: "needs",
+    // The longest state is this much longer than the first one.
+    room: 4,
+    facet: mailbox_facet,
+    hold: |_| Hold::default(),
+};
 
 const MAILBOX_STATES: [State; 4] = [
     State { word: "unread", standing: Standing::Ready },

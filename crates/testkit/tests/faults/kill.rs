@@ -1,9 +1,10 @@
 //! The process dies at every call.
 
-use anthill_core::store::Engine;
+use anthill_core::store::{Durability, Engine};
 use anthill_testkit::sim_fs::{Plan, SimFs};
 
 use crate::probe::{Case, sweep};
+use crate::scenarios::{Store, doc};
 
 pub fn kills(call: usize) -> [Plan; 3] {
     [Plan::KillAt(call), Plan::KillMid(call), Plan::KillAfter(call)]
@@ -55,4 +56,37 @@ fn killed_while_recovering_changes_nothing() {
         }
         points
     });
+}
+
+/// A room that was left behind finds its commit, however long the other room goes on without it.
+#[test]
+fn a_room_left_behind_comes_after() {
+    let kinds = ["config", "workflow"];
+    let disk = SimFs::new();
+    let store = || Store::new(&disk, 600);
+    store().mark(&kinds, "old", Durability::Synced).unwrap();
+    let calls = {
+        let rehearsal = disk.after_kill();
+        rehearsal.set_plan(Plan::None);
+        Store::new(&rehearsal, 600).mark(&kinds, "new", Durability::Synced).unwrap();
+        rehearsal.calls()
+    };
+    let mut both = 0;
+    for call in 1..=calls {
+        let fs = disk.after_kill();
+        fs.set_plan(Plan::KillAt(call));
+        let _ = Store::new(&fs, 600).mark(&kinds, "new", Durability::Synced);
+        let fs = fs.after_kill();
+        for number in 0..40 {
+            // More segments than are kept.
+            Store::new(&fs, 600).set("config", "number", number.into()).unwrap();
+        }
+        let marker = |kind: &str| {
+            let found = Store::new(&fs, 600).engine.read(&doc(kind)).unwrap().unwrap();
+            found.value["marker"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(marker("config"), marker("workflow"), "killed at call {call} of {calls}");
+        both += usize::from(marker("config") == "new");
+    }
+    assert!(both > 0 && both < calls, "both outcomes are seen");
 }

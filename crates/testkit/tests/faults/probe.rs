@@ -237,11 +237,13 @@ impl Case {
 
 pub type Papers = BTreeMap<String, Vec<u8>>;
 
-/// Returns every text of the queue's room.
+/// Returns every text.
 fn papers(fs: &SimFs) -> Papers {
     let mut files = contents(fs);
     files.retain(|path, _| {
-        path.starts_with(".coordination/") && !path.ends_with(".json") && !path.contains("/.anthill/")
+        let message = ["/inbox/", "/outbox/", "/processed/"].iter().any(|tray| path.contains(tray));
+        let beside = path.starts_with(".coordination/") && !path.ends_with(".json");
+        (message || beside) && !path.contains("/.anthill/")
     });
     files
 }

@@ -4,12 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anthill_core::error::Code;
-use anthill_core::model::kind::{Doc, Kind};
+use anthill_core::model::ids::SessionId;
+use anthill_core::model::kind::{Doc, Kind, Scope};
+use anthill_core::model::message::{Letter, Sender};
 use anthill_core::model::new_task::NewTask;
 use anthill_core::model::paper::Paper;
 use anthill_core::model::room::Room;
 use anthill_core::model::task::Report;
 use anthill_core::ops::edit::Target;
+use anthill_core::ops::messages::{self, PollRequest};
 use anthill_core::ops::queue::{lead, work};
 use anthill_core::ops::{self, Actor, edit, history};
 use anthill_core::store::file::{FileEngine, Options};
@@ -150,7 +153,36 @@ impl Store {
 
 pub fn doc(kind: &str) -> Doc {
     let kind = Kind::find(kind).unwrap();
-    Doc::shared(kind, kind.room().unwrap())
+    match kind.scope {
+        Scope::Mailbox => Doc::of_mailbox(kind, session(if kind.name == "sent" { "a" } else { "b" })),
+        _ => Doc::shared(kind, kind.room().unwrap()),
+    }
+}
+
+fn session(id: &str) -> SessionId {
+    id.parse().unwrap()
+}
+
+/// Sends a message from `a` to `b`.
+fn send(store: &Store, id: &str) -> Result<(), Failure> {
+    let letter = Letter {
+        from: session("a"),
+        to: session("b"),
+        kind: "note".into(),
+        payload: json!({"text": id}),
+        priority: "normal",
+        ttl: None,
+        id: Some(id.parse().unwrap()),
+        in_reply_to: None,
+        sender: Sender::default(),
+    };
+    Ok(messages::send(&store.engine, &letter, &actor()).map(drop)?)
+}
+
+/// Reads the messages to `b`.
+fn poll(store: &Store) -> Result<(), Failure> {
+    let request = PollRequest { session: &session("b"), mark_read: true, again: false, limit: 10 };
+    Ok(messages::poll(&store.engine, &request, &actor()).map(drop)?)
 }
 
 pub fn now() -> Timestamp {
@@ -264,6 +296,43 @@ pub const SCENARIOS: &[Scenario] = &[
         exchange: false,
         prepare: with_pair,
         act: mark_pair,
+        ..PLAIN
+    },
+    Scenario {
+        name: "the first message",
+        kinds: &["mailbox", "sent"],
+        act: |store| send(store, "m1"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "a message behind others",
+        kinds: &["sent", "mailbox"],
+        prepare: |store| ["m1", "m2"].iter().for_each(|id| send(store, id).unwrap()),
+        act: |store| send(store, "m3"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "messages are read, one of them left by another program",
+        kinds: &["mailbox"],
+        prepare: |store| {
+            ["m1", "m2"].iter().for_each(|id| send(store, id).unwrap());
+            let strange = json!({"id": "m0", "from": "x", "to": "b", "type": "note", "read": false});
+            store.fs.put("orchestration/messages/b/inbox/m0.json", strange.to_string().as_bytes());
+        },
+        act: poll,
+        ..PLAIN
+    },
+    Scenario {
+        name: "a message is done with",
+        kinds: &["mailbox"],
+        prepare: |store| {
+            ["m1", "m2"].iter().for_each(|id| send(store, id).unwrap());
+            poll(store).unwrap();
+        },
+        act: |store| {
+            let id = "m1".parse().unwrap();
+            Ok(messages::done(&store.engine, &session("b"), &id, &actor()).map(drop)?)
+        },
         ..PLAIN
     },
     Scenario {

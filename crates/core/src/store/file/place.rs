@@ -511,7 +511,7 @@ pub fn sum(doc: &Doc, bytes: &[u8]) -> Sum {
 
 /// Returns the bytes of a document, in the form that its kind has on disk.
 pub fn render(doc: &Doc, value: &Value) -> Vec<u8> {
-    let as_list = || list::layout::render(value.as_object()?, list::field_of(doc)?);
+    let as_list = || list::layout::render(value.as_object()?, list::field_of(doc)?, list::room_of(doc));
     as_list().unwrap_or_else(|| json::render(value))
 }
 

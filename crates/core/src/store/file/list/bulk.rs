@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::index::{Build, Index, Stamp};
 use super::layout::{self, Frame};
-use super::{Answer, List, Lost, field_of, stamp_of, sure, write_new};
+use super::{Answer, List, Lost, field_of, room_of, stamp_of, sure, write_new};
 use crate::model::both::both;
 use crate::model::fit;
 use crate::model::json;
@@ -154,7 +154,7 @@ fn place_items(doc: &Doc, build: &mut Build, items: &Texts, at: u64) -> Result<u
         return place_some(doc, build, &items, at);
     }
     let (items, more) = items.split_at(items.len() / 2);
-    let middle = items.iter().fold(at, |at, text| layout::slot_behind(text.len(), at).end());
+    let middle = items.iter().fold(at, |at, text| layout::slot_behind(text.len(), at, room_of(doc)).end());
     let mut rest = build.behind(items.len());
     let (placed, end) =
         both(|| place_some(doc, build, items, at), || place_some(doc, &mut rest, more, middle));
@@ -165,7 +165,7 @@ fn place_items(doc: &Doc, build: &mut Build, items: &Texts, at: u64) -> Result<u
 
 fn place_some(doc: &Doc, build: &mut Build, items: &[&[u8]], mut at: u64) -> Result<u64> {
     let shape = field_of(doc).and_then(|field| doc.kind.shape.items_of(field)).unwrap_or(&Shape::Any);
-    let (mut raw, mut inner) = (Raw::default(), Raw::default());
+    let (mut raw, mut inner, room) = (Raw::default(), Raw::default(), room_of(doc));
     build.reserve(items.len());
     for text in items {
         let read = raw.read(text, 0).is_some();
@@ -174,7 +174,7 @@ fn place_some(doc: &Doc, build: &mut Build, items: &[&[u8]], mut at: u64) -> Res
             let value = json::parse(text).map_err(|error| state::invalid(doc, error.to_string()))?;
             state::check_item(doc, &path, &value)?;
         }
-        let slot = layout::slot_behind(text.len(), at);
+        let slot = layout::slot_behind(text.len(), at, room);
         build.add(slot, &raw);
         at = slot.end();
     }
@@ -231,7 +231,7 @@ impl Bulk {
         let mut at = self.before.len() as u64;
         let mut piece = Vec::with_capacity(PIECE + PIECE / 8);
         for (number, text) in (1..).zip(items.iter()) {
-            layout::write_slot(&mut piece, text, number == items.len());
+            layout::write_slot(&mut piece, text, number == items.len(), room_of(&self.doc));
             if piece.len() >= PIECE {
                 file.write_at(at, &piece)?;
                 at += piece.len() as u64;

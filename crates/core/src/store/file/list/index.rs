@@ -671,7 +671,7 @@ mod tests {
 
     fn index(tasks: &[Value]) -> Index {
         let document = json!({"tasks": tasks});
-        let bytes = layout::render(document.as_object().expect("an object"), "tasks").expect("a list");
+        let bytes = layout::render(document.as_object().expect("an object"), "tasks", 448).expect("a list");
         let listing = Doc::queue().kind.listing.expect("a list");
         Index::build(&bytes, "tasks", listing).expect("an index")
     }
@@ -759,7 +759,7 @@ mod tests {
     fn ids_and_needs_that_occur_twice() {
         let task = |id: &str, needs: &[&str]| json!({"id": id, "description": "", "status": "created", "dependencies": needs});
         let document = json!({"tasks": [task("a", &[]), task("a", &[])]});
-        let bytes = layout::render(document.as_object().expect("an object"), "tasks").expect("a list");
+        let bytes = layout::render(document.as_object().expect("an object"), "tasks", 448).expect("a list");
         assert!(Index::build(&bytes, "tasks", Doc::queue().kind.listing.expect("a list")).is_none());
         let mut index = index(&[task("a", &[]), task("b", &["a", "a", "b", "nobody"])]);
         assert_eq!(index.dependents(0), Some(vec![1]));

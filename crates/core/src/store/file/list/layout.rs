@@ -27,8 +27,6 @@ use crate::store::file::journal::Sum;
 
 /// Between two slots, and before the first: a new line, and the indentation of the items.
 pub const GAP: &[u8] = b"\n    ";
-/// Blanks behind an item: enough for what a claim, a start and a short result add to a task.
-pub const ROOM: usize = 448;
 /// Blanks behind the frame's fields, for the digits of revisions.
 pub const FRAME_ROOM: usize = 24;
 
@@ -153,8 +151,8 @@ pub fn sum(bytes: &[u8], field: &str) -> Sum {
     frame.map_or_else(|| Sum::of(bytes), |frame| Sum::from_parts(frame.sum, total))
 }
 
-/// Writes a document whose `field` is a list of objects, with room for its items.
-pub fn render(document: &Map<String, Value>, field: &str) -> Option<Vec<u8>> {
+/// Writes a document whose `field` is a list of objects, each with so much room.
+pub fn render(document: &Map<String, Value>, field: &str, room: usize) -> Option<Vec<u8>> {
     let items = document.get(field)?.as_array()?;
     let (mut bytes, suffix) = frame(document, field)?;
     pad(&mut bytes, FRAME_ROOM);
@@ -163,7 +161,7 @@ pub fn render(document: &Map<String, Value>, field: &str) -> Option<Vec<u8>> {
         let text = item_text(item.as_object()?);
         bytes.extend_from_slice(&text);
         bytes.push(if number + 1 < items.len() { b',' } else { b' ' });
-        pad(&mut bytes, ROOM);
+        pad(&mut bytes, room);
     }
     bytes.extend_from_slice(&suffix);
     Some(bytes)
@@ -202,21 +200,21 @@ pub fn fill_prefix(mut prefix: Vec<u8>, length: u64) -> Option<Vec<u8>> {
 }
 
 /// Returns a slot for a new item of this length behind everything else.
-pub fn slot_behind(length: usize, at: u64) -> Slot {
-    Slot { start: at + GAP.len() as u64, length: length as u32, room: (length + ROOM) as u32 }
+pub fn slot_behind(length: usize, at: u64, room: usize) -> Slot {
+    Slot { start: at + GAP.len() as u64, length: length as u32, room: (length + room) as u32 }
 }
 
 /// Writes a slot with this item, and what stands before it.
-pub fn write_slot(bytes: &mut Vec<u8>, item: &[u8], last: bool) {
+pub fn write_slot(bytes: &mut Vec<u8>, item: &[u8], last: bool, room: usize) {
     bytes.extend_from_slice(GAP);
     bytes.extend_from_slice(item);
     bytes.push(if last { b' ' } else { b',' });
-    bytes.extend_from_slice(&[b' '; ROOM]);
+    pad(bytes, room);
 }
 
 /// Returns a slot for a new item behind everything else, and the bytes from `at` to its end.
-pub fn append(item: &[u8], at: u64) -> (Slot, Vec<u8>) {
-    let slot = slot_behind(item.len(), at);
+pub fn append(item: &[u8], at: u64, room: usize) -> (Slot, Vec<u8>) {
+    let slot = slot_behind(item.len(), at, room);
     let mut bytes = GAP.to_vec();
     bytes.extend(slot.fill(item, true).expect("it has room"));
     (slot, bytes)
@@ -269,6 +267,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    const ROOM: usize = 448;
     use crate::model::json;
 
     fn map(value: &Value) -> &Map<String, Value> {
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn what_is_written_reads_back() {
         for value in [queue(), json!({"tasks": []}), json!({"a": 1, "tasks": [{"id": "x"}]})] {
-            let bytes = render(map(&value), "tasks").expect("a list");
+            let bytes = render(map(&value), "tasks", ROOM).expect("a list");
             assert_eq!(json::parse(&bytes).expect("JSON"), value, "{}", String::from_utf8_lossy(&bytes));
             assert_eq!(
                 sum(&bytes, "tasks"),
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn slots_are_where_the_scan_finds_them() {
         let value = queue();
-        let mut bytes = render(map(&value), "tasks").expect("a list");
+        let mut bytes = render(map(&value), "tasks", ROOM).expect("a list");
         let (frame, found) = slots(&bytes);
         assert_eq!(found.len(), 3);
         assert!(found.iter().all(|slot| slot.room as usize == slot.length as usize + ROOM));
@@ -324,10 +324,10 @@ mod tests {
     fn an_item_is_appended() {
         let mut value = json!({"revision": 1, "tasks": [], "z": 1});
         for number in 0..3 {
-            let bytes = render(map(&value), "tasks").expect("a list");
+            let bytes = render(map(&value), "tasks", ROOM).expect("a list");
             let (frame, found) = slots(&bytes);
             let item = json!({"id": format!("task-{number}")});
-            let (slot, piece) = append(&item_text(map(&item)), frame.suffix);
+            let (slot, piece) = append(&item_text(map(&item)), frame.suffix, ROOM);
             let mut grown = bytes[..frame.suffix as usize].to_vec();
             if let Some(last) = found.last() {
                 grown[last.start as usize + last.length as usize] = b',';
@@ -337,7 +337,7 @@ mod tests {
             value["tasks"].as_array_mut().expect("a list").push(item);
             assert_eq!(json::parse(&grown).expect("JSON"), value);
             assert_eq!(slots(&grown).1.last(), Some(&slot));
-            assert_eq!(slots(&grown), slots(&render(map(&value), "tasks").expect("a list")));
+            assert_eq!(slots(&grown), slots(&render(map(&value), "tasks", ROOM).expect("a list")));
         }
     }
 
@@ -370,7 +370,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_changed_byte_but_a_blank_changes_the_sum(at in any::<prop::sample::Index>(), to in any::<u8>()) {
-            let bytes = render(map(&queue()), "tasks").expect("a list");
+            let bytes = render(map(&queue()), "tasks", ROOM).expect("a list");
             let at = at.index(bytes.len());
             let mut changed = bytes.clone();
             changed[at] = to;

@@ -44,6 +44,11 @@ pub fn field_of(doc: &Doc) -> Option<&'static str> {
     }
 }
 
+/// Returns how much room each item of a kind gets.
+pub fn room_of(doc: &Doc) -> usize {
+    doc.kind.listing.map_or(0, |listing| listing.room)
+}
+
 /// A long list, opened by its index.
 #[derive(Debug)]
 pub struct List {
@@ -337,7 +342,7 @@ impl List {
         }
         let needed = lengths.iter().sum::<usize>();
         let each = match last == count {
-            true => room.saturating_sub(needed) / lengths.len() + layout::ROOM,
+            true => room.saturating_sub(needed) / lengths.len() + self.listing.room,
             false => (room - needed) / lengths.len(),
         };
         let spent = needed + each * lengths.len();
@@ -376,7 +381,7 @@ impl List {
             return Err(Lost);
         }
         let mut frame = sure(self.index.frame())?;
-        let (slot, piece) = layout::append(&text, frame.suffix);
+        let (slot, piece) = layout::append(&text, frame.suffix, self.listing.room);
         sure(self.index.append(slot, raw))?;
         self.hold(raw)?;
         frame.suffix += piece.len() as u64;
