@@ -313,7 +313,7 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "messages are read, one of them left by another program",
-        kinds: &["mailbox"],
+        kinds: &["mailbox", "sent"],
         prepare: |store| {
             ["m1", "m2"].iter().for_each(|id| send(store, id).unwrap());
             let strange = json!({"id": "m0", "from": "x", "to": "b", "type": "note", "read": false});
@@ -324,7 +324,7 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "a message is done with",
-        kinds: &["mailbox"],
+        kinds: &["mailbox", "sent"],
         prepare: |store| {
             ["m1", "m2"].iter().for_each(|id| send(store, id).unwrap());
             poll(store).unwrap();
