@@ -181,6 +181,11 @@ impl Doc {
         Doc::of_mailbox(Kind::find("sent").expect("sent is a kind"), session.clone())
     }
 
+    /// The messages that a session is done with.
+    pub fn messages(session: &SessionId) -> Doc {
+        Doc::of_session(Kind::find("messages").expect("messages is a kind"), session.clone())
+    }
+
     /// What a session is and does.
     pub fn session(session: &SessionId) -> Doc {
         Doc::of_session(Kind::find("session").expect("session is a kind"), session.clone())

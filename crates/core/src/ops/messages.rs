@@ -22,6 +22,9 @@ use crate::store::{Engine, Transaction};
 /// How many finished messages a mailbox's list remembers, and how many more before it is cleared up.
 const KEPT: usize = 1_000;
 const SLACK: usize = 1_000;
+/// How many messages a session's history keeps, and the longest payload in it: the files have all of them.
+const HISTORY: usize = 200;
+const HISTORY_PAYLOAD: usize = 4 << 10;
 
 /// What became of a letter.
 #[derive(Debug)]
@@ -181,7 +184,7 @@ pub struct Polled {
 /// Returns the messages of a mailbox, the most urgent first, then in the order of their arrival.
 pub fn poll(engine: &dyn Engine, request: &PollRequest<'_>, actor: &Actor) -> Result<Polled> {
     need_messages(engine)?;
-    let mut desk = Desk::open(engine, request.session, actor)?;
+    let mut desk = Desk::open(engine, request.session, &[], actor)?;
     match request.again {
         true => desk.read_again(request.limit)?,
         false => desk.read_new(request)?,
@@ -192,10 +195,13 @@ pub fn poll(engine: &dyn Engine, request: &PollRequest<'_>, actor: &Actor) -> Re
     Ok(polled)
 }
 
-/// Says that a message is done with, and puts it aside. Returns it.
+/// Says that a message is done with, and puts it aside; a session that has registered has it in its history then.
+/// Returns it.
 pub fn done(engine: &dyn Engine, session: &SessionId, id: &Key, actor: &Actor) -> Result<Posted> {
     need_messages(engine)?;
-    let mut desk = Desk::open(engine, session, actor)?;
+    let history = is_registered(engine, session)?.then(|| Doc::messages(session));
+    let rooms: Vec<_> = history.iter().map(|history| &history.room).collect();
+    let mut desk = Desk::open(engine, session, &rooms, actor)?;
     let (inbox, processed) = (paper(session, Tray::Inbox, id), paper(session, Tray::Processed, id));
     let Some(text) = desk.transaction.paper(&inbox)? else {
         return match desk.transaction.paper(&processed)? {
@@ -209,9 +215,29 @@ pub fn done(engine: &dyn Engine, session: &SessionId, id: &Key, actor: &Actor) -
     let mut message = read(&text, id)?;
     message::mark_processed(&mut message, desk.now);
     desk.put_aside(id, &message, "processed")?;
+    if let Some(history) = &history {
+        remember(&mut *desk.transaction, history, &message, desk.now)?;
+    }
     desk.clear_up()?;
     desk.transaction.commit(&actor.entry("done"))?;
     Ok(Posted { message, repeated: false })
+}
+
+/// Adds a message to a session's history, which keeps the newest ones.
+fn remember(transaction: &mut dyn Transaction, history: &Doc, message: &Value, now: Timestamp) -> Result<()> {
+    let mut value = match transaction.get(history)? {
+        Some(value) => value.clone(),
+        None => history.default(now),
+    };
+    if let Some(messages) = value.get_mut("messages").and_then(Value::as_array_mut) {
+        let mut message = message.clone();
+        if message["payload"].to_string().len() > HISTORY_PAYLOAD {
+            message.as_object_mut().map(|message| message.shift_remove("payload"));
+        }
+        messages.push(message);
+        messages.drain(..messages.len().saturating_sub(HISTORY));
+    }
+    Ok(transaction.put(history, value)?)
 }
 
 fn read(text: &str, id: &Key) -> Result<Value> {
@@ -234,9 +260,14 @@ struct Desk<'e> {
 }
 
 impl<'e> Desk<'e> {
-    fn open(engine: &'e dyn Engine, session: &SessionId, actor: &Actor) -> Result<Desk<'e>> {
+    fn open(
+        engine: &'e dyn Engine,
+        session: &SessionId,
+        others: &[&Room],
+        actor: &Actor,
+    ) -> Result<Desk<'e>> {
         let mailbox = Doc::mailbox(session);
-        let transaction = engine.begin(&[&mailbox.room])?;
+        let transaction = engine.begin(&[others, &[&mailbox.room]].concat())?;
         let (session, now, polled) = (session.clone(), actor.now(), Polled::default());
         let mut desk = Desk { transaction, session, mailbox, now, polled };
         if desk.transaction.folder_changed(&desk.mailbox.room, Tray::Inbox.folder())? {
