@@ -14,6 +14,7 @@ use anthill_core::model::room::Room;
 use anthill_core::model::time::{self, Boot, Clock, Moment};
 use anthill_core::ops::{Actor, read};
 use anthill_core::store::Engine;
+use anthill_core::store::file::moved::MovedFs;
 use anthill_core::store::file::real_fs::{self, RealFs};
 use anthill_core::store::file::{FileEngine, Options};
 use jiff::{SignedDuration, Timestamp};
@@ -157,7 +158,7 @@ fn open_store(global: &Global, roots: &Roots) -> Result<Box<dyn Engine>> {
         ..Options::default()
     };
     let (for_home, for_project) = (roots.clone(), roots.clone());
-    let home = RealFs::found_by(move || for_home.home());
+    let home = MovedFs::new(RealFs::found_by(move || for_home.home()), env::path(env::HOME));
     let project = RealFs::found_by(move || for_project.project());
     Ok(Box::new(FileEngine::new(Arc::new(home), Arc::new(project), options)))
 }

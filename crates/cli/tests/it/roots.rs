@@ -136,3 +136,33 @@ fn a_worktree_with_a_checked_in_directory_still_shares() {
     git("main", "worktree add -q ../side");
     project_is(&env, "side/src", &[], &[], "main");
 }
+
+#[test]
+fn sessions_and_shared_state_are_where_the_configuration_says() {
+    let env = env();
+    let set = |path: &str, value: &str| env.ok(&["set", "config", path, &format!("{value:?}")]);
+    env.ok(&["set", "session", "status", "\"active\"", "--session-id", "s1"]);
+    assert!(env.home().join("sessions/s1/state.json").is_file());
+    // The seed's own words mean the usual places, whatever the home is.
+    set("paths.session_state", "~/.claude/sessions");
+    env.ok(&["get", "session", "--session-id", "s1"]);
+    set("paths.session_state", "~/else/where");
+    set("paths.shared_state", &env.root().join("shared").display().to_string());
+    assert_eq!(env.run(&["get", "session", "--session-id", "s1"]).code, 4, "it is looked for elsewhere");
+    env.ok(&["set", "session", "status", "\"active\"", "--session-id", "s2"]);
+    env.ok(&["append", "epics", "epics", r#"{"id": "e1"}"#, "--project-id", "p1"]);
+    let mut waiting = env.spawn(&["message", "poll", "s2", "--wait", "60"]);
+    env.ok(&["message", "send", "s1", "s2", "note", "1"]);
+    assert_eq!(waiting.wait(), 0);
+    for file in
+        ["user/else/where/s2/state.json", "shared/projects/p1/epics.json", "shared/messages/s2/mailbox.json"]
+    {
+        assert!(env.root().join(file).is_file(), "{file}: {:?}", env.bytes().into_keys().collect::<Vec<_>>());
+    }
+    env.ok(&["doctor"]);
+    env.ok(&["get", "config"]);
+    set("paths.session_state", "else/where");
+    let refused = env.run(&["get", "session", "--session-id", "s2"]);
+    assert_eq!(refused.code, 8, "{}", refused.shown());
+    assert!(refused.shown().contains("paths.session_state"), "{}", refused.shown());
+}

@@ -366,3 +366,16 @@ fn endless_output_is_cut() {
     let output = task(&env, "t1")["result"]["output"].as_str().expect("a summary").to_owned();
     assert!(output.len() <= 16 << 10 && output.ends_with("\n199999\n200000"), "{}", output.len());
 }
+
+#[test]
+fn no_more_agents_at_once_than_the_configuration_allows() {
+    let env = env();
+    env.ok(&["leader", "init", "goal"]);
+    let run = |parallel: &str| env.run(&["worker", "run", "w1", "--parallel", parallel, "--", "true"]);
+    assert_eq!(run("9").code, 4, "there is nothing to do, but nobody forbids it");
+    env.ok(&["set", "config", "global.max_parallel_agents", "3"]);
+    assert_eq!(run("3").code, 4);
+    let refused = run("4");
+    assert_eq!(refused.code, 1, "{}", refused.shown());
+    assert!(refused.shown().contains("global.max_parallel_agents 4"), "{}", refused.shown());
+}

@@ -32,6 +32,17 @@ impl Settings {
         self.0["global"]["max_parallel_agents"].as_u64()
     }
 
+    /// Refuses to let more agents work at once than the configuration allows.
+    pub fn allow_agents(&self, wanted: u64) -> Result<()> {
+        match self.max_parallel_agents() {
+            Some(most) if wanted > most => Err(Error::refused(
+                format!("{wanted} agents at once are more than the {most} of `global.max_parallel_agents`"),
+                format!("allow more: anthill set config global.max_parallel_agents {wanted}"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether a feature is on. All are, unless the configuration says otherwise.
     pub fn is_on(&self, feature: &str) -> bool {
         self.0["features"][feature].as_bool().unwrap_or(true)

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anthill_core::error::Code;
 use anthill_core::model::ids::Key;
+use anthill_core::ops::settings::Settings;
 use anthill_live::runner::{self, Event, Job, Summary, Until};
 use clap::Args;
 use serde_json::json;
@@ -61,6 +62,7 @@ pub struct RunArgs {
 
 pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
     let job = job(context, args)?;
+    Settings::read(&*context.engine)?.allow_agents(args.parallel.into())?;
     let mut tell = |event| tell(context.output, &job.worker, &event);
     let summary = runner::run(&*context.engine, &job, &context.actor, &mut tell)?;
     conclude(context.output, &job, &summary)

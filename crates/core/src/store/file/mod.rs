@@ -11,6 +11,7 @@ mod journal;
 #[cfg(target_os = "linux")]
 mod kernel;
 pub(crate) mod list;
+pub mod moved;
 mod papers;
 mod part;
 mod place;

@@ -67,6 +67,11 @@ impl RealFs {
         RealFs { root, handle: OnceLock::new(), dirs: Mutex::default() }
     }
 
+    /// Opens directories anew from now on, as after taking a lock.
+    pub(super) fn forget_dirs(&self) {
+        self.dirs().clear();
+    }
+
     fn root(&self) -> io::Result<BorrowedFd<'_>> {
         if let Some(root) = self.handle.get() {
             return Ok(root.as_fd());

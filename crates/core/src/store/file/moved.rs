@@ -1,0 +1,226 @@
+//! A home whose sessions, or whose projects and mailboxes, are kept elsewhere, as `paths` in the configuration says.
+//!
+//! The configuration itself stays where it is, or nobody would find it; and so do the locks: two commands that
+//! disagree about the configuration for a moment must still agree about them.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::fs::{Access, Events, Fs, Handle, Lock, LockMode, Stat};
+use super::real_fs::RealFs;
+use crate::model::json;
+use crate::model::kind::Doc;
+
+/// What may be moved: the directory, the setting, and what the setting's place has of it.
+const MOVABLE: [(&str, &str, &str); 3] = [
+    ("sessions", "session_state", ""),
+    ("orchestration/projects", "shared_state", "projects"),
+    ("orchestration/messages", "shared_state", "messages"),
+];
+
+/// What the settings say by default, whatever the home is.
+const USUAL: [&str; 2] = ["~/.claude/sessions", "~/.claude/orchestration"];
+
+/// The home root, with parts of it elsewhere.
+pub struct MovedFs {
+    home: RealFs,
+    /// What `~` stands for.
+    user: Option<PathBuf>,
+    moved: OnceLock<Vec<(&'static str, RealFs)>>,
+}
+
+impl fmt::Debug for MovedFs {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("MovedFs").field(&self.home).field(&self.moved).finish()
+    }
+}
+
+impl MovedFs {
+    pub fn new(home: RealFs, user: Option<PathBuf>) -> MovedFs {
+        MovedFs { home, user, moved: OnceLock::new() }
+    }
+
+    /// Returns where a path is: which root, and what is left of the path below it.
+    fn at<'p>(&self, path: &'p str) -> io::Result<(&RealFs, &'p str)> {
+        let below = |dir: &str| {
+            let rest = path.strip_prefix(dir)?;
+            if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
+        };
+        // Who asks for nothing that may be moved need not know the configuration.
+        if MOVABLE.iter().all(|(dir, ..)| below(dir).is_none()) {
+            return Ok((&self.home, path));
+        }
+        let moved = self.moved()?.iter().find_map(|(dir, fs)| Some((fs, below(dir)?)));
+        Ok(moved.unwrap_or((&self.home, path)))
+    }
+
+    fn moved(&self) -> io::Result<&[(&'static str, RealFs)]> {
+        if self.moved.get().is_none() {
+            let moved = self.read_settings()?;
+            let _ = self.moved.set(moved);
+        }
+        Ok(self.moved.get().map(Vec::as_slice).unwrap_or_default())
+    }
+
+    fn read_settings(&self) -> io::Result<Vec<(&'static str, RealFs)>> {
+        let config = Doc::config();
+        let Some(bytes) = self.home.read(&config.path(), config.kind.limit)? else { return Ok(Vec::new()) };
+        let config = json::parse(&bytes).map_err(|error| {
+            let message = format!("the configuration cannot be read, which says where this is: {error}");
+            io::Error::new(io::ErrorKind::InvalidData, message)
+        })?;
+        let mut moved = Vec::new();
+        for (dir, setting, below) in MOVABLE {
+            let told = config.get("paths").and_then(|paths| paths.get(setting)).and_then(Value::as_str);
+            if let Some(place) = told.filter(|told| !USUAL.contains(told)) {
+                moved.push((dir, RealFs::new(self.absolute(place, setting)?.join(below))));
+            }
+        }
+        Ok(moved)
+    }
+
+    fn absolute(&self, place: &str, setting: &str) -> io::Result<PathBuf> {
+        let place = match (place.strip_prefix("~/"), &self.user) {
+            (Some(rest), Some(user)) => user.join(rest),
+            _ => PathBuf::from(place),
+        };
+        match place.is_absolute() {
+            true => Ok(place),
+            false => {
+                let message = format!("`paths.{setting}` in the configuration must be an absolute path");
+                Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+            }
+        }
+    }
+}
+
+impl Fs for MovedFs {
+    fn read(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        let (fs, path) = self.at(path)?;
+        fs.read(path, limit)
+    }
+
+    fn read_from(&self, path: &str, offset: u64) -> io::Result<Option<Vec<u8>>> {
+        let (fs, path) = self.at(path)?;
+        fs.read_from(path, offset)
+    }
+
+    fn open(&self, path: &str, access: Access) -> io::Result<Option<Box<dyn Handle>>> {
+        let (fs, path) = self.at(path)?;
+        Fs::open(fs, path, access)
+    }
+
+    fn copy(&self, from: &dyn Handle, to: &str) -> io::Result<()> {
+        let (fs, to) = self.at(to)?;
+        fs.copy(from, to)
+    }
+
+    fn size(&self, path: &str) -> io::Result<Option<u64>> {
+        let (fs, path) = self.at(path)?;
+        fs.size(path)
+    }
+
+    fn entries(&self, dir: &str) -> io::Result<Vec<String>> {
+        let (fs, dir) = self.at(dir)?;
+        fs.entries(dir)
+    }
+
+    fn create_dir(&self, dir: &str) -> io::Result<bool> {
+        let (fs, dir) = self.at(dir)?;
+        fs.create_dir(dir)
+    }
+
+    fn write_new(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let (fs, path) = self.at(path)?;
+        fs.write_new(path, bytes)
+    }
+
+    fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let (fs, path) = self.at(path)?;
+        fs.write_at(path, offset, bytes)
+    }
+
+    fn append(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let (fs, path) = self.at(path)?;
+        fs.append(path, bytes)
+    }
+
+    fn truncate(&self, path: &str, length: u64) -> io::Result<()> {
+        let (fs, path) = self.at(path)?;
+        fs.truncate(path, length)
+    }
+
+    fn sync_file(&self, path: &str) -> io::Result<()> {
+        let (fs, path) = self.at(path)?;
+        fs.sync_file(path)
+    }
+
+    fn sync_dir(&self, dir: &str) -> io::Result<()> {
+        let (fs, dir) = self.at(dir)?;
+        fs.sync_dir(dir)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        // A room is never in two places.
+        let ((fs, from), (_, to)) = (self.at(from)?, self.at(to)?);
+        fs.rename(from, to)
+    }
+
+    fn exchange(&self, one: &str, other: &str) -> io::Result<()> {
+        let ((fs, one), (_, other)) = (self.at(one)?, self.at(other)?);
+        fs.exchange(one, other)
+    }
+
+    fn remove(&self, path: &str) -> io::Result<bool> {
+        let (fs, path) = self.at(path)?;
+        fs.remove(path)
+    }
+
+    fn lock(&self, path: &str, mode: LockMode, patience: Duration) -> io::Result<Box<dyn Lock>> {
+        let lock = self.home.lock(path, mode, patience);
+        self.moved.get().into_iter().flatten().for_each(|(_, fs)| fs.forget_dirs());
+        lock
+    }
+
+    fn boot_id(&self) -> io::Result<String> {
+        self.home.boot_id()
+    }
+
+    fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
+        let (fs, path) = self.at(path)?;
+        fs.stat(path)
+    }
+
+    fn folder_stamp(&self, dir: &str) -> io::Result<Option<u64>> {
+        let (fs, dir) = self.at(dir)?;
+        fs.folder_stamp(dir)
+    }
+
+    fn network_fs(&self) -> io::Result<Option<&'static str>> {
+        for (_, fs) in self.moved.get().map(Vec::as_slice).unwrap_or_default() {
+            if let Some(name) = fs.network_fs()? {
+                return Ok(Some(name));
+            }
+        }
+        self.home.network_fs()
+    }
+
+    fn events(&self, dirs: &[String]) -> io::Result<Box<dyn Events>> {
+        // Below a root, an absolute path stays what it is.
+        let place = |dir: &String| self.at(dir).map(|(fs, dir)| fs.display(dir));
+        self.home.events(&dirs.iter().map(place).collect::<io::Result<Vec<_>>>()?)
+    }
+
+    fn display(&self, path: &str) -> String {
+        match self.at(path) {
+            Ok((fs, "")) => fs.display("").trim_end_matches('/').to_owned(),
+            Ok((fs, path)) => fs.display(path),
+            Err(_) => self.home.display(path),
+        }
+    }
+}
