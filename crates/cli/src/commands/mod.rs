@@ -13,6 +13,7 @@ mod list;
 mod log;
 mod restore;
 mod schema;
+mod session;
 mod set;
 mod undo;
 mod validate;
@@ -43,6 +44,10 @@ pub enum Command {
     Leader(leader::Leader),
     #[command(subcommand)]
     Worker(worker::Worker),
+    #[command(subcommand)]
+    Session(session::Session),
+    #[command(hide = true)]
+    ListActive(session::list::ListActiveArgs),
     Get(get::GetArgs),
     List(list::ListArgs),
     Watch(watch::WatchArgs),
@@ -67,6 +72,8 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
     match cli.command {
         Command::Leader(command) => done(leader::run(&context()?, &command)),
         Command::Worker(command) => worker::run(context, &command),
+        Command::Session(command) => done(session::run(&context()?, &command)),
+        Command::ListActive(args) => done(session::list::run_active(&context()?, &args)),
         Command::Get(args) => done(get::run(&context()?, &args)),
         Command::List(args) => done(list::run(&context()?, &args)),
         Command::Watch(args) => done(watch::run(&context()?, &args)),

@@ -3,6 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::Timestamp;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::time;
+
 /// Why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a valid {what}: use 1 to 128 of `A-Z a-z 0-9 . _ -`, not starting with `.`")]
@@ -65,6 +70,18 @@ id!(
     /// The part of a document's name that picks one of a family (an agent, a backup).
     Key, "id"
 );
+
+/// Makes ids out of a moment, `PREFIX-YYYYMMDDHHMMSS-xxxx`, for whoever finds one of them free.
+pub fn made(prefix: &str, now: Timestamp, seed: &str) -> impl Iterator<Item = String> {
+    let second = time::compact(now).replace('_', "");
+    let first = xxh3_64(format!("{now} {seed}").as_bytes());
+    (0..u64::MAX).map(move |step| {
+        let number = first.wrapping_add(step);
+        // So many in one second that four digits are used up get more of them.
+        let tail = if step < 4096 { format!("{:04x}", number & 0xffff) } else { format!("{number:016x}") };
+        format!("{prefix}-{second}-{tail}")
+    })
+}
 
 #[cfg(test)]
 mod tests {

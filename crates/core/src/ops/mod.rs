@@ -5,6 +5,7 @@ pub mod edit;
 pub mod history;
 pub mod queue;
 pub mod read;
+pub mod sessions;
 pub mod settings;
 
 use std::sync::Arc;

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 
 use jiff::SignedDuration;
 use serde_json::Value;
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::Desk;
-use crate::model::ids::Key;
+use crate::model::ids::{self, Key};
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::new_task::NewTask;
@@ -136,13 +135,7 @@ fn start_queue(desk: &mut Desk<'_>) -> Result<()> {
 
 /// Makes an id that is free: `task-YYYYMMDDHHMMSS-xxxx`.
 fn new_id(now: jiff::Timestamp, seed: &str, free: &mut dyn FnMut(&str) -> Result<bool>) -> Result<String> {
-    let second = time::compact(now).replace('_', "");
-    let first = xxh3_64(format!("{now} {seed}").as_bytes());
-    for step in 0.. {
-        let number = first.wrapping_add(step);
-        // So many in one second that four digits are used up get more of them.
-        let tail = if step < 4096 { format!("{:04x}", number & 0xffff) } else { format!("{number:016x}") };
-        let id = format!("task-{second}-{tail}");
+    for id in ids::made("task", now, seed) {
         if free(&id)? {
             return Ok(id);
         }
