@@ -177,8 +177,12 @@ impl<'e> Seat<'e> {
         let Desk { mut transaction, now, .. } = self.desk;
         transaction.put(&state_of(id), session.into_value())?;
         note(&mut *transaction, id, event, &json!({ "released": released }), now.at)?;
-        let op = if event == "end" { "session end" } else { "session expire" };
-        let committed = transaction.commit(&entry(actor, id, op, now.at))?;
+        let entry = match event {
+            "end" => entry(actor, id, "session end", now.at),
+            // It is whoever looks that gives a silent session up.
+            _ => Entry { at: now.at, ..actor.entry("session expire") },
+        };
+        let committed = transaction.commit(&entry)?;
         Ok(changed(id, committed, Effect::Changed, released))
     }
 }
