@@ -30,6 +30,27 @@ fn check(what: &'static str, text: &str) -> Result<(), InvalidId> {
     Err(InvalidId::new(what, text))
 }
 
+/// Makes an id that is free: `WORD-YYYYMMDDHHMMSS-xxxx`.
+pub fn new<E>(
+    word: &str,
+    now: Timestamp,
+    seed: &str,
+    free: &mut dyn FnMut(&str) -> Result<bool, E>,
+) -> Result<String, E> {
+    let second = time::compact(now).replace('_', "");
+    let first = xxh3_64(format!("{now} {seed}").as_bytes());
+    for step in 0.. {
+        let number = first.wrapping_add(step);
+        // So many in one second that four digits are used up get more of them.
+        let tail = if step < 4096 { format!("{:04x}", number & 0xffff) } else { format!("{number:016x}") };
+        let id = format!("{word}-{second}-{tail}");
+        if free(&id)? {
+            return Ok(id);
+        }
+    }
+    unreachable!("BUG: ran out of numbers")
+}
+
 macro_rules! id {
     ($(#[doc = $about:literal])* $name:ident, $what:literal) => {
         $(#[doc = $about])*
@@ -70,18 +91,6 @@ id!(
     /// The part of a document's name that picks one of a family (an agent, a backup).
     Key, "id"
 );
-
-/// Makes ids out of a moment, `PREFIX-YYYYMMDDHHMMSS-xxxx`, for whoever finds one of them free.
-pub fn made(prefix: &str, now: Timestamp, seed: &str) -> impl Iterator<Item = String> {
-    let second = time::compact(now).replace('_', "");
-    let first = xxh3_64(format!("{now} {seed}").as_bytes());
-    (0..u64::MAX).map(move |step| {
-        let number = first.wrapping_add(step);
-        // So many in one second that four digits are used up get more of them.
-        let tail = if step < 4096 { format!("{:04x}", number & 0xffff) } else { format!("{number:016x}") };
-        format!("{prefix}-{second}-{tail}")
-    })
-}
 
 #[cfg(test)]
 mod tests {

@@ -37,6 +37,7 @@ pub struct Case {
 
 /// Runs `sweep` on every scenario and fails with the first violation of each; it returns its points. While working on one,
 /// `ANTHILL_SCENARIO` picks those whose names have this in them.
+#[expect(clippy::disallowed_methods, reason = "the tester's environment")]
 pub fn sweep(what: &str, sweep: impl Fn(Case) -> usize) {
     let (mut points, mut failed) = (0, vec![]);
     let only = std::env::var("ANTHILL_SCENARIO").unwrap_or_default();
@@ -256,7 +257,7 @@ fn note(facts: &mut Facts, doc: &Doc, revision: u64, value: Option<&Value>, poin
         value
     };
     let value = value.map(plain);
-    let known = facts.entry((doc.file.clone(), revision)).or_insert_with(|| value.clone());
+    let known = facts.entry((doc.path(), revision)).or_insert_with(|| value.clone());
     assert_eq!(*known, value, "{point}: revision {revision} of `{}` is two things", doc.file);
 }
 

@@ -87,7 +87,7 @@ pub fn add(engine: &dyn Engine, new: &NewTask, actor: &Actor) -> Result<Task> {
         None => {
             let now = desk.now.at;
             let mut free = |id: &str| Ok::<_, Error>(desk.transaction.item(&desk.queue, id)?.is_none());
-            new_id(now, &new.description, &mut free)?
+            ids::new("task", now, &new.description, &mut free)?
         }
     };
     let mut task = Task::new(&id, new, Status::Created, desk.now.at);
@@ -131,16 +131,6 @@ fn start_queue(desk: &mut Desk<'_>) -> Result<()> {
         desk.transaction.put(&queue, queue.default(desk.now.at))?;
     }
     Ok(())
-}
-
-/// Makes an id that is free: `task-YYYYMMDDHHMMSS-xxxx`.
-fn new_id(now: jiff::Timestamp, seed: &str, free: &mut dyn FnMut(&str) -> Result<bool>) -> Result<String> {
-    for id in ids::made("task", now, seed) {
-        if free(&id)? {
-            return Ok(id);
-        }
-    }
-    unreachable!("BUG: ran out of numbers")
 }
 
 /// What an import did.
@@ -262,7 +252,9 @@ fn ids<'n>(
     let id = |new: &'n NewTask| match &new.id {
         Some(id) => Ok(Cow::Borrowed(id.as_str())),
         None => {
-            let id = new_id(now, &new.description, &mut |id| Ok(!taken.contains(id) && free(id)?))?;
+            let id = ids::new("task", now, &new.description, &mut |id| {
+                Ok::<_, Error>(!taken.contains(id) && free(id)?)
+            })?;
             taken.insert(Cow::Owned(id.clone()));
             Ok(Cow::Owned(id))
         }

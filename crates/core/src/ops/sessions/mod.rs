@@ -45,14 +45,19 @@ pub fn start(engine: &dyn Engine, id: Option<&SessionId>, start: &Start, actor: 
         return start_in(id, engine.begin(&[&room(id)])?, &start, actor);
     }
     let seed = format!("{} {:?}", start.user, start.whereabouts.directory);
-    for made in ids::made("session", actor.now(), &seed) {
-        let id: SessionId = made.parse().expect("what we make is an id");
+    loop {
+        let free = &mut |id: &str| Ok::<_, Error>(engine.read(&state_of(&parsed(id)))?.is_none());
+        let id = parsed(&ids::new("session", actor.now(), &seed, free)?);
         let mut transaction = engine.begin(&[&room(&id)])?;
+        // Somebody may have taken it before the lock.
         if transaction.get(&state_of(&id))?.is_none() {
             return start_in(&id, transaction, &start, actor);
         }
     }
-    unreachable!("BUG: ran out of numbers")
+}
+
+fn parsed(id: &str) -> SessionId {
+    id.parse().expect("what we make is an id")
 }
 
 fn start_in(
