@@ -100,6 +100,8 @@ pub fn direct(noun: &str, verb: &str, rest: &[String]) -> Option<ExitCode> {
         "set" => one(rest, set::run),
         "leader" => leader::direct(verb, rest),
         "worker" => worker::direct(verb, rest),
+        "session" => session::direct(verb, rest),
+        "list-active" => session::direct(noun, rest),
         _ => None,
     }
 }
@@ -257,6 +259,9 @@ mod tests {
         direct_get: get::GetArgs, ["config", "--field", "a.b", "--json", "--format", "value"];
         direct_set: set::SetArgs, ["config", "a.b", "1", "--expect-revision", "7", "--root", "/x"];
         add_task: leader::add_task::AddTaskArgs, ["x y", "-p", "1", "--depends", "a", "b", "--needs", "a,b", "--files", "x"];
+        session_heartbeat: session::heartbeat::HeartbeatArgs, ["s1", "--status", "idle"];
+        session_list: session::list::ListArgs, ["--active", "--project-id", "p", "--timeout-minutes", "0.5"];
+        session_list_active: session::list::ListActiveArgs, ["--json", "--timeout-minutes", "5"];
         status: leader::status::StatusArgs, ["--json"];
         list: worker::list::ListArgs, ["--home", "/x"];
         claim: worker::claim::ClaimArgs, ["w1", "--wait", "--lease", "0.5", "--json"];

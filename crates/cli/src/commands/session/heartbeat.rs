@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 
 use super::report;
 use crate::context::{Context, parse_id};
+use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 
 /// Give a session's sign of life
@@ -28,6 +29,15 @@ pub struct HeartbeatArgs {
 enum Told {
     Active,
     Idle,
+}
+
+impl Direct for HeartbeatArgs {
+    const OPTIONS: &'static [Opt] = &[("--status", "", Takes::One)];
+
+    fn read(words: &mut Words) -> Option<HeartbeatArgs> {
+        let status = words.parsed("--status", |text| Told::from_str(text, false).ok())?;
+        Some(HeartbeatArgs { id: words.plain()?, status: status.unwrap_or(Told::Active) })
+    }
 }
 
 pub fn run(context: &Context<'_>, args: &HeartbeatArgs) -> Result<()> {

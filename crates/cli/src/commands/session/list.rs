@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::tell_expired;
 use crate::context::{Context, parse_id};
+use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 use crate::output::Format;
 
@@ -43,8 +44,37 @@ struct WhichArgs {
     #[arg(long, value_name = "ID")]
     project_id: Option<String>,
     /// How long an active session may have been silent
-    #[arg(long, value_name = "N", default_value = "5", value_parser = minutes)]
+    #[arg(long, value_name = "N", default_value = MINUTES, value_parser = minutes)]
     timeout_minutes: Duration,
+}
+
+/// How long an active session may have been silent, unless told.
+const MINUTES: &str = "5";
+
+const WHICH: [Opt; 2] = [("--project-id", "", Takes::One), ("--timeout-minutes", "", Takes::One)];
+
+impl WhichArgs {
+    fn read(words: &mut Words) -> Option<WhichArgs> {
+        let told = words.value("--timeout-minutes");
+        let timeout_minutes = minutes(told.as_deref().unwrap_or(MINUTES)).ok()?;
+        Some(WhichArgs { project_id: words.value("--project-id"), timeout_minutes })
+    }
+}
+
+impl Direct for ListArgs {
+    const OPTIONS: &'static [Opt] = &[("--active", "", Takes::Nothing), WHICH[0], WHICH[1]];
+
+    fn read(words: &mut Words) -> Option<ListArgs> {
+        Some(ListArgs { active: words.flag("--active"), which: WhichArgs::read(words)? })
+    }
+}
+
+impl Direct for ListActiveArgs {
+    const OPTIONS: &'static [Opt] = &WHICH;
+
+    fn read(words: &mut Words) -> Option<ListActiveArgs> {
+        Some(ListActiveArgs { which: WhichArgs::read(words)? })
+    }
 }
 
 fn minutes(text: &str) -> std::result::Result<Duration, String> {

@@ -3,7 +3,7 @@
 mod branch;
 mod end;
 mod handoff;
-mod heartbeat;
+pub(super) mod heartbeat;
 pub(super) mod list;
 mod show;
 mod start;
@@ -12,8 +12,10 @@ use anthill_core::ops::sessions::Changed;
 use clap::Subcommand;
 
 use crate::context::Context;
+use crate::direct::one;
 use crate::error::Result;
 use crate::output::Format;
+use crate::start::ExitCode;
 
 /// Say who is at work: start, give signs of life, hand work over, end
 ///
@@ -47,6 +49,16 @@ pub fn run(context: &Context<'_>, command: &Session) -> Result<()> {
         Session::Show(args) => show::run(context, args),
         Session::Handoff(args) => handoff::run(context, args),
         Session::End(args) => end::run(context, args),
+    }
+}
+
+/// Runs the commands that are worth a parser of their own.
+pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
+    match verb {
+        "heartbeat" => one(rest, heartbeat::run),
+        "list" => one(rest, list::run),
+        "list-active" => one(rest, list::run_active),
+        _ => None,
     }
 }
 

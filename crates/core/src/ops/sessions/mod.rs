@@ -11,9 +11,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::model::ids::{self, SessionId};
+use crate::model::json::check_input;
 use crate::model::kind::{Doc, Kind};
 use crate::model::room::Room;
-use crate::model::session::{self, Session, Start, Status};
+use crate::model::session::{self, Session, Start, Status, Whereabouts};
 use crate::model::task::{Effect, Task};
 use crate::ops::queue::Desk;
 use crate::ops::settings::Settings;
@@ -38,6 +39,8 @@ pub struct Changed {
 
 /// Starts a session under this id, or under a new one. A session that is there starts again.
 pub fn start(engine: &dyn Engine, id: Option<&SessionId>, start: &Start, actor: &Actor) -> Result<Changed> {
+    let Whereabouts { directory, branch, .. } = &start.whereabouts;
+    check_input(&json!([directory, branch])).map_err(Error::Input)?;
     let settings = Settings::read(engine)?;
     let default_project = settings.default_project().map(str::to_owned);
     let start = Start { default_project, ..start.clone() };
