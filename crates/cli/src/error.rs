@@ -153,7 +153,7 @@ fn creation(kind: &str) -> String {
         "epics" => r#"anthill append epics epics '{"id": "epic-001", "title": "Sign-in", "status": "pending", "stories": []}'"#.into(),
         "sprints" => r#"anthill append sprints sprints '{"id": "sprint-001", "name": "Sprint 1", "status": "planned"}'"#.into(),
         "tools" => r#"anthill set tools tools.qa '{"id": "qa", "name": "Tester", "capabilities": ["testing"]}'"#.into(),
-        "session" => r#"anthill set session status '"active"' --session-id ID"#.into(),
+        "session" => "anthill session start ID".into(),
         "tasks" => r#"anthill append tasks tasks '{"id": "task-001", "title": "Try it", "status": "pending"}' --session-id ID"#.into(),
         "queue" => r#"anthill leader init "what the team is to achieve"   (then: anthill leader add-task "…")"#.into(),
         "workers" => "anthill worker register NAME --capabilities rust,sql".into(),

@@ -14,6 +14,7 @@ mod log;
 mod message;
 mod restore;
 mod schema;
+mod session;
 mod set;
 mod undo;
 mod validate;
@@ -46,6 +47,10 @@ pub enum Command {
     Worker(worker::Worker),
     #[command(subcommand)]
     Message(message::Message),
+    #[command(subcommand)]
+    Session(session::Session),
+    #[command(hide = true)]
+    ListActive(session::list::ListActiveArgs),
     Get(get::GetArgs),
     List(list::ListArgs),
     Watch(watch::WatchArgs),
@@ -71,6 +76,8 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Leader(command) => done(leader::run(&context()?, &command)),
         Command::Worker(command) => worker::run(context, &command),
         Command::Message(command) => done(message::run(&context()?, &command)),
+        Command::Session(command) => done(session::run(&context()?, &command)),
+        Command::ListActive(args) => done(session::list::run_active(&context()?, &args)),
         Command::Get(args) => done(get::run(&context()?, &args)),
         Command::List(args) => done(list::run(&context()?, &args)),
         Command::Watch(args) => done(watch::run(&context()?, &args)),
@@ -97,6 +104,8 @@ pub fn direct(noun: &str, verb: &str, rest: &[String]) -> Option<ExitCode> {
         "set" => one(rest, set::run),
         "leader" => leader::direct(verb, rest),
         "worker" => worker::direct(verb, rest),
+        "session" => session::direct(verb, rest),
+        "list-active" => session::direct(noun, rest),
         _ => None,
     }
 }
@@ -254,6 +263,9 @@ mod tests {
         direct_get: get::GetArgs, ["config", "--field", "a.b", "--json", "--format", "value"];
         direct_set: set::SetArgs, ["config", "a.b", "1", "--expect-revision", "7", "--root", "/x"];
         add_task: leader::add_task::AddTaskArgs, ["x y", "-p", "1", "--depends", "a", "b", "--needs", "a,b", "--files", "x"];
+        session_heartbeat: session::heartbeat::HeartbeatArgs, ["s1", "--status", "idle"];
+        session_list: session::list::ListArgs, ["--active", "--project-id", "p", "--timeout-minutes", "0.5"];
+        session_list_active: session::list::ListActiveArgs, ["--json", "--timeout-minutes", "5"];
         status: leader::status::StatusArgs, ["--json"];
         list: worker::list::ListArgs, ["--home", "/x"];
         claim: worker::claim::ClaimArgs, ["w1", "--wait", "--lease", "0.5", "--json"];

@@ -833,7 +833,7 @@ fn every_command_has_help_with_an_example() {
         "completions",
     ];
     let top = env.ok(&["--help"]).stdout;
-    let nouns = [("leader", 10), ("worker", 10)];
+    let nouns = [("leader", 10), ("worker", 10), ("session", 7)];
     for (noun, verbs) in nouns {
         let help = env.ok(&[noun, "--help"]).stdout;
         assert!(help.contains(&format!("\n  anthill {noun} ")), "{noun} shows no example:\n{help}");

@@ -10,6 +10,7 @@ mod readers;
 mod roots;
 mod run;
 mod seeds;
+mod sessions;
 mod storm;
 mod watch;
 

@@ -16,6 +16,7 @@ pub mod path;
 pub mod quick_hash;
 pub mod raw;
 pub mod room;
+pub mod session;
 pub mod shape;
 pub mod task;
 pub mod time;

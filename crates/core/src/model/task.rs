@@ -234,8 +234,12 @@ impl Task {
 
     /// Makes the lease last its full time again.
     pub fn renew(&mut self, now: &Moment) {
+        self.lease(self.epoch().max(1), self.lease_seconds(), now);
+    }
+
+    fn lease_seconds(&self) -> f64 {
         let seconds = self.0.get("lease").and_then(|lease| lease.get("seconds")).and_then(Value::as_f64);
-        self.lease(self.epoch().max(1), seconds.unwrap_or(LEASE), now);
+        seconds.unwrap_or(LEASE)
     }
 
     fn lease(&mut self, epoch: u64, seconds: f64, now: &Moment) {
@@ -317,6 +321,23 @@ impl Task {
             && by.epoch.is_none_or(|epoch| epoch == self.epoch())
     }
 
+    /// Gives the task to another session, with a lease of its own; how far it is stays.
+    pub fn hand_over(&mut self, session: &str, now: &Moment) -> Outcome {
+        if !self.is_active() {
+            return Err(self.wrong_state("hand over"));
+        }
+        let (owner, epoch) = (self.owner().unwrap_or_default().to_owned(), self.epoch());
+        let ended = time::stamp(now.at);
+        self.set(
+            "last_claim",
+            json!({"by": owner, "epoch": epoch, "ended_at": ended, "reason": "handed over"}),
+        );
+        self.set("claimed_by", session);
+        self.set("session_id", session);
+        self.lease(epoch + 1, self.lease_seconds(), now);
+        Ok(Effect::Changed)
+    }
+
     /// Takes the task from whoever had it, and says why.
     pub fn give_back(&mut self, to: Status, reason: &str, now: &Moment) {
         let has_lease = self.0.get("lease").is_some_and(Value::is_object);
@@ -377,7 +398,8 @@ impl Task {
     /// Whether this worker had the task and it was taken away.
     pub fn was_taken_from(&self, worker: &str) -> bool {
         let last = |field: &str| self.0.get("last_claim")?.get(field)?.as_str();
-        last("by") == Some(worker) && matches!(last("reason"), Some("expired" | "reset" | "edited"))
+        let taken = ["expired", "reset", "edited", "session ended", "session expired", "handed over"];
+        last("by") == Some(worker) && last("reason").is_some_and(|reason| taken.contains(&reason))
     }
 
     /// Refuses everybody but the current owner.
@@ -595,6 +617,24 @@ mod tests {
             refusal(task.complete(by("w1"), &Report::default(), &at(62))),
             "cannot complete `t`: it is cancelled"
         );
+    }
+
+    #[test]
+    fn a_task_that_is_handed_over_fences_its_old_owner_off() {
+        let mut task = claimed();
+        task.start(by("w1"), &at(1)).unwrap();
+        assert_eq!(task.hand_over("s2", &at(50)), Ok(Effect::Changed));
+        assert_eq!((task.status(), task.owner(), task.epoch()), (Status::InProgress, Some("s2"), 2));
+        assert_eq!(task.lease_left(&at(50)), Some(SignedDuration::from_secs(60)), "with a lease of its own");
+        assert_eq!(task.value()["session_id"], "s2");
+        assert!(task.was_taken_from("w1"));
+        let taken = "`t` belongs now to `s2` (lease 2)";
+        assert_eq!(refusal(task.complete(by("w1"), &Report::default(), &at(51))), taken);
+        assert_eq!(refusal(task.complete(with("w1", 1), &Report::default(), &at(51))), taken);
+        assert_eq!(refusal(task.complete(with("s2", 1), &Report::default(), &at(51))), taken);
+        assert_eq!(task.complete(with("s2", 2), &Report::default(), &at(52)), Ok(Effect::Changed));
+        assert_eq!(refusal(task.hand_over("s3", &at(53))), "cannot hand over `t`: it is done");
+        assert_eq!(refusal(fresh().hand_over("s3", &at(53))), "cannot hand over `t`: it is available");
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub mod history;
 pub mod messages;
 pub mod queue;
 pub mod read;
+pub mod sessions;
 pub mod settings;
 
 use std::sync::Arc;

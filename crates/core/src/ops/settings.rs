@@ -27,6 +27,11 @@ impl Settings {
         Duration::try_from_secs_f64(told.unwrap_or(SESSION_TIMEOUT)).unwrap_or(Duration::MAX)
     }
 
+    /// The project of whoever names none.
+    pub fn default_project(&self) -> Option<&str> {
+        self.0["global"]["default_project"].as_str()
+    }
+
     /// How many agents may work at once; `None` for as many as you like.
     pub fn max_parallel_agents(&self) -> Option<u64> {
         self.0["global"]["max_parallel_agents"].as_u64()

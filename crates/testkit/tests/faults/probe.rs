@@ -261,7 +261,7 @@ fn note(facts: &mut Facts, doc: &Doc, revision: u64, value: Option<&Value>, poin
         value
     };
     let value = value.map(plain);
-    let known = facts.entry((doc.file.clone(), revision)).or_insert_with(|| value.clone());
+    let known = facts.entry((doc.path(), revision)).or_insert_with(|| value.clone());
     assert_eq!(*known, value, "{point}: revision {revision} of `{}` is two things", doc.file);
 }
 

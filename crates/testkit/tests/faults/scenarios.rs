@@ -10,11 +10,13 @@ use anthill_core::model::message::{Letter, Sender};
 use anthill_core::model::new_task::NewTask;
 use anthill_core::model::paper::Paper;
 use anthill_core::model::room::Room;
+use anthill_core::model::session::Start;
 use anthill_core::model::task::Report;
 use anthill_core::ops::edit::Target;
 use anthill_core::ops::messages::{self, PollRequest};
 use anthill_core::ops::queue::{lead, work};
-use anthill_core::ops::{self, Actor, edit, history};
+use anthill_core::ops::sessions::handoff::{self, Handoff};
+use anthill_core::ops::{self, Actor, edit, history, sessions};
 use anthill_core::store::file::{FileEngine, Options};
 use anthill_core::store::{Durability, Engine, Entry};
 use anthill_testkit::sim_fs::{Plan, SimFs};
@@ -151,7 +153,11 @@ impl Store {
     }
 }
 
+/// Returns the document of a kind; of a session as `tasks of s1`.
 pub fn doc(kind: &str) -> Doc {
+    if let Some((kind, session)) = kind.split_once(" of ") {
+        return Doc::of_session(Kind::find(kind).unwrap(), session.parse().unwrap());
+    }
     let kind = Kind::find(kind).unwrap();
     match kind.scope {
         Scope::Mailbox => Doc::of_mailbox(kind, session(if kind.name == "sent" { "a" } else { "b" })),
@@ -680,6 +686,33 @@ pub const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
     Scenario {
+        name: "a session starts",
+        kinds: &["session of s1", "events of s1", "tasks of s1"],
+        act: |store| start(store, "s1"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "a session ends and gives its claims back",
+        kinds: &["session of s1", "events of s1", "queue"],
+        prepare: with_session,
+        act: |store| Ok(sessions::end(&store.engine, &"s1".parse().unwrap(), &actor()).map(drop)?),
+        ..PLAIN
+    },
+    Scenario {
+        name: "a session hands its work over",
+        kinds: &["session of s2", "tasks of s1", "tasks of s2", "events of s1", "events of s2", "queue"],
+        prepare: |store| {
+            with_session(store);
+            start(store, "s2").unwrap();
+        },
+        act: |store| {
+            let (from, to) = ("s1".parse().unwrap(), "s2".parse().unwrap());
+            let handoff = Handoff { from: &from, to: &to, task: None, context: Some("the rest") };
+            Ok(handoff::handoff(&store.engine, handoff, &actor()).map(drop)?)
+        },
+        ..PLAIN
+    },
+    Scenario {
         name: "repair of a cut file",
         prepare: |store| {
             with_config(store);
@@ -713,6 +746,19 @@ pub fn with_buffers(store: &Store) {
     add(store, "third", &[]).unwrap();
     claim(store, "w1").unwrap();
     describe(store, "third", 1).unwrap();
+}
+
+/// A session with a task of its own and a claim.
+fn with_session(store: &Store) {
+    start(store, "s1").unwrap();
+    store.append("tasks of s1", "tasks", json!({"id": "own"})).unwrap();
+    with_plan(store);
+    claim(store, "w1").unwrap();
+}
+
+fn start(store: &Store, id: &str) -> Result<(), Failure> {
+    let id = id.parse().unwrap();
+    Ok(sessions::start(&store.engine, Some(&id), &Start::default(), &actor()).map(drop)?)
 }
 
 pub fn add(store: &Store, id: &str, after: &[&str]) -> Result<(), Failure> {

@@ -79,7 +79,7 @@ document!(LastClaim {
     by: String,
     epoch: Integer,
     ended_at: Time,
-    /// `expired`, `released`, `reset`, `retried` or `edited`.
+    /// `expired`, `released`, `reset`, `retried`, `edited`, `session ended`, `session expired` or `handed over`.
     reason: String,
 });
 

@@ -203,6 +203,9 @@ document!(
         user: Option<User>,
         context: Option<SessionContext>,
         agents: Option<Vec<SessionAgent>>,
+        ended_at: Option<Time>,
+        /// When it was given up, because nobody had heard of it for too long.
+        expired_at: Option<Time>,
     }
 );
 
@@ -223,6 +226,20 @@ document!(
         current_branch: Option<String>,
         active_epic: Option<String>,
         active_story: Option<String>,
+        /// What other sessions handed over, oldest first.
+        handoffs: Option<Vec<Handoff>>,
+    }
+);
+
+document!(
+    Handoff {
+        /// The session that it came from.
+        from: String,
+        at: Option<Time>,
+        /// What that session had to say.
+        context: Option<String>,
+        /// Ids of the tasks.
+        tasks: Option<Vec<String>>,
     }
 );
 
@@ -232,6 +249,7 @@ document!(
         kind as "type": Option<String>,
         status: Option<String>,
         started_at: Option<Time>,
+        ended_at: Option<Time>,
     }
 );
 

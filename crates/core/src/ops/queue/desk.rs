@@ -9,6 +9,7 @@ use crate::model::ids::Key;
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::paper::Paper;
+use crate::model::room::Room;
 use crate::model::task::{Status, Task, word};
 use crate::model::time::{self, Moment};
 use crate::ops::{Actor, Error, Result};
@@ -27,14 +28,22 @@ pub struct Desk<'e> {
 impl<'e> Desk<'e> {
     /// Takes a seat: waits for the room's turn, looks at the clock, and takes in what people edited.
     pub fn open(engine: &'e dyn Engine, actor: &Actor) -> Result<Desk<'e>> {
-        let queue = Doc::queue();
-        let transaction = engine.begin(&[&queue.room])?;
-        let mut desk = Desk { transaction, queue, now: actor.clock.moment(), dirty: false };
+        Desk::open_with(engine, &[&Room::Queue], actor)
+    }
+
+    /// The same, together with other rooms.
+    pub fn open_with(engine: &'e dyn Engine, rooms: &[&Room], actor: &Actor) -> Result<Desk<'e>> {
+        let mut desk = Desk::over(engine.begin(rooms)?, actor);
         let edits = desk.transaction.edits(&desk.queue)?;
         if !edits.is_empty() {
             desk.take_in(&edits)?;
         }
         Ok(desk)
+    }
+
+    /// Takes a seat without a look at the queue, which may not even be part of the transaction.
+    pub fn over(transaction: Box<dyn Transaction + 'e>, actor: &Actor) -> Desk<'e> {
+        Desk { transaction, queue: Doc::queue(), now: actor.clock.moment(), dirty: false }
     }
 
     /// The same, where there must be a queue.

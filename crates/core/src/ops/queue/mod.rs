@@ -9,4 +9,4 @@ pub mod lead;
 pub mod look;
 pub mod work;
 
-use desk::Desk;
+pub(in crate::ops) use desk::Desk;

@@ -1,0 +1,32 @@
+use anthill_core::model::ids::SessionId;
+use anthill_core::ops::sessions;
+use clap::Args;
+
+use super::report;
+use crate::context::{Context, parse_id};
+use crate::error::Result;
+
+/// End a session
+///
+/// Its agents are released, and what it has in the queue of this project goes back for others. Ending it again changes
+/// nothing; its files stay.
+///
+/// Examples:
+///   anthill session end session-abc123
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct EndArgs {
+    /// The session
+    id: String,
+}
+
+pub fn run(context: &Context<'_>, args: &EndArgs) -> Result<()> {
+    let id: SessionId = parse_id(&args.id)?;
+    let changed = sessions::end(&*context.engine, &id, &context.actor)?;
+    let what = match &changed.released[..] {
+        _ if changed.repeated => "Ended, as before".into(),
+        [] => "Ended".into(),
+        released => format!("Ended (back in the queue: {})", released.join(" ")),
+    };
+    report(context, &what, &changed)
+}

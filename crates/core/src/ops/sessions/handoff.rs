@@ -1,0 +1,190 @@
+//! One session gives its work to another: tasks of its own list, claims in the queue, and what it was at. All of it
+//! changes hands in one commit, and the old owner of a claim is fenced off by the new lease.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::{Changed, Seat, changed, document, entry, has_ended, known, note, room, state_of, unknown};
+use crate::model::ids::{Key, SessionId};
+use crate::model::json::check_input;
+use crate::model::room::Room;
+use crate::model::session::{Session, Status, is_open};
+use crate::model::task::{Effect, Task};
+use crate::model::time;
+use crate::ops::queue::Desk;
+use crate::ops::{Actor, Error, Result};
+use crate::store::{Engine, Transaction};
+
+/// Who gives what to whom.
+#[derive(Debug, Clone, Copy)]
+pub struct Handoff<'a> {
+    pub from: &'a SessionId,
+    pub to: &'a SessionId,
+    /// Only this task, of the session's own list or of the queue.
+    pub task: Option<&'a Key>,
+    /// What the other session should know.
+    pub context: Option<&'a str>,
+}
+
+/// What changed hands.
+#[derive(Debug)]
+pub struct HandedOver {
+    /// The session that has it now.
+    pub to: Changed,
+    /// Ids of all tasks, each once.
+    pub tasks: Vec<String>,
+}
+
+pub fn handoff(engine: &dyn Engine, handoff: Handoff<'_>, actor: &Actor) -> Result<HandedOver> {
+    let Handoff { from, to, context, .. } = handoff;
+    check(handoff)?;
+    let mailboxes = [Room::Mailbox(from.clone()), Room::Mailbox(to.clone())];
+    let rooms = [&room(from), &room(to), &mailboxes[0], &mailboxes[1]];
+    let mut seat = Seat::take(engine, &rooms, actor)?;
+    let now = seat.desk.now.at;
+    let giver = known(&mut *seat.desk.transaction, from)?;
+    let mut taker = open(&mut *seat.desk.transaction, to)?;
+
+    let mut tasks = move_own(&mut *seat.desk.transaction, handoff, now)?;
+    for id in move_claims(&mut seat, handoff)? {
+        if !tasks.contains(&id) {
+            tasks.push(id);
+        }
+    }
+    if tasks.is_empty() {
+        return Err(nothing(&mut seat, handoff)?);
+    }
+    taker.take_over(from, &giver, context, &tasks, now);
+    let Desk { mut transaction, .. } = seat.desk;
+    transaction.put(&state_of(to), taker.into_value())?;
+    note(&mut *transaction, from, "handoff", &told(("to", to), &tasks, context), now)?;
+    note(&mut *transaction, to, "handoff", &told(("from", from), &tasks, context), now)?;
+    notify(&mut *transaction, handoff, &tasks, now)?;
+    let committed = transaction.commit(&entry(actor, from, "session handoff", now))?;
+    Ok(HandedOver { to: changed(to, committed, Effect::Changed, Vec::new()), tasks })
+}
+
+/// Sends the other session the message `task_handoff` with `{task_id or task_ids, context, from}`. Both mailboxes are
+/// part of the transaction.
+#[expect(clippy::unnecessary_wraps, reason = "the mailbox, once it is there, may refuse")]
+fn notify(_: &mut dyn Transaction, _: Handoff<'_>, _: &[String], _: Timestamp) -> Result<()> {
+    Ok(())
+}
+
+fn check(handoff: Handoff<'_>) -> Result<()> {
+    if handoff.from == handoff.to {
+        return Err(Error::Input(format!("`{}` cannot hand over to itself", handoff.from)));
+    }
+    match handoff.context {
+        Some(context) => check_input(&context.into()).map_err(Error::Input),
+        None => Ok(()),
+    }
+}
+
+/// Returns the session that takes over, which must be at work.
+fn open(transaction: &mut dyn Transaction, to: &SessionId) -> Result<Session> {
+    let state = transaction.get(&state_of(to))?.cloned();
+    let session = state.map(Session::of).ok_or_else(|| unknown(to))?;
+    match session.status() {
+        Status::Ended => Err(has_ended(to)),
+        Status::Expired => Err(Error::refused(
+            format!("session `{to}` has expired: nobody has heard of it for too long"),
+            format!("let it give a sign of life first: anthill session heartbeat {to}"),
+        )),
+        Status::Active | Status::Idle => Ok(session),
+    }
+}
+
+/// Moves open tasks from one session's own list to the other's.
+fn move_own(transaction: &mut dyn Transaction, handoff: Handoff<'_>, now: Timestamp) -> Result<Vec<String>> {
+    let (ours, theirs) = (document("tasks", handoff.from), document("tasks", handoff.to));
+    let Some(mut from) = transaction.get(&ours)?.cloned() else { return Ok(Vec::new()) };
+    let mut to = transaction.get(&theirs)?.cloned().unwrap_or_else(|| theirs.default(now));
+    let (Some(from_tasks), Some(to_tasks)) = (tasks_of(&mut from), tasks_of(&mut to)) else {
+        return Ok(Vec::new());
+    };
+    let mut moved = Vec::new();
+    for mut task in std::mem::take(from_tasks) {
+        let id = id_of(&task).to_owned();
+        if !is_open(&task) || handoff.task.is_some_and(|only| only.as_str() != id) {
+            from_tasks.push(task);
+            continue;
+        }
+        if to_tasks.iter().any(|known| id_of(known) == id) {
+            return Err(Error::clash(
+                format!("session `{}` has another task `{id}` already", handoff.to),
+                format!(
+                    "nothing was changed; hand the others over one by one: anthill session handoff {} {} --task ID",
+                    handoff.from, handoff.to
+                ),
+            ));
+        }
+        task["updated_at"] = time::stamp(now).into();
+        to_tasks.push(task);
+        moved.push(id);
+    }
+    if !moved.is_empty() {
+        transaction.put(&ours, from)?;
+        transaction.put(&theirs, to)?;
+    }
+    Ok(moved)
+}
+
+fn tasks_of(document: &mut Value) -> Option<&mut Vec<Value>> {
+    document.get_mut("tasks")?.as_array_mut()
+}
+
+fn id_of(task: &Value) -> &str {
+    task.get("id").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Moves claims in the queue.
+fn move_claims(seat: &mut Seat<'_>, handoff: Handoff<'_>) -> Result<Vec<String>> {
+    let mut moved = Vec::new();
+    let wanted = |task: &Task| handoff.task.is_none_or(|only| only.as_str() == task.id());
+    for mut task in seat.claims(handoff.from)?.into_iter().filter(wanted) {
+        let (owner, to) = (task.owner().unwrap_or_default().to_owned(), handoff.to);
+        task.hand_over(to.as_str(), &seat.desk.now)?;
+        let (id, epoch) = (task.id().to_owned(), task.epoch());
+        seat.desk.put(task)?;
+        seat.desk.log(&owner, "HANDED OVER", &format!("{id} to {to} (lease {epoch})"))?;
+        seat.desk.log(to.as_str(), "TOOK OVER", &format!("{id} from {owner} (lease {epoch})"))?;
+        moved.push(id);
+    }
+    Ok(moved)
+}
+
+/// Says why there is nothing to hand over.
+fn nothing(seat: &mut Seat<'_>, handoff: Handoff<'_>) -> Result<Error> {
+    let Handoff { from, to, task, .. } = handoff;
+    let hint = format!("see what it has: anthill session show {from}");
+    let Some(id) = task else {
+        return Ok(Error::refused(format!("session `{from}` has no open task and no claim"), hint));
+    };
+    for session in [from, to] {
+        let own = seat.desk.transaction.item(&document("tasks", session), id.as_str())?;
+        if let Some(task) = own {
+            let status = task.get("status").and_then(Value::as_str).unwrap_or("pending");
+            let message =
+                format!("`{from}` cannot hand over `{id}`: it is {status}, in the list of `{session}`");
+            return Ok(Error::refused(message, hint));
+        }
+    }
+    let queued = match seat.has_queue {
+        true => seat.desk.transaction.item(&seat.desk.queue, id.as_str())?.map(Task::of),
+        false => None,
+    };
+    let Some(task) = queued else { return Ok(Error::missing(format!("there is no task `{id}`"), hint)) };
+    let owner = task.owner().map_or("nobody".into(), |owner| format!("`{owner}`"));
+    Ok(Error::refused(format!("`{from}` cannot hand over `{id}`: {owner} has it"), hint))
+}
+
+fn told(other: (&str, &SessionId), tasks: &[String], context: Option<&str>) -> Value {
+    let mut data = Map::new();
+    data.insert(other.0.into(), other.1.as_str().into());
+    data.insert("tasks".into(), json!(tasks));
+    if let Some(context) = context {
+        data.insert("context".into(), context.into());
+    }
+    data.into()
+}

@@ -1,0 +1,159 @@
+//! Looking at sessions. Whoever looks also gives up those that nobody has heard of, unless the configuration says
+//! `features.enable_auto_recovery: false`.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Changed, document, expire, state_of, unknown};
+use crate::model::ids::SessionId;
+use crate::model::kind::Doc;
+use crate::model::listing::Among;
+use crate::model::room::Room;
+use crate::model::session::{Session, Status, is_open, word};
+use crate::model::task::Task;
+use crate::ops::settings::Settings;
+use crate::ops::{Actor, Result};
+use crate::store::Engine;
+use crate::store::engine::{find_in, items};
+
+/// Which sessions to list.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted<'a> {
+    /// Only those at work that were heard of in this time.
+    pub active_within: Option<Duration>,
+    pub project: Option<&'a str>,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// One entry per session, the one that was heard of last first.
+    pub sessions: Vec<Value>,
+    /// Those that were given up just now.
+    pub expired: Vec<Changed>,
+    pub warnings: Vec<String>,
+}
+
+/// Lists sessions. Each is read once, without a lock; one that cannot be read does not hide the others.
+pub fn list(engine: &dyn Engine, wanted: &Wanted<'_>, actor: &Actor) -> Result<Found> {
+    let settings = Settings::read(engine)?;
+    let mut swept = sweep(engine, &settings, actor)?;
+    let (now, timeout) = (actor.now(), settings.session_timeout());
+    swept.sessions.retain(|(_, session)| {
+        wanted.active_within.is_none_or(|within| session.is_active(within, now))
+            && wanted.project.is_none_or(|project| session.project() == Some(project))
+    });
+    swept.sessions.sort_by(|(one_id, one), (other_id, other)| {
+        other.heard_at().cmp(&one.heard_at()).then_with(|| one_id.cmp(other_id))
+    });
+    let entry = |(id, session): &(SessionId, Session)| entry(id, session, timeout, now);
+    let sessions = swept.sessions.iter().map(entry).collect();
+    Ok(Found { sessions, expired: swept.expired, warnings: swept.warnings })
+}
+
+fn entry(id: &SessionId, session: &Session, timeout: Duration, now: Timestamp) -> Value {
+    let mut entry = json!({
+        "session_id": id.as_str(),
+        "project_id": session.project(),
+        "status": word(session.effective_status(timeout, now)),
+        "last_heartbeat": session.last_heartbeat(),
+    });
+    let context = |field: &str| session.value().get("context")?.get(field)?.as_str();
+    for field in ["working_directory", "current_branch"] {
+        if let Some(text) = context(field) {
+            entry[field] = text.into();
+        }
+    }
+    entry["agents"] = session.agents().len().into();
+    entry
+}
+
+/// Gives up the sessions that nobody has heard of. What cannot be read or changed is left to others.
+pub fn expire_overdue(engine: &dyn Engine, actor: &Actor) -> Result<Vec<Changed>> {
+    Ok(sweep(engine, &Settings::read(engine)?, actor)?.expired)
+}
+
+/// All sessions, after the overdue ones were given up.
+#[derive(Default)]
+struct Swept {
+    sessions: Vec<(SessionId, Session)>,
+    expired: Vec<Changed>,
+    warnings: Vec<String>,
+}
+
+fn sweep(engine: &dyn Engine, settings: &Settings, actor: &Actor) -> Result<Swept> {
+    let (now, timeout) = (actor.now(), settings.session_timeout());
+    let recovers = settings.is_on("enable_auto_recovery");
+    let mut swept = Swept::default();
+    for room in engine.rooms()? {
+        let Room::Session(id) = room else { continue };
+        let mut session = match engine.read(&state_of(&id)) {
+            Ok(Some(state)) => Session::of(state.value),
+            Ok(None) => continue,
+            Err(error) => {
+                swept.warnings.push(format!("session `{id}` is left out: {error}"));
+                continue;
+            }
+        };
+        if recovers && session.is_overdue(timeout, now) {
+            match expire(engine, &id, settings, actor) {
+                Ok(Some(changed)) => {
+                    session = changed.session.clone();
+                    swept.expired.push(changed);
+                }
+                // It has moved on between the look and the lock.
+                Ok(None) => {
+                    session = engine.read(&state_of(&id))?.map_or(session, |state| Session::of(state.value));
+                }
+                Err(error) => swept.warnings.push(format!("session `{id}` cannot be given up: {error}")),
+            }
+        }
+        swept.sessions.push((id, session));
+    }
+    Ok(swept)
+}
+
+/// A session with what it has in hand.
+#[derive(Debug)]
+pub struct Shown {
+    /// Its state, as it is stored.
+    pub session: Session,
+    /// How it stands, also if nobody has written that down.
+    pub status: Status,
+    /// What is still to be done on its own list.
+    pub tasks: Vec<Value>,
+    /// What it has in the queue of this project.
+    pub claims: Vec<Task>,
+    /// The sessions that were given up just now.
+    pub expired: Vec<Changed>,
+}
+
+pub fn show(engine: &dyn Engine, id: &SessionId, actor: &Actor) -> Result<Shown> {
+    let settings = Settings::read(engine)?;
+    let expired = sweep(engine, &settings, actor)?.expired;
+    let state = engine.read(&state_of(id))?.ok_or_else(|| unknown(id))?;
+    let session = Session::of(state.value);
+    let status = session.effective_status(settings.session_timeout(), actor.now());
+    let own = document("tasks", id);
+    let tasks = engine.read(&own)?.map(|tasks| {
+        let tasks = items(own.kind, &tasks.value).into_iter();
+        tasks.filter(|task| is_open(task)).cloned().collect()
+    });
+    Ok(Shown { session, status, tasks: tasks.unwrap_or_default(), claims: claims(engine, id)?, expired })
+}
+
+fn claims(engine: &dyn Engine, id: &SessionId) -> Result<Vec<Task>> {
+    let queue = Doc::queue();
+    if !engine.documents(&Room::Queue)?.contains(&queue) {
+        return Ok(Vec::new());
+    }
+    let active = match engine.browse(&Room::Queue)? {
+        Some(mut transaction) => transaction.find(&queue, Among::Active)?,
+        None => {
+            engine.read(&queue)?.map(|read| find_in(&queue, &read.value, Among::Active)).unwrap_or_default()
+        }
+    };
+    Ok(active.into_iter().map(Task::of).filter(|task| Session::has(id, task)).collect())
+}

@@ -1,0 +1,297 @@
+//! Sessions: who is at work, where, and since when nothing was heard of them.
+//!
+//! Here: start, heartbeat, end. [`look`]: list and show, which also give up the sessions that nobody has heard of.
+//! [`handoff`]: one session gives its work to another. What a session has in the queue of this project changes
+//! hands in the same commit as the session itself.
+
+pub mod handoff;
+pub mod look;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::model::ids::{self, SessionId};
+use crate::model::json::check_input;
+use crate::model::kind::{Doc, Kind};
+use crate::model::room::Room;
+use crate::model::session::{self, Session, Start, Status, Whereabouts};
+use crate::model::task::{Effect, Task};
+use crate::ops::queue::Desk;
+use crate::ops::settings::Settings;
+use crate::ops::{Actor, Error, Result};
+use crate::store::{Committed, Durability, Engine, Entry, Transaction};
+
+/// The documents that every session has beside its state.
+const COMPANIONS: [&str; 4] = ["messages", "events", "hooks", "tasks"];
+
+/// A session after a change.
+#[derive(Debug)]
+pub struct Changed {
+    pub id: SessionId,
+    /// Its state, as it is stored.
+    pub session: Session,
+    /// Whether it was so already.
+    pub repeated: bool,
+    /// The tasks of the queue that went back.
+    pub released: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+/// Starts a session under this id, or under a new one. A session that is there starts again.
+pub fn start(engine: &dyn Engine, id: Option<&SessionId>, start: &Start, actor: &Actor) -> Result<Changed> {
+    let Whereabouts { directory, branch, .. } = &start.whereabouts;
+    check_input(&json!([directory, branch])).map_err(Error::Input)?;
+    let settings = Settings::read(engine)?;
+    let default_project = settings.default_project().map(str::to_owned);
+    let start = Start { default_project, ..start.clone() };
+    if let Some(id) = id {
+        return start_in(id, engine.begin(&[&room(id)])?, &start, actor);
+    }
+    let seed = format!("{} {:?}", start.user, start.whereabouts.directory);
+    loop {
+        let free = &mut |id: &str| Ok::<_, Error>(engine.read(&state_of(&parsed(id)))?.is_none());
+        let id = parsed(&ids::new("session", actor.now(), &seed, free)?);
+        let mut transaction = engine.begin(&[&room(&id)])?;
+        // Somebody may have taken it before the lock.
+        if transaction.get(&state_of(&id))?.is_none() {
+            return start_in(&id, transaction, &start, actor);
+        }
+    }
+}
+
+fn parsed(id: &str) -> SessionId {
+    id.parse().expect("what we make is an id")
+}
+
+fn start_in(
+    id: &SessionId,
+    mut transaction: Box<dyn Transaction + '_>,
+    start: &Start,
+    actor: &Actor,
+) -> Result<Changed> {
+    let (now, doc) = (actor.now(), state_of(id));
+    let (session, effect) = match transaction.get(&doc)? {
+        None => (Session::new(id, start, now), Effect::Changed),
+        Some(known) => {
+            let mut session = Session::of(known.clone());
+            let effect = session.restart(start, now);
+            (session, effect)
+        }
+    };
+    let data = json!({"project_id": session.project(), "working_directory": session.directory()});
+    transaction.put(&doc, session.into_value())?;
+    for kind in COMPANIONS {
+        let companion = document(kind, id);
+        if !transaction.exists(&companion)? {
+            transaction.put(&companion, companion.default(now))?;
+        }
+    }
+    if effect == Effect::Changed {
+        note(&mut *transaction, id, "start", &data, now)?;
+    }
+    let committed = transaction.commit(&entry(actor, id, "session start", now))?;
+    Ok(changed(id, committed, effect, Vec::new()))
+}
+
+/// Takes a session's sign of life. Atomic but not synced: a lost heartbeat repairs itself.
+pub fn heartbeat(engine: &dyn Engine, id: &SessionId, status: Status, actor: &Actor) -> Result<Changed> {
+    let mut transaction = engine.begin(&[&room(id)])?;
+    let now = actor.now();
+    let mut session = known(&mut *transaction, id)?;
+    if !session.beat(status, now) {
+        return Err(has_ended(id));
+    }
+    transaction.put(&state_of(id), session.into_value())?;
+    let entry = Entry { durability: Durability::Lazy, ..entry(actor, id, "session heartbeat", now) };
+    Ok(changed(id, transaction.commit(&entry)?, Effect::Changed, Vec::new()))
+}
+
+/// Ends a session: its agents are released, and what it has in the queue goes back for others.
+pub fn end(engine: &dyn Engine, id: &SessionId, actor: &Actor) -> Result<Changed> {
+    let mut seat = Seat::take(engine, &[&room(id)], actor)?;
+    let mut session = known(&mut *seat.desk.transaction, id)?;
+    let effect = session.end(seat.desk.now.at);
+    // Also once more: somebody may have claimed in its name since.
+    let released = seat.release(id, "session ended")?;
+    if effect == Effect::Repeated && released.is_empty() {
+        return Ok(Changed { id: id.clone(), session, repeated: true, released, warnings: Vec::new() });
+    }
+    seat.close(id, session, "end", released, actor)
+}
+
+/// Ends a session that nobody has heard of for too long; `None` if it has given a sign of life, or is over anyway.
+fn expire(
+    engine: &dyn Engine,
+    id: &SessionId,
+    settings: &Settings,
+    actor: &Actor,
+) -> Result<Option<Changed>> {
+    let mut seat = Seat::take(engine, &[&room(id)], actor)?;
+    let mut session = known(&mut *seat.desk.transaction, id)?;
+    let now = seat.desk.now.at;
+    if !session.is_overdue(settings.session_timeout(), now) {
+        return Ok(None);
+    }
+    session.expire(now);
+    let released = seat.release(id, "session expired")?;
+    seat.close(id, session, "expired", released, actor).map(Some)
+}
+
+/// Rooms of sessions and, where the project has one, the queue, opened for one change.
+struct Seat<'e> {
+    desk: Desk<'e>,
+    has_queue: bool,
+}
+
+impl<'e> Seat<'e> {
+    fn take(engine: &'e dyn Engine, rooms: &[&Room], actor: &Actor) -> Result<Seat<'e>> {
+        // A project without a queue does not get one's directory for this.
+        let has_queue = engine.documents(&Room::Queue)?.contains(&Doc::queue());
+        let desk = match has_queue {
+            true => Desk::open_with(engine, &[rooms, &[&Room::Queue]].concat(), actor)?,
+            false => Desk::over(engine.begin(rooms)?, actor),
+        };
+        Ok(Seat { desk, has_queue })
+    }
+
+    /// Returns the tasks of the queue that a session has.
+    fn claims(&mut self, id: &SessionId) -> Result<Vec<Task>> {
+        if !self.has_queue {
+            return Ok(Vec::new());
+        }
+        let mut tasks = self.desk.active()?;
+        tasks.retain(|task| Session::has(id, task));
+        Ok(tasks)
+    }
+
+    /// Gives back what a session has in the queue.
+    fn release(&mut self, id: &SessionId, reason: &str) -> Result<Vec<String>> {
+        let mut released = Vec::new();
+        for task in self.claims(id)? {
+            let details = format!(" (lease {} of session {id})", task.epoch());
+            released.push(self.desk.give_back(task, reason, &details)?.id().to_owned());
+        }
+        Ok(released)
+    }
+
+    fn close(
+        self,
+        id: &SessionId,
+        session: Session,
+        event: &str,
+        released: Vec<String>,
+        actor: &Actor,
+    ) -> Result<Changed> {
+        let Desk { mut transaction, now, .. } = self.desk;
+        transaction.put(&state_of(id), session.into_value())?;
+        note(&mut *transaction, id, event, &json!({ "released": released }), now.at)?;
+        let entry = match event {
+            "end" => entry(actor, id, "session end", now.at),
+            // It is whoever looks that gives a silent session up.
+            _ => Entry { at: now.at, ..actor.entry("session expire") },
+        };
+        let committed = transaction.commit(&entry)?;
+        Ok(changed(id, committed, Effect::Changed, released))
+    }
+}
+
+fn changed(id: &SessionId, committed: Committed, effect: Effect, released: Vec<String>) -> Changed {
+    let doc = state_of(id);
+    let state = committed.documents.into_iter().find(|(known, _)| *known == doc);
+    let (_, document) = state.expect("a put document is committed");
+    Changed {
+        id: id.clone(),
+        session: Session::of(document.value),
+        repeated: effect == Effect::Repeated,
+        released,
+        warnings: committed.warnings,
+    }
+}
+
+/// Returns the state of a session that must be there.
+fn known(transaction: &mut dyn Transaction, id: &SessionId) -> Result<Session> {
+    let state = transaction.get(&state_of(id))?.cloned();
+    state.map(Session::of).ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: &SessionId) -> Error {
+    Error::missing(
+        format!("there is no session `{id}`"),
+        format!("start it: anthill session start {id}   (see them all: anthill session list)"),
+    )
+}
+
+fn has_ended(id: &SessionId) -> Error {
+    Error::refused(format!("session `{id}` has ended"), format!("start it again: anthill session start {id}"))
+}
+
+/// Writes down what happened to a session.
+fn note(
+    transaction: &mut dyn Transaction,
+    id: &SessionId,
+    kind: &str,
+    data: &Value,
+    now: Timestamp,
+) -> Result<()> {
+    let events = document("events", id);
+    let mut log = transaction.get(&events)?.cloned().unwrap_or_else(|| events.default(now));
+    session::add_event(&mut log, kind, data, now);
+    Ok(transaction.put(&events, log)?)
+}
+
+/// What the log says: without another name, a session speaks for itself.
+fn entry(actor: &Actor, id: &SessionId, op: &str, now: Timestamp) -> Entry {
+    let author = actor.session.clone().unwrap_or_else(|| id.to_string());
+    Entry { at: now, by: author.clone(), author: Some(author), ..actor.entry(op) }
+}
+
+fn room(id: &SessionId) -> Room {
+    Room::Session(id.clone())
+}
+
+fn state_of(id: &SessionId) -> Doc {
+    document("session", id)
+}
+
+fn document(kind: &str, id: &SessionId) -> Doc {
+    Doc::of_session(Kind::find(kind).expect("a kind of the registry"), id.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::store::memory::MemoryEngine;
+
+    fn at(seconds: i64) -> Actor {
+        let now = Timestamp::from_second(1_800_000_000 + seconds).unwrap();
+        Actor { clock: Arc::new(now), session: None, user: "ann".into() }
+    }
+
+    fn id(text: &str) -> SessionId {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_heartbeat_that_comes_before_the_lock_saves_the_session() {
+        let engine = MemoryEngine::default();
+        let (s1, settings) = (id("s1"), Settings::read(&engine).unwrap());
+        start(&engine, Some(&s1), &Start::default(), &at(0)).unwrap();
+        // A list has found it overdue at 4000, and now waits for the lock.
+        heartbeat(&engine, &s1, Status::Active, &at(3999)).unwrap();
+        assert!(expire(&engine, &s1, &settings, &at(4000)).unwrap().is_none());
+        let expired = expire(&engine, &s1, &settings, &at(8000)).unwrap().unwrap();
+        assert_eq!(expired.session.status(), Status::Expired);
+        assert!(expire(&engine, &s1, &settings, &at(9000)).unwrap().is_none(), "once is enough");
+    }
+
+    #[test]
+    fn ids_of_one_moment_differ() {
+        let engine = MemoryEngine::default();
+        let made: Vec<_> =
+            (0..3).map(|_| start(&engine, None, &Start::default(), &at(0)).unwrap().id).collect();
+        assert!(made[0] != made[1] && made[1] != made[2] && made[0] != made[2], "{made:?}");
+        assert!(made[0].as_str().starts_with("session-20270115080000-"), "{made:?}");
+    }
+}
