@@ -599,3 +599,22 @@ fn wrong_use_is_told() {
         assert!(help.contains("Examples:"), "{help}");
     }
 }
+
+#[test]
+fn a_handoff_leaves_a_message_in_the_same_commit() {
+    let env = env();
+    for id in ["s1", "s2"] {
+        env.ok(&["session", "start", id]);
+    }
+    env.ok(&["append", "tasks", "tasks", r#"{"id": "t1", "status": "pending"}"#, "--session-id", "s1"]);
+    env.ok(&["session", "handoff", "s1", "s2", "--context", "half done"]);
+    assert!(env.ok(&["session", "show", "s2"]).stdout.contains("unread messages: 1"));
+    let polled = env.json(&["message", "poll", "s2"]);
+    assert_eq!(polled[0]["type"], "task_handoff");
+    assert_eq!(polled[0]["from"], "s1");
+    assert_eq!(polled[0]["payload"], json!({"task_id": "t1", "from": "s1", "context": "half done"}));
+    // With messages off, the work changes hands all the same.
+    env.ok(&["set", "config", "features.enable_message_passing", "false"]);
+    env.ok(&["session", "handoff", "s2", "s1"]);
+    assert_eq!(env.json(&["get", "tasks", "--session-id", "s1"])["tasks"][0]["id"], "t1");
+}

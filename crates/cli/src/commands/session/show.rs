@@ -1,6 +1,7 @@
 use anthill_core::model::ids::SessionId;
 use anthill_core::model::session::word;
 use anthill_core::model::task;
+use anthill_core::ops::messages;
 use anthill_core::ops::sessions::look::{self, Shown};
 use clap::Args;
 use serde_json::Value;
@@ -29,7 +30,12 @@ pub fn run(context: &Context<'_>, args: &ShowArgs) -> Result<()> {
         return context.output.value(shown.session.value(), Format::Json);
     }
     tell_expired(context, &shown.expired);
-    context.output.said(&lines(&id, &shown).join("\n"))
+    let mut lines = lines(&id, &shown);
+    // A mailbox that cannot be read is no reason not to show the session.
+    if let Ok(unread @ 1..) = messages::unread(&*context.engine, &id) {
+        lines.push(format!("  unread messages: {unread}   (anthill message poll {id})"));
+    }
+    context.output.said(&lines.join("\n"))
 }
 
 fn lines(id: &SessionId, shown: &Shown) -> Vec<String> {

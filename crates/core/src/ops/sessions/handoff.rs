@@ -7,12 +7,14 @@ use serde_json::{Map, Value, json};
 use super::{Changed, Seat, changed, document, entry, has_ended, known, note, room, state_of, unknown};
 use crate::model::ids::{Key, SessionId};
 use crate::model::json::check_input;
+use crate::model::message::{Letter, Sender};
 use crate::model::room::Room;
 use crate::model::session::{Session, Status, is_open};
 use crate::model::task::{Effect, Task};
 use crate::model::time;
 use crate::ops::queue::Desk;
-use crate::ops::{Actor, Error, Result};
+use crate::ops::settings::Settings;
+use crate::ops::{Actor, Error, Result, messages};
 use crate::store::{Engine, Transaction};
 
 /// Who gives what to whom.
@@ -38,6 +40,7 @@ pub struct HandedOver {
 pub fn handoff(engine: &dyn Engine, handoff: Handoff<'_>, actor: &Actor) -> Result<HandedOver> {
     let Handoff { from, to, context, .. } = handoff;
     check(handoff)?;
+    let messages = Settings::read(engine)?.is_on("enable_message_passing");
     let mailboxes = [Room::Mailbox(from.clone()), Room::Mailbox(to.clone())];
     let rooms = [&room(from), &room(to), &mailboxes[0], &mailboxes[1]];
     let mut seat = Seat::take(engine, &rooms, actor)?;
@@ -59,16 +62,42 @@ pub fn handoff(engine: &dyn Engine, handoff: Handoff<'_>, actor: &Actor) -> Resu
     transaction.put(&state_of(to), taker.into_value())?;
     note(&mut *transaction, from, "handoff", &told(("to", to), &tasks, context), now)?;
     note(&mut *transaction, to, "handoff", &told(("from", from), &tasks, context), now)?;
-    notify(&mut *transaction, handoff, &tasks, now)?;
+    if messages {
+        notify(&mut *transaction, handoff, &tasks, actor, now)?;
+    }
     let committed = transaction.commit(&entry(actor, from, "session handoff", now))?;
     Ok(HandedOver { to: changed(to, committed, Effect::Changed, Vec::new()), tasks })
 }
 
-/// Sends the other session the message `task_handoff` with `{task_id or task_ids, context, from}`. Both mailboxes are
-/// part of the transaction.
-#[expect(clippy::unnecessary_wraps, reason = "the mailbox, once it is there, may refuse")]
-fn notify(_: &mut dyn Transaction, _: Handoff<'_>, _: &[String], _: Timestamp) -> Result<()> {
-    Ok(())
+/// Sends the other session the message `task_handoff`. Both mailboxes are part of the transaction.
+fn notify(
+    transaction: &mut dyn Transaction,
+    handoff: Handoff<'_>,
+    tasks: &[String],
+    actor: &Actor,
+    now: Timestamp,
+) -> Result<()> {
+    let mut payload = match tasks {
+        [only] => json!({"task_id": only}),
+        several => json!({"task_ids": several}),
+    };
+    payload["from"] = handoff.from.as_str().into();
+    if let Some(context) = handoff.context {
+        payload["context"] = context.into();
+    }
+    let letter = Letter {
+        from: handoff.from.clone(),
+        to: handoff.to.clone(),
+        kind: "task_handoff".into(),
+        payload,
+        priority: "high",
+        ttl: None,
+        id: None,
+        in_reply_to: None,
+        sender: Sender { session: actor.session.clone(), role: None, is_person: actor.session.is_none() },
+    };
+    letter.check().map_err(Error::Input)?;
+    messages::post(transaction, &letter, now).map(drop)
 }
 
 fn check(handoff: Handoff<'_>) -> Result<()> {
