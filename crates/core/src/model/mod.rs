@@ -11,6 +11,7 @@ pub mod listing;
 pub mod new_task;
 pub mod paper;
 pub mod path;
+pub mod plan;
 pub mod quick_hash;
 pub mod raw;
 pub mod room;
