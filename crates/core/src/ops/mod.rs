@@ -3,6 +3,7 @@
 pub mod doctor;
 pub mod edit;
 pub mod history;
+pub mod planning;
 pub mod queue;
 pub mod read;
 pub mod settings;
