@@ -831,9 +831,11 @@ fn every_command_has_help_with_an_example() {
         "demo",
         "bench",
         "completions",
+        "update-task",
     ];
     let top = env.ok(&["--help"]).stdout;
-    let nouns = [("leader", 10), ("worker", 10)];
+    let nouns =
+        [("leader", 10), ("worker", 10), ("epic", 3), ("story", 4), ("sprint", 3), ("tool", 2), ("team", 2)];
     for (noun, verbs) in nouns {
         let help = env.ok(&[noun, "--help"]).stdout;
         assert!(help.contains(&format!("\n  anthill {noun} ")), "{noun} shows no example:\n{help}");
