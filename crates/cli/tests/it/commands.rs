@@ -805,7 +805,7 @@ fn near_kinds_are_suggested() {
         &env,
         "anthill histori config 2>&1 | grep tip",
         r#"
-  tip: some similar subcommands exist: 'restore', 'list', 'history'
+  tip: some similar subcommands exist: 'restore', 'list', 'story', 'history'
 [exit 0]
 "#,
     );

@@ -117,10 +117,12 @@ fn the_same_id_is_the_same_thing_or_a_conflict() {
     for line in [
         "epic add Billing --id billing --priority low",
         "story add billing Invoice --id invoice --points 2 --needs pdf,mail",
+        "story add billing Thirds --id thirds --points 0.33333333",
         "sprint start One --id one --stories invoice --start-date 2026-01-01 --end-date 2026-01-08",
         "tool register eng --capabilities rust --max-instances 2",
         "team add eng --role dev --skills a b --capacity 2.5 --model m",
-        "story assign invoice bob",
+        "story assign invoice bob --to-session s1",
+        "update-task task-invoice --session-id s1 --assigned-to cleo",
         "story status invoice in_progress",
         "sprint close one",
     ] {
@@ -219,10 +221,7 @@ fn of_two_updates_with_the_same_expectation_one_wins() {
             format!("story status story-001 {status} --expect-revision {round} --session-id {session} --json")
         };
         let lines = ["session-a", "session-b"].map(line);
-        let ran: Vec<_> = std::thread::scope(|scope| {
-            let runs = lines.each_ref().map(|line| scope.spawn(|| env.run(&words(line))));
-            runs.into_iter().map(|run| run.join().unwrap()).collect()
-        });
+        let ran = at_once(&env, &lines);
         let mut codes: Vec<_> = ran.iter().map(|ran| ran.code).collect();
         codes.sort_unstable();
         assert_eq!(codes, [0, 3], "{ran:?}");
@@ -261,6 +260,70 @@ fn every_change_can_expect_a_revision() {
         given(&env, &format!("{line} --expect-revision {revision}"));
         assert_eq!(json_of(&env, &format!("get {kind}"))["revision"], revision + 1, "{line}");
     }
+}
+
+/// Runs lines at once, each as a process of its own, and returns how they ended.
+fn at_once(env: &TestEnv, lines: &[String]) -> Vec<Ran> {
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = lines.iter().map(|line| scope.spawn(|| env.run(&words(line)))).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn many_at_once_keep_ids_and_limits() {
+    let env = project();
+    env.ok(&["tool", "register", "eng", "--max-instances", "2"]);
+    let lines: Vec<_> = (0..8).map(|number| format!("story add epic-001 Story{number} --json")).collect();
+    let added = at_once(&env, &lines);
+    let mut ids: Vec<_> = added.iter().map(|ran| ran.json()["id"].as_str().unwrap().to_owned()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (4..12).map(|number| format!("story-{number:03}")).collect::<Vec<_>>());
+    // Half of them bring a task for one session: the locks of two rooms, taken by all in one order.
+    let assign = |(number, id): (usize, &String)| {
+        let session = if number % 2 == 0 { " --to-session s1" } else { "" };
+        format!("story assign {id} eng{session}")
+    };
+    let lines: Vec<_> = ids.iter().enumerate().map(assign).collect();
+    let mut codes: Vec<_> = at_once(&env, &lines).iter().map(|ran| ran.code).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [0, 0, 1, 1, 1, 1, 1, 1]);
+    let stories = json_of(&env, "story list");
+    let held = stories.as_array().unwrap().iter().filter(|story| story["assigned_to"] == "eng").count();
+    assert_eq!(held, 2);
+}
+
+#[test]
+fn tasks_completed_at_once_complete_everything() {
+    let env = project();
+    given(&env, "sprint start One --stories story-001 story-002 story-003");
+    let session = |number: usize| format!("s{}", number % 2);
+    for number in 1..=3 {
+        given(&env, &format!("story assign story-00{number} ann --to-session {}", session(number)));
+    }
+    let line = |number| {
+        format!("update-task task-story-00{number} --status completed --session-id {}", session(number))
+    };
+    let ran = at_once(&env, &(1..=3).map(line).collect::<Vec<_>>());
+    assert!(ran.iter().all(|ran| ran.code == 0), "{ran:?}");
+    assert_eq!(epic_status(&env, "epic-001"), "completed");
+    assert_eq!(document(&env, "sprints.json")["sprints"][0]["completed_points"], 16);
+}
+
+#[test]
+fn the_hook_of_the_source_works() {
+    let env = project();
+    given(&env, "story assign story-001 ann");
+    let line = r#"anthill list stories --filter-status pending --unassigned --format json | jq -c '.[]' |
+        while read -r story; do
+            id=$(echo "$story" | jq -r .id)
+            anthill append tasks tasks "{\"id\": \"task-$id\", \"type\": \"implement_story\", \"story_id\": \"$id\", \"status\": \"pending\"}" --session-id s1
+        done"#;
+    let ran = env.sh(line);
+    assert_eq!(ran.code, 0, "{}", ran.shown());
+    given(&env, "update-task task-story-002 --status completed --session-id s1");
+    assert_eq!(story(&env, "story-002")["status"], "completed");
+    assert_eq!(json_of(&env, "list tasks --session-id s1").as_array().unwrap().len(), 2);
 }
 
 // ---- sprints

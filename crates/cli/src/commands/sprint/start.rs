@@ -10,11 +10,12 @@ use crate::planning::{ExpectArgs, ProjectArgs, report, text};
 /// Start a sprint
 ///
 /// It becomes the current one; while another is active this is refused. A sprint that was planned before is started
-/// by its id and name. With --id the command may be repeated safely.
+/// by its id and name. With --id the command may be repeated safely. Stories that come later are appended.
 ///
 /// Examples:
 ///   anthill sprint start "Sprint 3 - Authentication" --stories story-001 story-002
 ///   anthill sprint start "Sprint 4" --id sprint-004 --start-date 2026-01-15 --end-date 2026-01-29
+///   anthill append sprints 'sprints[id=sprint-004].stories' '"story-009"'
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct StartArgs {

@@ -61,8 +61,9 @@ pub fn add(
 }
 
 fn is_same(known: &Value, new: &NewStory) -> bool {
+    let points = new.points.and_then(|points| plan::number(points).as_f64());
     known["title"] == *new.title
-        && plan::figure(known, "points") == new.points
+        && plan::figure(known, "points") == points
         && plan::texts(known, "required_capabilities") == new.needs
 }
 
