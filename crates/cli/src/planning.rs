@@ -30,6 +30,12 @@ impl ProjectArgs {
             _ => unreachable!("BUG: epics are kept by project"),
         }
     }
+
+    /// Returns a command to type next, about the same project.
+    pub fn next(&self, command: &str) -> String {
+        let project = self.project_id.iter().map(|project| format!(" --project-id {project}"));
+        command.to_owned() + &project.collect::<String>()
+    }
 }
 
 /// What must hold for a change.

@@ -106,9 +106,11 @@ fn epics_are_added_listed_and_shown() {
     assert_eq!(json_of(&env, "epic list --filter-status completed"), json!([]));
     let table = env.ok(&["epic", "list"]).stdout;
     assert!(table.contains("epic-001") && table.contains("0/0"), "{table}");
+    let next = env.ok(&words("epic add Elsewhere --project-id other")).stderr;
+    assert_eq!(next, "next: anthill story add epic-001 TITLE --points N --project-id other\n");
     refused(&env, "epic show epic-999", 4);
     refused(&env, "epic list --filter-status finished", 2);
-    assert_eq!(json_of(&env, "epic list --project-id other"), json!([]));
+    assert_eq!(json_of(&env, "epic list --project-id third"), json!([]));
 }
 
 #[test]
@@ -398,6 +400,14 @@ fn a_planned_sprint_is_started_by_its_id() {
     let sprint = json_of(&env, "sprint start Later --id sprint-007");
     assert_eq!((&sprint["status"], &sprint["stories"]), (&json!("active"), &json!(["story-003"])));
     assert_eq!((&sprint["total_points"], &sprint["goal"]), (&json!(3), &json!("x")));
+    env.ok(&["append", "sprints", "sprints[0].stories", "\"story-999\""]);
+    let ran = env.ok(&["sprint", "status", "--json"]);
+    assert!(
+        ran.stderr.starts_with("warning: the story `story-999` of this sprint is in no epic"),
+        "{}",
+        ran.shown()
+    );
+    assert_eq!(ran.json()["total_points"], 3);
     assert_eq!(json_of(&env, "list sprints").as_array().unwrap().len(), 1);
 }
 

@@ -40,5 +40,10 @@ pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
     let project = args.project.find(context)?;
     let done = epics::add(&*context.engine, &project, &new, args.expect.expect_revision, &context.actor)?;
     let id = text(&done.value, "id");
-    report(context, &done, ("Added", id), &format!("anthill story add {id} TITLE --points N"))
+    report(
+        context,
+        &done,
+        ("Added", id),
+        &args.project.next(&format!("anthill story add {id} TITLE --points N")),
+    )
 }

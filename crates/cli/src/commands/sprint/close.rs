@@ -30,5 +30,10 @@ pub fn run(context: &Context<'_>, args: &CloseArgs) -> Result<()> {
     let expect = args.expect.expect_revision;
     let done = sprints::close(&*context.engine, &project, id.as_ref(), expect, &context.actor)?;
     let what = format!("Closed with velocity {}", done.value["velocity"]);
-    report(context, &done, (&what, text(&done.value, "id")), "anthill sprint start NAME --stories ID…")
+    report(
+        context,
+        &done,
+        (&what, text(&done.value, "id")),
+        &args.project.next("anthill sprint start NAME --stories ID…"),
+    )
 }

@@ -56,5 +56,5 @@ pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
     let done = sprints::start(&*context.engine, &project, &new, args.expect.expect_revision, &context.actor)?;
     let sprint = &done.value;
     let what = format!("Started, {} to {}", text(sprint, "start_date"), text(sprint, "end_date"));
-    report(context, &done, (&what, text(sprint, "id")), "anthill sprint status")
+    report(context, &done, (&what, text(sprint, "id")), &args.project.next("anthill sprint status"))
 }

@@ -1,4 +1,5 @@
 use anthill_core::model::ids::Key;
+use anthill_core::model::plan::texts;
 use anthill_core::ops::planning::sprints;
 use anthill_core::view::{burndown, plan};
 use clap::Args;
@@ -29,6 +30,12 @@ pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
     let id: Option<Key> = args.sprint.as_deref().map(parse_id).transpose()?;
     let project = args.project.find(context)?;
     let report = sprints::report(&*context.engine, &project, id.as_ref(), context.actor.now())?;
+    let known = |id: &&str| report.stories.iter().any(|story| story["id"] == **id);
+    for id in texts(&report.sprint, "stories").iter().filter(|id| !known(id)) {
+        context
+            .output
+            .warning(&format!("the story `{id}` of this sprint is in no epic; it counts no points"));
+    }
     if context.output.json {
         return context.output.value(&burndown::json(&report), Format::Json);
     }

@@ -47,5 +47,5 @@ pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
     let project = args.project.find(context)?;
     let done = stories::add(&*context.engine, &project, &new, args.expect.expect_revision, &context.actor)?;
     let (id, what) = (text(&done.value, "id"), format!("Added to {}", new.epic));
-    report(context, &done, (&what, id), &format!("anthill story assign {id} AGENT"))
+    report(context, &done, (&what, id), &args.project.next(&format!("anthill story assign {id} AGENT")))
 }

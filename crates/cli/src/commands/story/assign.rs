@@ -46,7 +46,7 @@ pub fn run(context: &Context<'_>, args: &AssignArgs) -> Result<()> {
             let task = text(task, "id");
             format!("anthill update-task {task} --session-id {session} --status in_progress")
         }
-        _ => format!("anthill story status {} in_progress", asked.story),
+        _ => args.project.next(&format!("anthill story status {} in_progress", asked.story)),
     };
     report(context, &done, (&format!("Assigned to {}", asked.agent), asked.story.as_str()), &next)
 }

@@ -34,8 +34,8 @@ pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
     let expect = args.expect.expect_revision;
     let done = stories::set_status(&*context.engine, &project, &id, args.status, expect, &context.actor)?;
     let next = match args.status {
-        PlanStatus::Completed => "anthill sprint status".to_owned(),
-        PlanStatus::InProgress => format!("anthill story status {id} completed"),
+        PlanStatus::Completed => args.project.next("anthill sprint status"),
+        PlanStatus::InProgress => args.project.next(&format!("anthill story status {id} completed")),
         _ => String::new(),
     };
     report(context, &done, (&format!("Set to {}", word(args.status)), id.as_str()), &next)

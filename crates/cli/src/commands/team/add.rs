@@ -48,5 +48,10 @@ pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
     let done =
         tools::add_member(&*context.engine, &project, &facts, args.expect.expect_revision, &context.actor)?;
     let what = format!("In the team of {}", project.0);
-    report(context, &done, (&what, &args.agent), &format!("anthill story assign STORY {}", args.agent))
+    report(
+        context,
+        &done,
+        (&what, &args.agent),
+        &args.project.next(&format!("anthill story assign STORY {}", args.agent)),
+    )
 }
