@@ -27,6 +27,7 @@ Examples:
   anthill set config global.default_project '\"myapp\"'   create the configuration
   anthill get config --field features.enable_orchestration
   anthill append epics epics '{\"id\": \"epic-001\", \"title\": \"Sign-in\", \"status\": \"pending\"}'
+  anthill epic add \"Sign-in\"                            then: story add, story assign, sprint start
   anthill watch epics                                   print every change as it happens
   anthill schema                                        list the document kinds
 

@@ -107,7 +107,7 @@ impl From<ops::Error> for CliError {
             ops::Error::NoResults => base.hinted("results come with `anthill worker complete`; see how far the work is: anthill leader status"),
             ops::Error::Task(refusal) => refused(base, &refusal),
             ops::Error::Refused { hint, .. } | ops::Error::Missing { hint, .. } | ops::Error::Clash { hint, .. } => {
-                if hint.is_empty() { base } else { base.hinted(hint) }
+                hint.lines().fold(base, CliError::hinted)
             }
             ops::Error::ManagedField => base.hinted("use --expect-revision N to guard a change"),
             _ => base,

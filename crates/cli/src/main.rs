@@ -15,6 +15,7 @@ mod direct;
 mod env;
 mod error;
 mod output;
+mod planning;
 mod roots;
 mod start;
 

@@ -6,6 +6,7 @@ mod completions;
 mod delete;
 mod demo;
 mod doctor;
+mod epic;
 mod get;
 mod history;
 mod leader;
@@ -16,7 +17,12 @@ mod restore;
 mod schema;
 mod session;
 mod set;
+mod sprint;
+mod story;
+mod team;
+mod tool;
 mod undo;
+mod update_task;
 mod validate;
 mod watch;
 mod worker;
@@ -51,6 +57,17 @@ pub enum Command {
     Session(session::Session),
     #[command(hide = true)]
     ListActive(session::list::ListActiveArgs),
+    #[command(subcommand)]
+    Epic(epic::Epic),
+    #[command(subcommand)]
+    Story(story::Story),
+    #[command(subcommand)]
+    Sprint(sprint::Sprint),
+    #[command(subcommand)]
+    Tool(tool::Tool),
+    #[command(subcommand)]
+    Team(team::Team),
+    UpdateTask(update_task::UpdateTaskArgs),
     Get(get::GetArgs),
     List(list::ListArgs),
     Watch(watch::WatchArgs),
@@ -78,6 +95,12 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Message(command) => done(message::run(&context()?, &command)),
         Command::Session(command) => done(session::run(&context()?, &command)),
         Command::ListActive(args) => done(session::list::run_active(&context()?, &args)),
+        Command::Epic(command) => done(epic::run(&context()?, &command)),
+        Command::Story(command) => done(story::run(&context()?, &command)),
+        Command::Sprint(command) => done(sprint::run(&context()?, &command)),
+        Command::Tool(command) => done(tool::run(&context()?, &command)),
+        Command::Team(command) => done(team::run(&context()?, &command)),
+        Command::UpdateTask(args) => done(update_task::run(&context()?, &args)),
         Command::Get(args) => done(get::run(&context()?, &args)),
         Command::List(args) => done(list::run(&context()?, &args)),
         Command::Watch(args) => done(watch::run(&context()?, &args)),

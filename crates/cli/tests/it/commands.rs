@@ -805,7 +805,7 @@ fn near_kinds_are_suggested() {
         &env,
         "anthill histori config 2>&1 | grep tip",
         r#"
-  tip: some similar subcommands exist: 'restore', 'list', 'history'
+  tip: some similar subcommands exist: 'restore', 'list', 'story', 'history'
 [exit 0]
 "#,
     );
@@ -831,9 +831,20 @@ fn every_command_has_help_with_an_example() {
         "demo",
         "bench",
         "completions",
+        "update-task",
     ];
     let top = env.ok(&["--help"]).stdout;
-    let nouns = [("leader", 10), ("worker", 10), ("session", 7)];
+    let nouns = [
+        ("leader", 10),
+        ("worker", 10),
+        ("session", 7),
+        ("message", 4),
+        ("epic", 3),
+        ("story", 4),
+        ("sprint", 3),
+        ("tool", 2),
+        ("team", 2),
+    ];
     for (noun, verbs) in nouns {
         let help = env.ok(&[noun, "--help"]).stdout;
         assert!(help.contains(&format!("\n  anthill {noun} ")), "{noun} shows no example:\n{help}");

@@ -162,7 +162,7 @@ fn sessions_and_shared_state_are_where_the_configuration_says() {
     env.ok(&["doctor"]);
     env.ok(&["get", "config"]);
     set("paths.session_state", "else/where");
-    let refused = env.run(&["get", "session", "--session-id", "s2"]);
+    let refused = env.run(&["set", "session", "status", "\"idle\"", "--session-id", "s2"]);
     assert_eq!(refused.code, 8, "{}", refused.shown());
     assert!(refused.shown().contains("paths.session_state"), "{}", refused.shown());
 }

@@ -4,6 +4,7 @@ pub mod doctor;
 pub mod edit;
 pub mod history;
 pub mod messages;
+pub mod planning;
 pub mod queue;
 pub mod read;
 pub mod sessions;

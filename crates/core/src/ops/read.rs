@@ -28,15 +28,8 @@ pub fn list(engine: &dyn Engine, doc: &Doc, status: Option<&str>) -> Result<Vec<
     Ok(with_status(items(doc.kind, &document.value), status))
 }
 
-/// Returns the stories of all epics of a project.
-pub fn stories(engine: &dyn Engine, epics: &Doc, status: Option<&str>) -> Result<Vec<Value>> {
-    let Some(document) = engine.read(epics)? else { return Ok(Vec::new()) };
-    let epics = items(epics.kind, &document.value);
-    let stories = epics.iter().filter_map(|epic| epic.get("stories")?.as_array()).flatten();
-    Ok(with_status(stories.collect(), status))
-}
-
-fn with_status(items: Vec<&Value>, status: Option<&str>) -> Vec<Value> {
+/// Returns the items that have this status, or all.
+pub(super) fn with_status(items: Vec<&Value>, status: Option<&str>) -> Vec<Value> {
     let wanted = |item: &&Value| {
         status.is_none_or(|status| item.get("status").and_then(Value::as_str) == Some(status))
     };

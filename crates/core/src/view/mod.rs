@@ -1,7 +1,9 @@
 //! What people see, computed and never stored as truth.
 
 pub mod board;
+pub mod burndown;
 pub mod graph;
 pub mod papers;
+pub mod plan;
 pub mod table;
 pub mod text;

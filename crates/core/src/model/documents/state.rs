@@ -108,6 +108,11 @@ document!(
         /// `null` while nobody has taken the story.
         assigned_to: Option<String>,
         points: Option<Decimal>,
+        /// What a tool must be able to do to be given the story.
+        required_capabilities: Option<Vec<String>>,
+        created_at: Option<Time>,
+        /// `null` until the story is completed.
+        completed_at: Option<Time>,
     }
 );
 
@@ -429,6 +434,8 @@ document!(
         kind as "type": Option<String>,
         title: Option<String>,
         story_id: Option<String>,
+        /// The project of the story.
+        project_id: Option<String>,
         status: Option<SessionTaskStatus>,
         priority: Option<String>,
         created_at: Option<Time>,

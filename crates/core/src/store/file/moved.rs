@@ -45,8 +45,14 @@ impl MovedFs {
         MovedFs { home, user, moved: OnceLock::new() }
     }
 
-    /// Returns where a path is: which root, and what is left of the path below it.
-    fn at<'p>(&self, path: &'p str) -> io::Result<(&RealFs, &'p str)> {
+    /// Returns where a path is: which root, and what is left of the path below it. If the configuration cannot be read
+    /// that would say so, it is in its usual place for those who only look.
+    fn at<'p>(&self, path: &'p str) -> (&RealFs, &'p str) {
+        self.surely_at(path).unwrap_or((&self.home, path))
+    }
+
+    /// The same for those who write: what lands in the wrong place is lost.
+    fn surely_at<'p>(&self, path: &'p str) -> io::Result<(&RealFs, &'p str)> {
         let below = |dir: &str| {
             let rest = path.strip_prefix(dir)?;
             if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
@@ -101,83 +107,86 @@ impl MovedFs {
 
 impl Fs for MovedFs {
     fn read(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
-        let (fs, path) = self.at(path)?;
+        let (fs, path) = self.at(path);
         fs.read(path, limit)
     }
 
     fn read_from(&self, path: &str, offset: u64) -> io::Result<Option<Vec<u8>>> {
-        let (fs, path) = self.at(path)?;
+        let (fs, path) = self.at(path);
         fs.read_from(path, offset)
     }
 
     fn open(&self, path: &str, access: Access) -> io::Result<Option<Box<dyn Handle>>> {
-        let (fs, path) = self.at(path)?;
+        let (fs, path) = match access {
+            Access::Read => self.at(path),
+            _ => self.surely_at(path)?,
+        };
         Fs::open(fs, path, access)
     }
 
     fn copy(&self, from: &dyn Handle, to: &str) -> io::Result<()> {
-        let (fs, to) = self.at(to)?;
+        let (fs, to) = self.surely_at(to)?;
         fs.copy(from, to)
     }
 
     fn size(&self, path: &str) -> io::Result<Option<u64>> {
-        let (fs, path) = self.at(path)?;
+        let (fs, path) = self.at(path);
         fs.size(path)
     }
 
     fn entries(&self, dir: &str) -> io::Result<Vec<String>> {
-        let (fs, dir) = self.at(dir)?;
+        let (fs, dir) = self.at(dir);
         fs.entries(dir)
     }
 
     fn create_dir(&self, dir: &str) -> io::Result<bool> {
-        let (fs, dir) = self.at(dir)?;
+        let (fs, dir) = self.surely_at(dir)?;
         fs.create_dir(dir)
     }
 
     fn write_new(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        let (fs, path) = self.at(path)?;
+        let (fs, path) = self.surely_at(path)?;
         fs.write_new(path, bytes)
     }
 
     fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let (fs, path) = self.at(path)?;
+        let (fs, path) = self.surely_at(path)?;
         fs.write_at(path, offset, bytes)
     }
 
     fn append(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        let (fs, path) = self.at(path)?;
+        let (fs, path) = self.surely_at(path)?;
         fs.append(path, bytes)
     }
 
     fn truncate(&self, path: &str, length: u64) -> io::Result<()> {
-        let (fs, path) = self.at(path)?;
+        let (fs, path) = self.surely_at(path)?;
         fs.truncate(path, length)
     }
 
     fn sync_file(&self, path: &str) -> io::Result<()> {
-        let (fs, path) = self.at(path)?;
+        let (fs, path) = self.surely_at(path)?;
         fs.sync_file(path)
     }
 
     fn sync_dir(&self, dir: &str) -> io::Result<()> {
-        let (fs, dir) = self.at(dir)?;
+        let (fs, dir) = self.surely_at(dir)?;
         fs.sync_dir(dir)
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         // A room is never in two places.
-        let ((fs, from), (_, to)) = (self.at(from)?, self.at(to)?);
+        let ((fs, from), (_, to)) = (self.surely_at(from)?, self.surely_at(to)?);
         fs.rename(from, to)
     }
 
     fn exchange(&self, one: &str, other: &str) -> io::Result<()> {
-        let ((fs, one), (_, other)) = (self.at(one)?, self.at(other)?);
+        let ((fs, one), (_, other)) = (self.surely_at(one)?, self.surely_at(other)?);
         fs.exchange(one, other)
     }
 
     fn remove(&self, path: &str) -> io::Result<bool> {
-        let (fs, path) = self.at(path)?;
+        let (fs, path) = self.surely_at(path)?;
         fs.remove(path)
     }
 
@@ -192,12 +201,12 @@ impl Fs for MovedFs {
     }
 
     fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
-        let (fs, path) = self.at(path)?;
+        let (fs, path) = self.at(path);
         fs.stat(path)
     }
 
     fn folder_stamp(&self, dir: &str) -> io::Result<Option<u64>> {
-        let (fs, dir) = self.at(dir)?;
+        let (fs, dir) = self.at(dir);
         fs.folder_stamp(dir)
     }
 
@@ -212,15 +221,17 @@ impl Fs for MovedFs {
 
     fn events(&self, dirs: &[String]) -> io::Result<Box<dyn Events>> {
         // Below a root, an absolute path stays what it is.
-        let place = |dir: &String| self.at(dir).map(|(fs, dir)| fs.display(dir));
-        self.home.events(&dirs.iter().map(place).collect::<io::Result<Vec<_>>>()?)
+        let place = |dir: &String| {
+            let (fs, dir) = self.at(dir);
+            fs.display(dir)
+        };
+        self.home.events(&dirs.iter().map(place).collect::<Vec<_>>())
     }
 
     fn display(&self, path: &str) -> String {
         match self.at(path) {
-            Ok((fs, "")) => fs.display("").trim_end_matches('/').to_owned(),
-            Ok((fs, path)) => fs.display(path),
-            Err(_) => self.home.display(path),
+            (fs, "") => fs.display("").trim_end_matches('/').to_owned(),
+            (fs, path) => fs.display(path),
         }
     }
 }

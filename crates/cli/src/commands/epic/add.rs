@@ -1,0 +1,49 @@
+use anthill_core::ops::planning::epics::{self, NewEpic};
+use clap::Args;
+
+use crate::args::prose;
+use crate::context::{Context, parse_id};
+use crate::error::Result;
+use crate::planning::{ExpectArgs, ProjectArgs, report, text};
+
+/// Add an epic to the plan
+///
+/// With --id the command may be repeated safely: the same epic is added once.
+///
+/// Examples:
+///   anthill epic add "User authentication"
+///   anthill epic add "User authentication" --id auth --priority high --project-id myapp
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct AddArgs {
+    /// What it is about
+    #[arg(allow_hyphen_values = true, value_parser = prose)]
+    title: String,
+    /// The epic's id [default: the next free epic-001, epic-002, …]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// critical, high, normal or low [default: normal]
+    #[arg(short, long, value_name = "PRIORITY")]
+    priority: Option<String>,
+    #[command(flatten)]
+    project: ProjectArgs,
+    #[command(flatten)]
+    expect: ExpectArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
+    let new = NewEpic {
+        id: args.id.as_deref().map(parse_id).transpose()?,
+        title: args.title.clone(),
+        priority: args.priority.clone(),
+    };
+    let project = args.project.find(context)?;
+    let done = epics::add(&*context.engine, &project, &new, args.expect.expect_revision, &context.actor)?;
+    let id = text(&done.value, "id");
+    report(
+        context,
+        &done,
+        ("Added", id),
+        &args.project.next(&format!("anthill story add {id} TITLE --points N")),
+    )
+}

@@ -1,0 +1,38 @@
+use anthill_core::model::plan::stories;
+use anthill_core::ops::planning::epics;
+use anthill_core::view::plan;
+use clap::Args;
+
+use crate::context::{Context, parse_id};
+use crate::error::Result;
+use crate::output::Format;
+use crate::planning::{ProjectArgs, text};
+
+/// Show an epic and its stories
+///
+/// Examples:
+///   anthill epic show epic-001
+///   anthill epic show epic-001 --json | jq '.stories[].status'
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct ShowArgs {
+    /// The epic
+    epic: String,
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &ShowArgs) -> Result<()> {
+    let id = parse_id(&args.epic)?;
+    let epic = epics::show(&*context.engine, &args.project.find(context)?, &id)?;
+    if context.output.json {
+        return context.output.value(&epic, Format::Json);
+    }
+    let (title, status) = (plan::text(&epic, "title"), text(&epic, "status"));
+    context.output.said(&format!("{title} ({id}, {status}, priority {})", text(&epic, "priority")))?;
+    match stories(&epic).is_empty() {
+        true => context.output.status(&format!("no stories yet; add one: anthill story add {id} TITLE")),
+        false => context.output.value(&plan::stories(stories(&epic)), Format::Table)?,
+    }
+    Ok(())
+}

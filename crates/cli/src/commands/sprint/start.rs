@@ -1,0 +1,60 @@
+use anthill_core::ops::planning::sprints::{self, NewSprint};
+use clap::Args;
+use jiff::civil::Date;
+
+use crate::args::{names, prose};
+use crate::context::{Context, parse_id};
+use crate::error::Result;
+use crate::planning::{ExpectArgs, ProjectArgs, report, text};
+
+/// Start a sprint
+///
+/// It becomes the current one; while another is active this is refused. A sprint that was planned before is started
+/// by its id and name. With --id the command may be repeated safely. Stories that come later are appended.
+///
+/// Examples:
+///   anthill sprint start "Sprint 3 - Authentication" --stories story-001 story-002
+///   anthill sprint start "Sprint 4" --id sprint-004 --start-date 2026-01-15 --end-date 2026-01-29
+///   anthill append sprints 'sprints[id=sprint-004].stories' '"story-009"'
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct StartArgs {
+    /// What it is called
+    #[arg(allow_hyphen_values = true, value_parser = prose)]
+    name: String,
+    /// The sprint's id [default: the next free sprint-001, sprint-002, …]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Stories that it is to complete
+    #[arg(long, value_name = "ID", num_args = 1.., value_delimiter = ',')]
+    stories: Vec<String>,
+    /// Its first day, such as 2026-01-15 [default: today]
+    #[arg(long, value_name = "DATE", value_parser = day)]
+    start_date: Option<Date>,
+    /// Its last day [default: 14 days after the first]
+    #[arg(long, value_name = "DATE", value_parser = day)]
+    end_date: Option<Date>,
+    #[command(flatten)]
+    project: ProjectArgs,
+    #[command(flatten)]
+    expect: ExpectArgs,
+}
+
+fn day(text: &str) -> std::result::Result<Date, String> {
+    anthill_core::model::plan::day(text).ok_or_else(|| "expected a day such as 2026-01-15".into())
+}
+
+pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
+    let new = NewSprint {
+        id: args.id.as_deref().map(parse_id).transpose()?,
+        name: args.name.clone(),
+        stories: names(&args.stories).iter().map(|id| parse_id(id)).collect::<Result<_>>()?,
+        start: args.start_date,
+        end: args.end_date,
+    };
+    let project = args.project.find(context)?;
+    let done = sprints::start(&*context.engine, &project, &new, args.expect.expect_revision, &context.actor)?;
+    let sprint = &done.value;
+    let what = format!("Started, {} to {}", text(sprint, "start_date"), text(sprint, "end_date"));
+    report(context, &done, (&what, text(sprint, "id")), &args.project.next("anthill sprint status"))
+}

@@ -1,0 +1,57 @@
+use anthill_core::ops::planning::tools::{self, MemberFacts};
+use clap::Args;
+
+use crate::args::names;
+use crate::context::{Context, parse_id};
+use crate::error::Result;
+use crate::planning::{ExpectArgs, ProjectArgs, amount, report};
+
+/// Add a member to a project's team, or change what is said of it
+///
+/// What you do not say stays as it is.
+///
+/// Examples:
+///   anthill team add engineering-lead --role "tech lead" --capacity 13 --skills review,architecture
+///   anthill team add engineering-api --model sonnet --project-id myapp
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct AddArgs {
+    /// The agent's id
+    agent: String,
+    /// What it does in the team
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+    /// How many points it can do in a sprint
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = amount)]
+    capacity: Option<f64>,
+    /// What it can do
+    #[arg(long, value_name = "SKILL", num_args = 1.., value_delimiter = ',')]
+    skills: Option<Vec<String>>,
+    /// The model that it runs on
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    #[command(flatten)]
+    project: ProjectArgs,
+    #[command(flatten)]
+    expect: ExpectArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
+    let facts = MemberFacts {
+        agent: parse_id(&args.agent)?,
+        role: args.role.clone(),
+        capacity: args.capacity,
+        skills: args.skills.as_deref().map(names),
+        model: args.model.clone(),
+    };
+    let project = args.project.find(context)?;
+    let done =
+        tools::add_member(&*context.engine, &project, &facts, args.expect.expect_revision, &context.actor)?;
+    let what = format!("In the team of {}", project.0);
+    report(
+        context,
+        &done,
+        (&what, &args.agent),
+        &args.project.next(&format!("anthill story assign STORY {}", args.agent)),
+    )
+}

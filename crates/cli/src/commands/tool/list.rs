@@ -1,0 +1,25 @@
+use anthill_core::ops::planning::tools;
+use anthill_core::view::plan;
+use clap::Args;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::planning::table;
+
+/// List the registered tools
+///
+/// Examples:
+///   anthill tool list
+///   anthill tool list --json | jq '.[].capabilities'
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct ListArgs {
+    /// Accepted like everywhere in planning; all projects share the register
+    #[arg(long, value_name = "ID", hide = true)]
+    project_id: Option<String>,
+}
+
+pub fn run(context: &Context<'_>, _: &ListArgs) -> Result<()> {
+    let none = "no tools yet; register one: anthill tool register ID --capabilities a,b";
+    table(context, tools::list(&*context.engine)?, plan::tools, none)
+}

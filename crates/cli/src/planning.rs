@@ -1,0 +1,99 @@
+//! What the planning commands have in common: whose plan, guarded how, and how a change is told.
+
+use anthill_core::model::kind::Kind;
+use anthill_core::model::room::Room;
+use anthill_core::model::shape::{Shape, Shaped};
+use anthill_core::ops::planning::{Done, Project};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::Value;
+
+use crate::args::ScopeArgs;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::Format;
+
+/// Whose plan.
+#[derive(Debug, Clone, Args)]
+pub struct ProjectArgs {
+    /// The project [default: the configuration's default_project]
+    #[arg(long, value_name = "ID")]
+    project_id: Option<String>,
+}
+
+impl ProjectArgs {
+    pub fn find(&self, context: &Context<'_>) -> Result<Project> {
+        let scope = ScopeArgs { project_id: self.project_id.clone(), ..ScopeArgs::default() };
+        let kind = Kind::find("epics").expect("epics is a kind");
+        match context.document(kind, &scope)?.room {
+            Room::Project(id) => Ok(Project(id)),
+            _ => unreachable!("BUG: epics are kept by project"),
+        }
+    }
+
+    /// Returns a command to type next, about the same project.
+    pub fn next(&self, command: &str) -> String {
+        let project = self.project_id.iter().map(|project| format!(" --project-id {project}"));
+        command.to_owned() + &project.collect::<String>()
+    }
+}
+
+/// What must hold for a change.
+#[derive(Debug, Clone, Args)]
+pub struct ExpectArgs {
+    /// Refuse (exit 3) unless the document that is changed is at this revision
+    #[arg(long, value_name = "N")]
+    pub expect_revision: Option<u64>,
+}
+
+/// Accepts the words of a closed set, as the type that they mean.
+pub fn one_of<T: Shaped + Clone + Send + Sync + 'static>() -> impl TypedValueParser<Value = T> {
+    let words = match T::SHAPE {
+        Shape::Words(words) => *words,
+        _ => unreachable!("BUG: statuses are words"),
+    };
+    PossibleValuesParser::new(words)
+        .map(|word| serde_json::from_value(Value::String(word)).expect("the word is one of the set"))
+}
+
+/// Reads a number of points or the like: 0 or more.
+pub fn amount(text: &str) -> std::result::Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "expected a number, 0 or more".into())
+}
+
+/// Tells what was done to a thing, whose id comes last, and what to type next.
+pub fn report(context: &Context<'_>, done: &Done, (what, id): (&str, &str), next: &str) -> Result<()> {
+    done.warnings.iter().for_each(|warning| context.output.warning(warning));
+    if context.output.json {
+        return context.output.changed(&done.value, Format::Json);
+    }
+    let what = if done.changed { what } else { "Unchanged" };
+    context.output.said(&format!("{what}: {id}"))?;
+    if !next.is_empty() {
+        context.output.status(&format!("next: {next}"));
+    }
+    Ok(())
+}
+
+/// Shows items as a table; says what to do when there are none.
+pub fn table(
+    context: &Context<'_>,
+    items: Vec<Value>,
+    rows: impl Fn(&[Value]) -> Value,
+    none: &str,
+) -> Result<()> {
+    if context.output.json {
+        return context.output.value(&Value::Array(items), Format::Json);
+    }
+    if items.is_empty() {
+        context.output.status(none);
+        return Ok(());
+    }
+    context.output.value(&rows(&items), Format::Table)
+}
+
+/// Returns a text field of a thing, for a sentence.
+pub fn text<'v>(item: &'v Value, field: &str) -> &'v str {
+    item.get(field).and_then(Value::as_str).unwrap_or_default()
+}

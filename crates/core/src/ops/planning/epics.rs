@@ -1,0 +1,62 @@
+//! Epics: adding and looking at them. Their status follows from their stories.
+
+use serde_json::{Value, json};
+
+use super::{Done, Project, change, check_text, id_or_next, is, no_epic, other};
+use crate::model::ids::Key;
+use crate::model::plan::PlanStatus;
+use crate::model::{plan, time};
+use crate::ops::{Actor, Result, read};
+use crate::store::Engine;
+
+/// The priority of what has none.
+pub const PRIORITY: &str = "normal";
+
+/// An epic as somebody wants it.
+#[derive(Debug)]
+pub struct NewEpic {
+    pub id: Option<Key>,
+    pub title: String,
+    pub priority: Option<String>,
+}
+
+/// Adds an epic. The same one under the same id is no second one.
+pub fn add(
+    engine: &dyn Engine,
+    project: &Project,
+    new: &NewEpic,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<Done> {
+    check_text("title", &new.title)?;
+    let priority = new.priority.as_deref().unwrap_or(PRIORITY);
+    check_text("priority", priority)?;
+    change(engine, &project.epics(), expect, ("epic add", actor), |epics, now| {
+        let id = id_or_next(new.id.as_ref(), "epic", &epics.ids());
+        if let Some(known) = epics.find(&id) {
+            let same = known["title"] == *new.title && known["priority"] == *priority;
+            return if same {
+                Ok(known.clone())
+            } else {
+                Err(other("epic", &id, &format!("anthill epic show {id}")))
+            };
+        }
+        let epic = json!({
+            "id": id, "title": new.title, "status": "pending", "priority": priority,
+            "created_at": time::stamp(now), "stories": [],
+        });
+        epics.items().push(epic.clone());
+        Ok(epic)
+    })
+}
+
+/// Returns the epics with this status, or all.
+pub fn list(engine: &dyn Engine, project: &Project, status: Option<PlanStatus>) -> Result<Vec<Value>> {
+    read::list(engine, &project.epics(), status.map(plan::word).as_deref())
+}
+
+/// Returns one epic with its stories.
+pub fn show(engine: &dyn Engine, project: &Project, id: &Key) -> Result<Value> {
+    let epics = list(engine, project, None)?;
+    epics.into_iter().find(|epic| is(epic, id.as_str())).ok_or_else(|| no_epic(id))
+}

@@ -1,0 +1,212 @@
+//! Sprints: one runs at a time; its points are added up from its stories.
+
+use jiff::civil::Date;
+use jiff::{Span, Timestamp};
+use serde_json::{Value, json};
+
+use super::{Desk, Done, Project, Sheet, check_text, id_or_next, is, no_story, other};
+use crate::model::ids::Key;
+use crate::model::plan::{self, Report, SprintStatus};
+use crate::ops::edit::Target;
+use crate::ops::{Actor, Error, Result};
+use crate::store::Engine;
+use crate::store::engine::items;
+
+/// A sprint as somebody wants it.
+#[derive(Debug, Default)]
+pub struct NewSprint {
+    pub id: Option<Key>,
+    pub name: String,
+    pub stories: Vec<Key>,
+    /// Today unless told.
+    pub start: Option<Date>,
+    /// Two weeks after the start unless told.
+    pub end: Option<Date>,
+}
+
+/// Starts a sprint and makes it the current one. Starting the same one again answers the same.
+pub fn start(
+    engine: &dyn Engine,
+    project: &Project,
+    new: &NewSprint,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<Done> {
+    check_text("name", &new.name)?;
+    let mut desk = Desk::open(engine, project, None, actor)?;
+    let mut sprints = open(&mut desk, expect)?;
+    let id = id_or_next(new.id.as_ref(), "sprint", &sprints.ids());
+    let known = sprints.find(&id).cloned();
+    if let Some(known) = &known {
+        let begun = plan::status(known) != Some(SprintStatus::Planned);
+        if !is_same(known, new, begun) {
+            return Err(other("sprint", &id, &format!("anthill sprint status {id}")));
+        }
+        if begun {
+            return Ok(Done { value: known.clone(), task: None, changed: false, warnings: Vec::new() });
+        }
+    }
+    if let Some(active) = sprints.items().iter().find(|sprint| is_active(sprint)) {
+        let active = active["id"].as_str().unwrap_or_default();
+        return Err(Error::refused(
+            format!("the sprint `{active}` is active; one runs at a time"),
+            format!("close it first: anthill sprint close {active}"),
+        ));
+    }
+    let mut sprint = known.unwrap_or_else(|| json!({"id": id, "name": new.name}));
+    fill(&mut sprint, new, desk.now)?;
+    let stories = desk.stories();
+    let unknown = |id: &&str| !stories.iter().any(|story| is(story, id));
+    if let Some(id) = plan::texts(&sprint, "stories").into_iter().find(unknown) {
+        return Err(no_story(id));
+    }
+    add_up(&mut sprint, &stories);
+    match sprints.find(&id) {
+        Some(known) => *known = sprint.clone(),
+        None => sprints.items().push(sprint.clone()),
+    }
+    sprints.value["current_sprint"] = id.into();
+    commit(desk, sprints, sprint, "sprint start", actor)
+}
+
+/// Whether a known sprint is the one that is asked for. What was not said may be anything, and a sprint that has
+/// not begun takes what is said now.
+fn is_same(known: &Value, new: &NewSprint, begun: bool) -> bool {
+    let same_day = |field: &str, day: Option<Date>| day.is_none_or(|day| known[field] == day.to_string());
+    let dates = same_day("start_date", new.start) && same_day("end_date", new.end);
+    let stories = new.stories.is_empty() || plan::texts(known, "stories") == ids(new);
+    known["name"] == *new.name && (!begun || dates && stories)
+}
+
+fn ids(new: &NewSprint) -> Vec<&str> {
+    let mut ids: Vec<&str> = Vec::new();
+    for id in new.stories.iter().map(Key::as_str) {
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    ids
+}
+
+/// Writes what is asked for, and what follows from it, into a sprint that begins.
+fn fill(sprint: &mut Value, new: &NewSprint, now: Timestamp) -> Result<()> {
+    let written = |field: &str| sprint.get(field).and_then(Value::as_str).and_then(plan::day);
+    let start = new.start.or_else(|| written("start_date")).unwrap_or_else(|| plan::day_of(now));
+    let two_weeks = || start.saturating_add(Span::new().days(plan::SPRINT_DAYS));
+    let end = new.end.or_else(|| written("end_date")).unwrap_or_else(two_weeks);
+    if end < start {
+        return Err(Error::Input(format!("the sprint would end ({end}) before it starts ({start})")));
+    }
+    sprint["status"] = json!(SprintStatus::Active);
+    sprint["start_date"] = start.to_string().into();
+    sprint["end_date"] = end.to_string().into();
+    sprint["velocity"] = Value::Null;
+    if !new.stories.is_empty() || !sprint["stories"].is_array() {
+        sprint["stories"] = json!(ids(new));
+    }
+    Ok(())
+}
+
+/// Closes the sprint that is named, else the current one. Its velocity is what was completed in it.
+pub fn close(
+    engine: &dyn Engine,
+    project: &Project,
+    id: Option<&Key>,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<Done> {
+    let mut desk = Desk::open(engine, project, None, actor)?;
+    let mut sprints = open(&mut desk, expect)?;
+    let id = pick(&sprints.value, id)?;
+    let stories = desk.stories();
+    let sprint = sprints.find(&id).ok_or_else(|| no_sprint(&id))?;
+    match plan::status(sprint) {
+        Some(SprintStatus::Active) => {}
+        Some(SprintStatus::Completed) => {
+            return Ok(Done { value: sprint.clone(), task: None, changed: false, warnings: Vec::new() });
+        }
+        status => {
+            let status = status.map_or("not active".into(), plan::word);
+            let hint = "only a sprint that runs can be closed: anthill list sprints --format table";
+            return Err(Error::refused(format!("the sprint `{id}` is {status}"), hint));
+        }
+    }
+    add_up(sprint, &stories);
+    sprint["status"] = json!(SprintStatus::Completed);
+    sprint["velocity"] = sprint["completed_points"].clone();
+    let sprint = sprint.clone();
+    if sprints.value["current_sprint"] == *id {
+        sprints.value["current_sprint"] = Value::Null;
+    }
+    commit(desk, sprints, sprint, "sprint close", actor)
+}
+
+/// Writes the points of its stories into a sprint. One that is over keeps what it had.
+pub(super) fn add_up(sprint: &mut Value, stories: &[&Value]) {
+    if !matches!(plan::status(sprint), Some(SprintStatus::Active | SprintStatus::Planned)) {
+        return;
+    }
+    let points = plan::points(stories_of(sprint, stories));
+    for (field, number) in [("completed_points", points.done), ("total_points", points.total)] {
+        if plan::figure(sprint, field) != Some(number) {
+            sprint[field] = plan::number(number);
+        }
+    }
+}
+
+fn stories_of<'v>(sprint: &Value, stories: &[&'v Value]) -> Vec<&'v Value> {
+    let find = |id: &str| stories.iter().copied().find(|story| is(story, id));
+    plan::texts(sprint, "stories").into_iter().filter_map(find).collect()
+}
+
+/// Tells how the sprint that is named goes, else the current one.
+pub fn report(engine: &dyn Engine, project: &Project, id: Option<&Key>, now: Timestamp) -> Result<Report> {
+    let sprints = engine.read(&project.sprints())?.map(|sprints| sprints.value).unwrap_or_default();
+    let epics = engine.read(&project.epics())?.map(|epics| epics.value).unwrap_or_default();
+    let id = pick(&sprints, id)?;
+    let all = items(project.sprints().kind, &sprints);
+    let (found, others): (Vec<&Value>, Vec<&Value>) = all.into_iter().partition(|sprint| is(sprint, &id));
+    let sprint = found.first().ok_or_else(|| no_sprint(&id))?;
+    let epics = items(project.epics().kind, &epics).into_iter();
+    let stories = stories_of(sprint, &epics.flat_map(plan::stories).collect::<Vec<_>>());
+    Ok(Report::of(sprint, &others, &stories, plan::day_of(now)))
+}
+
+/// Takes the sprints in hand, at the revision that is expected.
+fn open(desk: &mut Desk<'_>, expect: Option<u64>) -> Result<Sheet> {
+    let doc = desk.project.sprints();
+    Target::whole(&doc, expect).expect_revision(&mut *desk.transaction)?;
+    Sheet::open(&mut *desk.transaction, doc, desk.now)
+}
+
+fn commit(desk: Desk<'_>, sprints: Sheet, sprint: Value, op: &str, actor: &Actor) -> Result<Done> {
+    let mut transaction = desk.transaction;
+    let changed = sprints.put(&mut *transaction)?;
+    let warnings = transaction.commit(&actor.entry(op))?.warnings;
+    Ok(Done { value: sprint, task: None, changed, warnings })
+}
+
+/// Returns the sprint that is named, else the current one, else the one that runs.
+fn pick(sprints: &Value, id: Option<&Key>) -> Result<String> {
+    let named = id.map(ToString::to_string);
+    let current = || sprints["current_sprint"].as_str().map(str::to_owned);
+    let active = || {
+        let sprints = sprints["sprints"].as_array().into_iter().flatten();
+        let mut active = sprints.filter(|sprint| is_active(sprint));
+        active.next().and_then(|sprint| sprint["id"].as_str().map(str::to_owned))
+    };
+    named.or_else(current).or_else(active).ok_or_else(|| {
+        Error::missing(
+            "no sprint is active",
+            "start one: anthill sprint start NAME --stories ID…\nor name one: anthill list sprints --format table",
+        )
+    })
+}
+
+fn is_active(sprint: &Value) -> bool {
+    plan::status(sprint) == Some(SprintStatus::Active)
+}
+
+fn no_sprint(id: &str) -> Error {
+    Error::missing(format!("there is no sprint `{id}`"), "see them: anthill list sprints --format table")
+}

@@ -1,0 +1,116 @@
+//! Stories: adding, listing, and moving them on. Who gets one is decided in `assign`.
+
+use serde_json::{Value, json};
+
+use super::{Desk, Done, Project, check_text, epics, id_or_next, is, list, no_epic, no_story, other};
+use crate::model::ids::Key;
+use crate::model::kind::Doc;
+use crate::model::plan::PlanStatus;
+use crate::model::{plan, time};
+use crate::ops::{Actor, Error, Result, read};
+use crate::store::Engine;
+use crate::store::engine::items;
+
+/// A story as somebody wants it.
+#[derive(Debug)]
+pub struct NewStory {
+    pub id: Option<Key>,
+    pub epic: Key,
+    pub title: String,
+    pub points: Option<f64>,
+    /// Capabilities that a tool must have to be given the story.
+    pub needs: Vec<String>,
+}
+
+/// Adds a story to an epic. The same one under the same id is no second one; ids are unique over all epics.
+pub fn add(
+    engine: &dyn Engine,
+    project: &Project,
+    new: &NewStory,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<Done> {
+    check_text("title", &new.title)?;
+    new.needs.iter().try_for_each(|need| check_text("capability", need))?;
+    if new.points.is_some_and(|points| !points.is_finite() || points < 0.0) {
+        return Err(Error::Input("points are a number, 0 or more".into()));
+    }
+    let mut desk = Desk::open(engine, project, None, actor)?.expect(expect)?;
+    let place = desk.epics.items().iter().position(|epic| is(epic, new.epic.as_str()));
+    let place = place.ok_or_else(|| no_epic(&new.epic))?;
+    let taken: Vec<_> = desk.stories().into_iter().filter_map(|story| story.get("id")?.as_str()).collect();
+    let id = id_or_next(new.id.as_ref(), "story", &taken);
+    if let Some((epic, known)) = desk.story(&id) {
+        return match epic == place && is_same(known, new) {
+            true => Ok(Done { value: known.clone(), task: None, changed: false, warnings: Vec::new() }),
+            false => Err(other("story", &id, &format!("anthill get epics --field 'epics[{epic}].stories'"))),
+        };
+    }
+    let mut story = json!({"id": id, "title": new.title, "status": "pending", "assigned_to": null});
+    if let Some(points) = new.points {
+        story["points"] = plan::number(points);
+    }
+    if !new.needs.is_empty() {
+        story["required_capabilities"] = json!(new.needs);
+    }
+    story["created_at"] = time::stamp(desk.now).into();
+    list(&mut desk.epics.items()[place], "stories").push(story.clone());
+    desk.roll_up(place, &id)?;
+    let (changed, warnings) = desk.commit("story add", actor, Vec::new())?;
+    Ok(Done { value: story, task: None, changed, warnings })
+}
+
+fn is_same(known: &Value, new: &NewStory) -> bool {
+    let points = new.points.and_then(|points| plan::number(points).as_f64());
+    known["title"] == *new.title
+        && plan::figure(known, "points") == points
+        && plan::texts(known, "required_capabilities") == new.needs
+}
+
+/// Says where a story stands now; its epic and its sprints follow.
+pub fn set_status(
+    engine: &dyn Engine,
+    project: &Project,
+    id: &Key,
+    status: PlanStatus,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<Done> {
+    let mut desk = Desk::open(engine, project, None, actor)?.expect(expect)?;
+    let now = desk.now;
+    let (epic, story) = desk.story(id.as_str()).ok_or_else(|| no_story(id.as_str()))?;
+    let changed = plan::set_status(story, status, now);
+    let story = story.clone();
+    if changed {
+        desk.roll_up(epic, id.as_str())?;
+    }
+    let (changed, warnings) = desk.commit("story status", actor, Vec::new())?;
+    Ok(Done { value: story, task: None, changed, warnings })
+}
+
+/// Which stories.
+#[derive(Debug, Default)]
+pub struct Filter<'a> {
+    pub status: Option<&'a str>,
+    /// Only those that nobody has.
+    pub unassigned: bool,
+    pub epic: Option<&'a Key>,
+}
+
+/// Returns the stories of a project's epics; none if there are no epics.
+pub fn list_in(engine: &dyn Engine, epics: &Doc, filter: &Filter<'_>) -> Result<Vec<Value>> {
+    let Some(document) = engine.read(epics)? else { return Ok(Vec::new()) };
+    let epics = items(epics.kind, &document.value).into_iter();
+    let of_epic = |epic: &&Value| filter.epic.is_none_or(|id| is(epic, id.as_str()));
+    let stories = epics.filter(of_epic).flat_map(plan::stories);
+    let free = |story: &&Value| !filter.unassigned || plan::assignee(story).is_none();
+    Ok(read::with_status(stories.filter(free).collect(), filter.status))
+}
+
+/// The same for a project, where an epic that is asked for must exist.
+pub fn list_of(engine: &dyn Engine, project: &Project, filter: &Filter<'_>) -> Result<Vec<Value>> {
+    if let Some(epic) = filter.epic {
+        epics::show(engine, project, epic)?;
+    }
+    list_in(engine, &project.epics(), filter)
+}

@@ -1,0 +1,167 @@
+//! A session's tasks. One that stands for a story takes the story along.
+
+use serde_json::{Value, json};
+
+use super::{Desk, Done, Project, Sheet, is, of_session};
+use crate::model::ids::{Key, SessionId};
+use crate::model::kind::Doc;
+use crate::model::plan::{PlanStatus, SessionTaskStatus};
+use crate::model::{plan, time};
+use crate::ops::edit::Target;
+use crate::ops::{Actor, Error, Result, read};
+use crate::store::Engine;
+
+/// The type of a task that stands for a story.
+pub const IMPLEMENT_STORY: &str = "implement_story";
+
+/// What the log calls a change of a task.
+const UPDATE: &str = "update-task";
+
+/// What changes about a task.
+#[derive(Debug)]
+pub struct TaskChange {
+    pub session: SessionId,
+    pub task: Key,
+    pub status: Option<SessionTaskStatus>,
+    pub assigned_to: Option<String>,
+}
+
+/// Changes a session's task. Starting and completing it starts and completes its story, in the same commit.
+pub fn update(engine: &dyn Engine, asked: &TaskChange, expect: Option<u64>, actor: &Actor) -> Result<Done> {
+    // Which rooms to open is in the task; when somebody changes that meanwhile, we look again.
+    loop {
+        let seen = find(engine, asked)?;
+        let done = match (seen["story_id"].as_str(), project(engine, &seen, asked)?) {
+            (Some(_), Some(project)) => update_with_story(engine, asked, &project, &seen, expect, actor)?,
+            (story, _) => {
+                let mut done = update_alone(engine, asked, &seen, expect, actor)?;
+                if let (Some(story), Some(done)) = (story, &mut done) {
+                    let why = "no project is known for the story";
+                    done.warnings.push(format!("{why} `{story}`; only the task was changed"));
+                }
+                done
+            }
+        };
+        if let Some(done) = done {
+            return Ok(done);
+        }
+    }
+}
+
+fn update_alone(
+    engine: &dyn Engine,
+    asked: &TaskChange,
+    seen: &Value,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<Option<Done>> {
+    let mut is_as_seen = false;
+    let doc = of_session("tasks", &asked.session);
+    let done = super::change(engine, &doc, expect, (UPDATE, actor), |tasks, now| {
+        let task = tasks.find(asked.task.as_str()).ok_or_else(|| no_task(asked))?;
+        is_as_seen = concerns_the_same(task, seen);
+        if is_as_seen {
+            change(task, asked, &time::stamp(now));
+        }
+        Ok(task.clone())
+    })?;
+    Ok(is_as_seen.then_some(done))
+}
+
+fn update_with_story(
+    engine: &dyn Engine,
+    asked: &TaskChange,
+    project: &Project,
+    seen: &Value,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<Option<Done>> {
+    let mut desk = Desk::open(engine, project, Some(&asked.session), actor)?;
+    let doc = of_session("tasks", &asked.session);
+    Target::whole(&doc, expect).expect_revision(&mut *desk.transaction)?;
+    let mut tasks = Sheet::open(&mut *desk.transaction, doc, desk.now)?;
+    let task = tasks.find(asked.task.as_str()).ok_or_else(|| no_task(asked))?;
+    if !concerns_the_same(task, seen) {
+        return Ok(None);
+    }
+    change(task, asked, &time::stamp(desk.now));
+    let task = task.clone();
+    let warning = take_story_along(&mut desk, &task, asked.status)?;
+    desk.warnings.extend(warning);
+    let (changed, warnings) = desk.commit(UPDATE, actor, vec![tasks])?;
+    Ok(Some(Done { value: task, task: None, changed, warnings }))
+}
+
+fn concerns_the_same(task: &Value, seen: &Value) -> bool {
+    ["story_id", "project_id"].iter().all(|field| task.get(field) == seen.get(field))
+}
+
+fn change(task: &mut Value, asked: &TaskChange, now: &str) {
+    let before = task.clone();
+    if let Some(status) = asked.status {
+        task["status"] = json!(status);
+    }
+    if let Some(agent) = &asked.assigned_to {
+        task["assigned_to"] = agent.as_str().into();
+    }
+    if *task != before {
+        task["updated_at"] = now.into();
+    }
+}
+
+/// Starts or completes the story of a task; returns why not, where somebody should know.
+fn take_story_along(
+    desk: &mut Desk<'_>,
+    task: &Value,
+    status: Option<SessionTaskStatus>,
+) -> Result<Option<String>> {
+    let target = match status {
+        Some(SessionTaskStatus::Completed) => PlanStatus::Completed,
+        Some(SessionTaskStatus::InProgress) => PlanStatus::InProgress,
+        _ => return Ok(None),
+    };
+    let id = task["story_id"].as_str().unwrap_or_default();
+    let now = desk.now;
+    let Some((epic, story)) = desk.story(id) else {
+        let project = &desk.project.0;
+        return Ok(Some(format!(
+            "the story `{id}` is not in project `{project}`; only the task was changed"
+        )));
+    };
+    let was = plan::standing(story);
+    let over = matches!(was, PlanStatus::Completed | PlanStatus::Cancelled);
+    if over && was != target {
+        return Ok(Some(format!("the story `{id}` stays {}; only the task was changed", plan::word(was))));
+    }
+    if plan::set_status(story, target, now) {
+        desk.roll_up(epic, id)?;
+    }
+    Ok(None)
+}
+
+fn find(engine: &dyn Engine, asked: &TaskChange) -> Result<Value> {
+    let tasks = read::list(engine, &of_session("tasks", &asked.session), None)?;
+    tasks.into_iter().find(|task| is(task, asked.task.as_str())).ok_or_else(|| no_task(asked))
+}
+
+/// Returns the project of a task's story: the task's, else the session's, else the default one.
+fn project(engine: &dyn Engine, task: &Value, asked: &TaskChange) -> Result<Option<Project>> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let mut named = text(&task["project_id"]);
+    if named.is_none() {
+        let session = engine.read(&of_session("session", &asked.session))?;
+        named = session.and_then(|session| text(&session.value["project_id"]));
+    }
+    if named.is_none() {
+        let config = engine.read(&Doc::config())?;
+        named = config.and_then(|config| text(&config.value["global"]["default_project"]));
+    }
+    // What a document says is data: it is a project only if it can be an id.
+    Ok(named.and_then(|id| id.parse().ok()).map(Project))
+}
+
+fn no_task(asked: &TaskChange) -> Error {
+    let (task, session) = (&asked.task, &asked.session);
+    let hint = format!("see them: anthill list tasks --session-id {session}");
+    Error::missing(format!("the session `{session}` has no task `{task}`"), hint)
+}

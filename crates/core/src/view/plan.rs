@@ -1,0 +1,84 @@
+//! Plans as rows for tables. Texts are one line each; what else stands in them the caller escapes.
+
+use serde_json::{Value, json};
+
+use super::graph::one_line;
+use crate::model::plan::{self, PlanStatus};
+
+/// Returns a row for each epic: how many of its stories and points are done.
+pub fn epics(epics: &[Value]) -> Value {
+    let row = |epic: &Value| {
+        let counted = |story: &&Value| plan::standing(story) != PlanStatus::Cancelled;
+        let stories: Vec<_> = plan::stories(epic).iter().filter(counted).collect();
+        let done = stories.iter().filter(|story| plan::standing(story) == PlanStatus::Completed).count();
+        let points = plan::points(stories.iter().copied());
+        json!({
+            "id": text(epic, "id"), "status": text(epic, "status"), "priority": text(epic, "priority"),
+            "stories": format!("{done}/{}", stories.len()),
+            "points": format!("{}/{}", plan::number(points.done), plan::number(points.total)),
+            "title": text(epic, "title"),
+        })
+    };
+    epics.iter().map(row).collect()
+}
+
+/// Returns a row for each story.
+pub fn stories<'v>(stories: impl IntoIterator<Item = &'v Value>) -> Value {
+    let row = |story: &'v Value| {
+        json!({
+            "id": text(story, "id"), "status": text(story, "status"), "assigned_to": text(story, "assigned_to"),
+            "points": story.get("points").cloned().unwrap_or_default(),
+            "needs": plan::texts(story, "required_capabilities").join(", "),
+            "title": text(story, "title"),
+        })
+    };
+    stories.into_iter().map(row).collect()
+}
+
+/// Returns a row for each tool.
+pub fn tools(tools: &[Value]) -> Value {
+    let row = |tool: &Value| {
+        json!({
+            "id": text(tool, "id"), "priority": text(tool, "priority"),
+            "max_instances": tool.get("max_instances").cloned().unwrap_or_default(),
+            "capabilities": one_line(&plan::texts(tool, "capabilities").join(", ")),
+            "name": text(tool, "name"),
+        })
+    };
+    tools.iter().map(row).collect()
+}
+
+/// Returns a row for each member of a team, with the number of its open stories.
+pub fn members(team: &Value, open_stories: &[usize]) -> Value {
+    let members = team.get("members").and_then(Value::as_array).into_iter().flatten();
+    let row = |(member, open): (&Value, &usize)| {
+        json!({
+            "agent": text(member, "agent"), "role": text(member, "role"), "open_stories": open,
+            "capacity": member.get("capacity").cloned().unwrap_or_default(),
+            "skills": one_line(&plan::texts(member, "skills").join(", ")),
+            "model": text(member, "model"),
+        })
+    };
+    members.zip(open_stories).map(row).collect()
+}
+
+/// Returns a text field on one line.
+pub fn text(item: &Value, field: &str) -> String {
+    one_line(item.get(field).and_then(Value::as_str).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epic_counts_what_counts() {
+        let epic = json!({"id": "e", "title": "two\nlines", "status": "in_progress", "stories": [
+            {"id": "a", "points": 3, "status": "completed"}, {"id": "b", "points": 5},
+            {"id": "c", "points": 8, "status": "cancelled"}]});
+        let row = &epics(&[epic, json!({"id": "f"})]);
+        assert_eq!((&row[0]["stories"], &row[0]["points"]), (&json!("1/2"), &json!("3/8")));
+        assert_eq!(row[0]["title"], "two lines");
+        assert_eq!(row[1]["stories"], "0/0");
+    }
+}
