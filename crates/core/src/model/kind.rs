@@ -156,6 +156,26 @@ impl Doc {
         Doc::shared(Kind::find("config").expect("config is a kind"), Room::Shared)
     }
 
+    /// Which sessions have hooks.
+    pub fn triggers() -> Doc {
+        Doc::shared(Kind::find("triggers").expect("triggers is a kind"), Room::Shared)
+    }
+
+    /// The commands that hooks may run.
+    pub fn trusted() -> Doc {
+        Doc::shared(Kind::find("trusted").expect("trusted is a kind"), Room::Shared)
+    }
+
+    /// The hooks of a session.
+    pub fn hooks(session: SessionId) -> Doc {
+        Doc::of_session(Kind::find("hooks").expect("hooks is a kind"), session)
+    }
+
+    /// The state of a session.
+    pub fn session(session: SessionId) -> Doc {
+        Doc::of_session(Kind::find("session").expect("session is a kind"), session)
+    }
+
     pub fn of_project(kind: &'static Kind, project: ProjectId) -> Doc {
         Doc::shared(kind, Room::Project(project))
     }
@@ -247,6 +267,12 @@ pub static KINDS: &[Kind] = kinds! {
     "tools": state::Tools, State, Scope::Shared, "tools.json", Items::Field("tools"),
         { time_field: UPDATED_AT, author: true, format: 2 }, |_, _| json!({"version": "1.0.0", "tools": {}}),
         "agents and tools that work may be assigned to";
+    "triggers": state::Triggers, State, Scope::Shared, "triggers.json", Items::Field("triggers"),
+        { time_field: UPDATED_AT, author: true }, |_, _| json!({"version": "1.0.0", "triggers": []}),
+        "which sessions have hooks for changes of what";
+    "trusted": state::Trusted, State, Scope::Shared, "trusted.json", Items::Field("trusted"),
+        { time_field: UPDATED_AT, author: true }, |_, _| json!({"version": "1.0.0", "trusted": []}),
+        "commands that hooks may run";
     "epics": state::Epics, State, Scope::Project, "epics.json", Items::Field("epics"),
         { time_field: UPDATED_AT, author: true, format: 2 },
         |doc, _| json!({"version": "1.0.0", "project_id": doc.owner_id(), "epics": []}),

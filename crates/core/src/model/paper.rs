@@ -3,7 +3,7 @@
 //! A paper has no revision and no history of its own. It is written, or a piece appended to it, in the same
 //! commit as the documents that it tells of. People may edit papers as they like.
 
-use super::ids::Key;
+use super::ids::{Key, SessionId};
 use super::room::Room;
 
 /// The address of one text file.
@@ -19,7 +19,11 @@ pub enum Paper {
     Log(Key),
     /// What came out of one task.
     Result(Key),
+    /// What the hooks of a session did. Grows.
+    HookLog(SessionId),
 }
+
+const HOOK_LOG: &str = "hooks.log";
 
 impl Paper {
     /// The folder of the results, which agents may also put files of their own in.
@@ -29,12 +33,16 @@ impl Paper {
     pub fn folders(room: &Room) -> &'static [&'static str] {
         match room {
             Room::Queue => &["", "context", "logs", Paper::RESULTS],
+            Room::Session(_) => &[""],
             _ => &[],
         }
     }
 
     pub fn room(&self) -> Room {
-        Room::Queue
+        match self {
+            Paper::HookLog(session) => Room::Session(session.clone()),
+            _ => Room::Queue,
+        }
     }
 
     /// Returns the file below the room.
@@ -45,11 +53,15 @@ impl Paper {
             Paper::Discoveries => "context/discoveries.md".into(),
             Paper::Log(agent) => format!("logs/{agent}.log"),
             Paper::Result(task) => format!("{}/{task}.md", Paper::RESULTS),
+            Paper::HookLog(_) => HOOK_LOG.into(),
         }
     }
 
     /// Returns the paper that `file` of `room` is, if it is one.
     pub fn at(room: &Room, file: &str) -> Option<Paper> {
+        if let (Room::Session(session), HOOK_LOG) = (room, file) {
+            return Some(Paper::HookLog(session.clone()));
+        }
         let paper = match file.split_once('/') {
             None if file == Paper::Plan.file() => Paper::Plan,
             None if file == Paper::Summary.file() => Paper::Summary,
@@ -90,7 +102,11 @@ mod tests {
             assert_eq!(Paper::at(&Room::Queue, &paper.file()), Some(paper.clone()));
             assert_eq!(Paper::at(&Room::State, &paper.file()), None);
         }
+        let session: SessionId = "s1".parse().unwrap();
+        let log = Paper::HookLog(session.clone());
+        assert_eq!(Paper::at(&Room::Session(session), "hooks.log"), Some(log));
         for file in [
+            "hooks.log",
             "tasks.json",
             "logs/../x.log",
             "logs/a/b.log",

@@ -3,9 +3,11 @@
 pub mod doctor;
 pub mod edit;
 pub mod history;
+pub mod hooks;
 pub mod queue;
 pub mod read;
 pub mod settings;
+pub mod trust;
 
 use std::sync::Arc;
 
