@@ -19,6 +19,8 @@ pub const ANTHILL_SESSION_ID: &str = "ANTHILL_SESSION_ID";
 pub const CLAUDE_CODE_SESSION_ID: &str = "CLAUDE_CODE_SESSION_ID";
 /// The session at work, as older clients and the seeds name it.
 pub const CLAUDE_SESSION_ID: &str = "CLAUDE_SESSION_ID";
+/// How many hooks led to this command; set for hooks.
+pub const ANTHILL_HOOK_DEPTH: &str = "ANTHILL_HOOK_DEPTH";
 /// Where programs are looked for.
 pub const PATH: &str = "PATH";
 /// The name of the user, for the log.
@@ -43,6 +45,11 @@ pub fn path(name: &str) -> Option<PathBuf> {
 /// Returns the directories in which programs are looked for.
 pub fn search_path() -> Vec<PathBuf> {
     raw(PATH).map(|list| std::env::split_paths(&list).collect()).unwrap_or_default()
+}
+
+/// Returns how many hooks led to this command.
+pub fn hook_depth() -> u32 {
+    text(ANTHILL_HOOK_DEPTH).and_then(|depth| depth.parse().ok()).unwrap_or(0)
 }
 
 /// Returns the id of the session that the client at work names.
