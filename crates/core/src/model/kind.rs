@@ -267,12 +267,6 @@ pub static KINDS: &[Kind] = kinds! {
     "tools": state::Tools, State, Scope::Shared, "tools.json", Items::Field("tools"),
         { time_field: UPDATED_AT, author: true, format: 2 }, |_, _| json!({"version": "1.0.0", "tools": {}}),
         "agents and tools that work may be assigned to";
-    "triggers": state::Triggers, State, Scope::Shared, "triggers.json", Items::Field("triggers"),
-        { time_field: UPDATED_AT, author: true }, |_, _| json!({"version": "1.0.0", "triggers": []}),
-        "which sessions have hooks for changes of what";
-    "trusted": state::Trusted, State, Scope::Shared, "trusted.json", Items::Field("trusted"),
-        { time_field: UPDATED_AT, author: true }, |_, _| json!({"version": "1.0.0", "trusted": []}),
-        "commands that hooks may run";
     "epics": state::Epics, State, Scope::Project, "epics.json", Items::Field("epics"),
         { time_field: UPDATED_AT, author: true, format: 2 },
         |doc, _| json!({"version": "1.0.0", "project_id": doc.owner_id(), "epics": []}),
@@ -300,6 +294,12 @@ pub static KINDS: &[Kind] = kinds! {
     "tasks": state::Tasks, State, Scope::Session, "tasks.json", Items::Field("tasks"),
         { time_field: UPDATED_AT, author: true }, |_, _| json!({"tasks": []}),
         "a session's own tasks";
+    "triggers": state::Triggers, State, Scope::Shared, "triggers.json", Items::Field("triggers"),
+        { time_field: UPDATED_AT, author: true }, |_, _| json!({"version": "1.0.0", "triggers": []}),
+        "which sessions have hooks for changes of what";
+    "trusted": state::Trusted, State, Scope::Shared, "trusted.json", Items::Field("trusted"),
+        { time_field: UPDATED_AT, author: true }, |_, _| json!({"version": "1.0.0", "trusted": []}),
+        "commands that hooks may run";
 
     "pm_state": pipeline::PmState, Pipeline, Scope::Pipeline, "pm_state.json", Items::Field("task_groups"),
         { time_field: LAST_UPDATE }, default_pm_state,
