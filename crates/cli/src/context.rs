@@ -17,11 +17,13 @@ use anthill_core::store::Engine;
 use anthill_core::store::file::moved::MovedFs;
 use anthill_core::store::file::real_fs::{self, RealFs};
 use anthill_core::store::file::{FileEngine, Options};
+use anthill_core::store::observed::Observed;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::args::{Global, ScopeArgs, Select};
 use crate::error::{CliError, Result};
+use crate::hooks::HookObserver;
 use crate::output::Output;
 use crate::{env, roots};
 
@@ -160,7 +162,8 @@ fn open_store(global: &Global, roots: &Roots) -> Result<Box<dyn Engine>> {
     let (for_home, for_project) = (roots.clone(), roots.clone());
     let home = MovedFs::new(RealFs::found_by(move || for_home.home()), env::path(env::HOME));
     let project = RealFs::found_by(move || for_project.project());
-    Ok(Box::new(FileEngine::new(Arc::new(home), Arc::new(project), options)))
+    let engine = FileEngine::new(Arc::new(home), Arc::new(project), options);
+    Ok(Box::new(Observed::new(Box::new(engine), Box::new(HookObserver::new(global, roots)))))
 }
 
 fn explained(what: &str, error: &io::Error) -> io::Error {

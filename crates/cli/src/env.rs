@@ -23,6 +23,8 @@ pub const CLAUDE_SESSION_ID: &str = "CLAUDE_SESSION_ID";
 pub const ANTHILL_ROLE: &str = "ANTHILL_ROLE";
 /// Set by coding agents for the commands that they run.
 const AGENTS: [&str; 5] = ["CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "OPENCODE", "ANTHILL_WORKER"];
+/// How many hooks led to this command; set for hooks.
+pub const ANTHILL_HOOK_DEPTH: &str = "ANTHILL_HOOK_DEPTH";
 /// Where programs are looked for.
 pub const PATH: &str = "PATH";
 /// The name of the user, for the log.
@@ -52,6 +54,11 @@ pub fn search_path() -> Vec<PathBuf> {
 /// Whether a coding agent runs this command, as far as it says so.
 pub fn is_agent() -> bool {
     AGENTS.into_iter().any(|name| raw(name).is_some())
+}
+
+/// Returns how many hooks led to this command.
+pub fn hook_depth() -> u32 {
+    text(ANTHILL_HOOK_DEPTH).and_then(|depth| depth.parse().ok()).unwrap_or(0)
 }
 
 /// Returns the id of the session that the client at work names.

@@ -14,6 +14,7 @@ mod context;
 mod direct;
 mod env;
 mod error;
+mod hooks;
 mod output;
 mod planning;
 mod roots;

@@ -12,7 +12,7 @@ use clap::{ColorChoice, ValueEnum};
 use serde_json::Value;
 
 use crate::error::{CliError, Result, io_error};
-use crate::start::ExitCode;
+use crate::start::{self, ExitCode};
 
 /// How a value is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -57,7 +57,7 @@ impl Output {
         let written = stdout.write_all(format!("{text}\n").as_bytes()).and_then(|()| stdout.flush());
         match written {
             // Whoever closed the pipe has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => start::end(ExitCode::SUCCESS),
             other => other.map_err(|error| io_error("write to stdout", &error)),
         }
     }

@@ -31,6 +31,13 @@ pub fn project(given: Option<&Path>, home: &Path, cwd: &Path) -> io::Result<Path
     }
 }
 
+/// Whether a directory belongs to the project of this root, as far as can be told.
+pub fn is_within(dir: &Path, root: &Path, home: &Path) -> bool {
+    let (Ok(dir), Ok(root)) = (dir.canonicalize(), root.canonicalize()) else { return false };
+    let own = || main_checkout(&nearest(&dir, home)?)?.canonicalize();
+    dir.starts_with(&root) || own().is_ok_and(|own| own == root)
+}
+
 fn nearest(cwd: &Path, home: &Path) -> io::Result<PathBuf> {
     for dir in cwd.ancestors() {
         for mark in MARKS {

@@ -23,7 +23,12 @@ impl From<u8> for ExitCode {
 
 /// Runs the program and ends the process.
 pub fn run_and_exit(args: &[OsString]) -> ! {
-    let ExitCode(code) = crate::guarded(args);
+    end(crate::guarded(args))
+}
+
+/// Ends the process; what is to follow its change is set off.
+pub fn end(ExitCode(code): ExitCode) -> ! {
+    crate::hooks::set_off();
     // Also flushes stdout.
     std::process::exit(code.into())
 }

@@ -2,7 +2,9 @@
 //! that is not in the store.
 //!
 //! - [`waiting`]: claim a task as soon as there is one.
+//! - [`hooks`]: run what sessions registered for a change.
 //! - [`runner`]: run a command for every task that can be claimed.
 
+pub mod hooks;
 pub mod runner;
 pub mod waiting;

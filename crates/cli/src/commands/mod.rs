@@ -9,10 +9,12 @@ mod doctor;
 mod epic;
 mod get;
 mod history;
+mod hooks_run;
 mod leader;
 mod list;
 mod log;
 mod message;
+mod on;
 mod restore;
 mod schema;
 mod session;
@@ -21,6 +23,7 @@ mod sprint;
 mod story;
 mod team;
 mod tool;
+mod trust;
 mod undo;
 mod update_task;
 mod validate;
@@ -80,6 +83,10 @@ pub enum Command {
     Restore(restore::RestoreArgs),
     Undo(undo::UndoArgs),
     Log(log::LogArgs),
+    On(on::OnArgs),
+    Trust(trust::TrustArgs),
+    #[command(hide = true)]
+    HooksRun(hooks_run::HooksRunArgs),
     Doctor(doctor::DoctorArgs),
     Demo(demo::DemoArgs),
     Bench(bench::BenchArgs),
@@ -113,6 +120,9 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Restore(args) => done(restore::run(&context()?, &args)),
         Command::Undo(args) => done(undo::run(&context()?, &args)),
         Command::Log(args) => done(log::run(&context()?, &args)),
+        Command::On(args) => done(on::run(&context()?, &args)),
+        Command::Trust(args) => done(trust::run(&context()?, &args)),
+        Command::HooksRun(args) => done(hooks_run::run(&context()?, &args)),
         Command::Doctor(args) => doctor::run(&context()?, &args),
         Command::Demo(args) => demo::run(&cli.global, &args, output),
         Command::Bench(args) => done(bench::run(output, &args)),

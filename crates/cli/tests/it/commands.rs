@@ -713,7 +713,7 @@ fn errors_as_json() {
 {
   "error": {
     "code": "invalid",
-    "message": "invalid value 'confg' for '<KIND>'\n  [possible values: config, tools, epics, sprints, team, session, messages, events, hooks, tasks, pm_state, group_status, orchestrator_state, dev_to_qa, qa_to_techlead, techlead_to_dev, active_agents, agent_result, work_queue, current_session, metrics, errors, backup, workflow, task_graph, queue, workers]\n\n  tip: a similar value exists: 'config'\n\nFor more information, try '--help'.",
+    "message": "invalid value 'confg' for '<KIND>'\n  [possible values: config, tools, epics, sprints, team, session, messages, events, hooks, tasks, mailbox, sent, triggers, trusted, pm_state, group_status, orchestrator_state, dev_to_qa, qa_to_techlead, techlead_to_dev, active_agents, agent_result, work_queue, current_session, metrics, errors, backup, workflow, task_graph, queue, workers]\n\n  tip: a similar value exists: 'config'\n\nFor more information, try '--help'.",
     "hint": null,
     "retryable": false,
     "indeterminate": false
@@ -724,12 +724,12 @@ fn errors_as_json() {
     );
     check(
         &env,
-        "anthill frobnicate --json",
+        "anthill xyzzy --json",
         r#"
 {
   "error": {
     "code": "invalid",
-    "message": "unrecognized subcommand 'frobnicate'\n\nUsage: anthill [OPTIONS] <COMMAND>\n\nFor more information, try '--help'.",
+    "message": "unrecognized subcommand 'xyzzy'\n\nUsage: anthill [OPTIONS] <COMMAND>\n\nFor more information, try '--help'.",
     "hint": null,
     "retryable": false,
     "indeterminate": false
@@ -827,6 +827,8 @@ fn every_command_has_help_with_an_example() {
         "restore",
         "undo",
         "log",
+        "on",
+        "trust",
         "doctor",
         "demo",
         "bench",

@@ -159,6 +159,21 @@ impl Doc {
         Doc::shared(Kind::find("config").expect("config is a kind"), Room::Shared)
     }
 
+    /// Which sessions have hooks.
+    pub fn triggers() -> Doc {
+        Doc::shared(Kind::find("triggers").expect("triggers is a kind"), Room::Shared)
+    }
+
+    /// The commands that hooks may run.
+    pub fn trusted() -> Doc {
+        Doc::shared(Kind::find("trusted").expect("trusted is a kind"), Room::Shared)
+    }
+
+    /// The hooks of a session.
+    pub fn hooks(session: SessionId) -> Doc {
+        Doc::of_session(Kind::find("hooks").expect("hooks is a kind"), session)
+    }
+
     pub fn of_project(kind: &'static Kind, project: ProjectId) -> Doc {
         Doc::shared(kind, Room::Project(project))
     }
@@ -311,6 +326,12 @@ pub static KINDS: &[Kind] = kinds! {
         { time_field: UPDATED_AT },
         |doc, _| json!({"version": "1.0.0", "session_id": doc.owner_id(), "last_seq": 0}),
         "how many messages a session has sent";
+    "triggers": state::Triggers, State, Scope::Shared, "triggers.json", Items::Field("triggers"),
+        { time_field: UPDATED_AT, author: true }, |_, _| json!({"version": "1.0.0", "triggers": []}),
+        "which sessions have hooks for changes of what";
+    "trusted": state::Trusted, State, Scope::Shared, "trusted.json", Items::Field("trusted"),
+        { time_field: UPDATED_AT, author: true }, |_, _| json!({"version": "1.0.0", "trusted": []}),
+        "commands that hooks may run";
 
     "pm_state": pipeline::PmState, Pipeline, Scope::Pipeline, "pm_state.json", Items::Field("task_groups"),
         { time_field: LAST_UPDATE }, default_pm_state,

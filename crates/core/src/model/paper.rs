@@ -19,6 +19,8 @@ pub enum Paper {
     Log(Key),
     /// What came out of one task.
     Result(Key),
+    /// What the hooks of a session did. Grows.
+    HookLog(SessionId),
     /// One message, as JSON, in one of the trays of a mailbox.
     Message { mailbox: SessionId, tray: Tray, id: Key },
 }
@@ -66,6 +68,8 @@ impl Writing {
     }
 }
 
+const HOOK_LOG: &str = "hooks.log";
+
 impl Paper {
     /// The folder of the results, which agents may also put files of their own in.
     pub const RESULTS: &'static str = "results";
@@ -74,6 +78,7 @@ impl Paper {
     pub fn folders(room: &Room) -> &'static [&'static str] {
         match room {
             Room::Queue => &["", "context", "logs", Paper::RESULTS],
+            Room::Session(_) => &[""],
             Room::Mailbox(_) => &["inbox", "outbox", "processed"],
             _ => &[],
         }
@@ -90,6 +95,7 @@ impl Paper {
     pub fn room(&self) -> Room {
         match self {
             Paper::Message { mailbox, .. } => Room::Mailbox(mailbox.clone()),
+            Paper::HookLog(session) => Room::Session(session.clone()),
             _ => Room::Queue,
         }
     }
@@ -103,6 +109,7 @@ impl Paper {
             Paper::Log(agent) => format!("logs/{agent}.log"),
             Paper::Result(task) => format!("{}/{task}.md", Paper::RESULTS),
             Paper::Message { tray, id, .. } => format!("{}/{id}.json", tray.folder()),
+            Paper::HookLog(_) => HOOK_LOG.into(),
         }
     }
 
@@ -112,6 +119,9 @@ impl Paper {
             let (folder, name) = file.split_once('/')?;
             let tray = Tray::ALL.into_iter().find(|tray| tray.folder() == folder)?;
             return Paper::message_named(mailbox, tray, name);
+        }
+        if let (Room::Session(session), HOOK_LOG) = (room, file) {
+            return Some(Paper::HookLog(session.clone()));
         }
         let paper = match file.split_once('/') {
             None if file == Paper::Plan.file() => Paper::Plan,
@@ -170,7 +180,11 @@ mod tests {
         {
             assert_eq!(Paper::at(&Room::Mailbox(mailbox.clone()), file), None, "{file}");
         }
+        let session: SessionId = "s1".parse().unwrap();
+        let log = Paper::HookLog(session.clone());
+        assert_eq!(Paper::at(&Room::Session(session), "hooks.log"), Some(log));
         for file in [
+            "hooks.log",
             "tasks.json",
             "logs/../x.log",
             "logs/a/b.log",

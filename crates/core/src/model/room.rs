@@ -57,6 +57,14 @@ impl Room {
         format!("{}/.anthill", self.dir())
     }
 
+    /// Returns the lock file of a seat beside the room.
+    pub fn seat(&self, name: &str) -> String {
+        match self.root() {
+            Root::Home => format!("orchestration/locks/{name}-{}.lock", self.to_string().replace('/', "-")),
+            Root::Project => format!("{}/{name}.lock", self.hidden()),
+        }
+    }
+
     /// Returns the room's lock file. It is never deleted or renamed.
     pub fn lock(&self) -> String {
         match self.root() {

@@ -3,12 +3,14 @@
 pub mod doctor;
 pub mod edit;
 pub mod history;
+pub mod hooks;
 pub mod messages;
 pub mod planning;
 pub mod queue;
 pub mod read;
 pub mod sessions;
 pub mod settings;
+pub mod trust;
 
 use std::sync::Arc;
 

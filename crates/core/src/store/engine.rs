@@ -18,6 +18,7 @@
 //! - **Order.** Changes of a document are reported in the order of their revisions, each once.
 //! - **Papers.** Texts are part of the commit: they are there when it is and not when it is not, also after
 //!   a crash, as soon as the next transaction of the room begins. A piece is appended once.
+//! - **Seats.** A seat has at most one holder; it says nothing about documents.
 //! - **Waking.** Whatever is committed after [`Engine::watch`] returned is reported by the watch, and wakes
 //!   what [`Engine::listen`] returned before.
 
@@ -38,6 +39,8 @@ use crate::model::room::Room;
 use crate::model::time::Moment;
 
 /// A place that keeps documents.
+///
+/// What has a body here is overridden by engines that know better: [`super::observed`] hands every method on.
 pub trait Engine: Send + Sync {
     /// Returns the newest committed content, or `None` if there is no such document.
     fn read(&self, doc: &Doc) -> Result<Option<Document>>;
@@ -64,6 +67,19 @@ pub trait Engine: Send + Sync {
     /// Starts to listen for changes of documents, at least one and all below one root, without telling what
     /// they are; and for papers that others leave in the open folders of their rooms.
     fn listen(&self, docs: &[Doc]) -> Result<Box<dyn Listener>>;
+
+    /// Whether there may be such a document: one quick look, for what is asked after every change. An engine that
+    /// cannot tell says yes.
+    fn may_exist(&self, _: &Doc) -> bool {
+        true
+    }
+
+    /// Takes the seat of this name beside a room; `None` if it stayed taken for so long. It is free again when the
+    /// answer is dropped or its process ends. Transactions are not held up by it. An engine without seats lets
+    /// everybody in.
+    fn seat(&self, _room: &Room, _name: &str, _patience: Duration) -> Result<Option<Box<dyn Send>>> {
+        Ok(Some(Box::new(())))
+    }
 
     /// Returns the rooms that hold something, in a fixed order.
     fn rooms(&self) -> Result<Vec<Room>>;

@@ -3,6 +3,7 @@
 //! - [`engine`]: the contract, with its promises in words.
 //! - [`state`]: stamps, validation and exact changes, the same for every engine.
 //! - [`mod@file`]: the engine of human-readable files; [`memory`]: the reference.
+//! - [`observed`]: any engine, and somebody who hears of its commits.
 //!
 //! This is the only part that touches the state directories. It does not know what a task means.
 
@@ -10,6 +11,7 @@ pub mod engine;
 pub mod error;
 pub mod file;
 pub mod memory;
+pub mod observed;
 pub mod state;
 pub mod texts;
 

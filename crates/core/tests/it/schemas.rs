@@ -33,6 +33,8 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     vec![
         kind::<Config>("config"),
         kind::<Tools>("tools"),
+        kind::<Triggers>("triggers"),
+        kind::<Trusted>("trusted"),
         kind::<Epics>("epics"),
         kind::<Sprints>("sprints"),
         kind::<Team>("team"),

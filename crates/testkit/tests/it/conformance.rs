@@ -19,6 +19,29 @@ mod file {
     anthill_testkit::conformance!(on_disk(NORMAL));
 }
 
+mod file_observed {
+    use anthill_core::store::observed::{Changed, Observed, Observer};
+    use anthill_core::store::{Engine, Entry};
+
+    use crate::stores::{NORMAL, on_disk};
+
+    struct Nobody;
+
+    impl Observer for Nobody {
+        fn committed(&self, _: &dyn Engine, changes: &[Changed<'_>], _: &Entry) -> Vec<String> {
+            assert!(!changes.is_empty(), "nothing is no change");
+            Vec::new()
+        }
+    }
+
+    fn observed() -> impl Fn() -> Box<dyn Engine> {
+        let on_disk = on_disk(NORMAL);
+        move || Box::new(Observed::new(on_disk(), Box::new(Nobody)))
+    }
+
+    anthill_testkit::conformance!(observed());
+}
+
 mod file_that_rotates_all_the_time {
     use crate::stores::{TINY, on_disk};
 

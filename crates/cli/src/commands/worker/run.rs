@@ -12,10 +12,10 @@ use serde_json::json;
 
 use crate::args::seconds;
 use crate::context::{Context, parse_id};
-use crate::env;
 use crate::error::{CliError, Result, io_error};
 use crate::output::{Format, Output, shorten};
 use crate::start::ExitCode;
+use crate::{env, hooks};
 
 /// Run a command for every task that the worker can claim
 ///
@@ -63,6 +63,7 @@ pub struct RunArgs {
 pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
     let job = job(context, args)?;
     Settings::read(&*context.engine)?.allow_agents(args.parallel.into())?;
+    hooks::keep_running();
     let mut tell = |event| tell(context.output, &job.worker, &event);
     let summary = runner::run(&*context.engine, &job, &context.actor, &mut tell)?;
     conclude(context.output, &job, &summary)

@@ -13,5 +13,7 @@ pub mod workflow;
 pub use agent_loop::{ActiveAgents, AgentResult, Backup, CurrentSession, Errors, Metrics, WorkQueue};
 pub use pipeline::{DevToQa, GroupStatus, OrchestratorState, PmState, QaToTechlead, TechleadToDev};
 pub use queue::{Agents, Queue};
-pub use state::{Config, Epics, Events, Hooks, Message, Messages, Session, Sprints, Tasks, Team, Tools};
+pub use state::{
+    Config, Epics, Events, Hooks, Message, Messages, Session, Sprints, Tasks, Team, Tools, Triggers, Trusted,
+};
 pub use workflow::{TaskGraph, Workflow};

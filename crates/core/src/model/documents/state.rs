@@ -418,6 +418,49 @@ document!(
 );
 
 document!(
+    /// Which sessions have hooks for changes of which kinds, so that a change without any costs one look. The hooks
+    /// themselves are in each session's `hooks.json`.
+    Triggers {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        updated_at: Option<Time>,
+        updated_by: Option<String>,
+        triggers: Vec<Trigger>,
+    }
+);
+
+document!(Trigger {
+    session_id: String,
+    /// The kind of document whose changes concern the session.
+    on: String,
+});
+
+document!(
+    /// The commands that the user lets hooks run.
+    Trusted {
+        version: Option<FormatVersion>,
+        revision: Option<Integer>,
+        updated_at: Option<Time>,
+        updated_by: Option<String>,
+        trusted: Vec<TrustedCommand>,
+    }
+);
+
+document!(
+    TrustedCommand {
+        command: String,
+        /// Of the command's text.
+        sha256: String,
+        /// The file that the command's first word names, if it names one.
+        file: Option<String>,
+        /// Of the file's bytes: a changed script is not trusted any more.
+        file_sha256: Option<String>,
+        trusted_at: Option<Time>,
+        by: Option<String>,
+    }
+);
+
+document!(
     /// The work a session has in hand.
     Tasks {
         version: Option<FormatVersion>,

@@ -110,6 +110,11 @@ pub trait Fs: Send + Sync + Debug {
     /// Returns the length of a regular file, or `None` if the name does not exist.
     fn size(&self, path: &str) -> io::Result<Option<u64>>;
 
+    /// Whether the name may exist; one look and nothing else.
+    fn may_exist(&self, path: &str) -> bool {
+        !matches!(self.size(path), Ok(None))
+    }
+
     /// Returns the names in a directory, sorted; none if the directory does not exist.
     fn entries(&self, dir: &str) -> io::Result<Vec<String>>;
 

@@ -310,6 +310,20 @@ impl Engine for FileEngine {
         Ok(Box::new(watch::FileListener::start(self.clone(), docs.to_vec())?))
     }
 
+    fn may_exist(&self, doc: &Doc) -> bool {
+        self.fs(doc.room.root()).may_exist(&doc.path())
+    }
+
+    fn seat(&self, room: &Room, name: &str, patience: Duration) -> Result<Option<Box<dyn Send>>> {
+        let (place, path) = (self.open(room)?, room.seat(name));
+        place.make_dirs(place::parent(&path))?;
+        match place.fs.lock(&path, LockMode::Exclusive, patience) {
+            Ok(lock) => Ok(Some(Box::new(lock))),
+            Err(error) if error.kind() == std::io::ErrorKind::TimedOut => Ok(None),
+            Err(error) => Err(place.failed("lock", &path, error)),
+        }
+    }
+
     fn rooms(&self) -> Result<Vec<Room>> {
         let mut rooms = vec![Room::Shared];
         let ids = |dir: &str| {

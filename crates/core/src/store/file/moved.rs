@@ -134,6 +134,11 @@ impl Fs for MovedFs {
         fs.size(path)
     }
 
+    fn may_exist(&self, path: &str) -> bool {
+        let (fs, path) = self.at(path);
+        fs.may_exist(path)
+    }
+
     fn entries(&self, dir: &str) -> io::Result<Vec<String>> {
         let (fs, dir) = self.at(dir);
         fs.entries(dir)

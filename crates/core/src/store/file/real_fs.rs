@@ -213,6 +213,12 @@ impl Fs for RealFs {
         Ok(Some(stat.st_size as u64))
     }
 
+    fn may_exist(&self, path: &str) -> bool {
+        // Without a handle of the root, which nobody may have needed yet.
+        let Ok(root) = self.root.path() else { return false };
+        sys::access(root.join(path), sys::Access::EXISTS) != Err(Errno::NOENT)
+    }
+
     fn entries(&self, dir: &str) -> io::Result<Vec<String>> {
         let Some(fd) = absent_as_none(self.open(dir, OFlags::RDONLY | OFlags::DIRECTORY))? else {
             return Ok(Vec::new());

@@ -1,0 +1,161 @@
+use std::path::{Path, PathBuf};
+
+use anthill_core::model::ids::{Key, SessionId};
+use anthill_core::model::kind::{Doc, Kind};
+use anthill_core::model::room::Room;
+use anthill_core::ops::hooks::{self, NewHook};
+use anthill_core::ops::trust::{self, Verdict};
+use anthill_live::hooks::{fingerprint, quoted};
+use clap::Args;
+use serde_json::Value;
+
+use crate::args::{ScopeArgs, kind_parser};
+use crate::context::{Context, parse_id};
+use crate::error::{Result, io_error};
+use crate::output::Format;
+
+/// Run a command after every change of a kind of document
+///
+/// The command runs after the change, whoever made it, with the project and this session as
+/// arguments ("" without a project) and the event as JSON on stdin: kind, revision, at, by, op,
+/// project_id, session_id, and the new value if it is small. It has 5 seconds, and runs only if
+/// you trust it (anthill trust CMD) and while the session is active or idle. What it prints goes
+/// to `sessions/ID/hooks.log`. A line of shell finds its arguments in "$1" and "$2".
+///
+/// Without arguments, the hooks of the session are listed.
+///
+/// Examples:
+///   anthill on epics --run .claude/hooks/on-epic-update.sh --session-id dev
+///   anthill trust .claude/hooks/on-epic-update.sh
+///   anthill on --session-id dev
+///   anthill on --remove epics-1 --session-id dev
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct OnArgs {
+    /// Document kind (`anthill schema` lists them)
+    #[arg(value_parser = kind_parser(&[]), requires = "run")]
+    kind: Option<String>,
+    /// The command to run
+    #[arg(long, value_name = "CMD", requires = "kind", allow_hyphen_values = true)]
+    run: Option<String>,
+    /// Name of the hook [default: the kind and a number]
+    #[arg(long, value_name = "ID", requires = "run")]
+    id: Option<String>,
+    /// Remove the hook of this name
+    #[arg(long, value_name = "ID", conflicts_with_all = ["kind", "run", "id"])]
+    remove: Option<String>,
+}
+
+pub fn run(context: &Context<'_>, args: &OnArgs) -> Result<()> {
+    let session = session(context)?;
+    match (&args.kind, &args.run, &args.remove) {
+        (Some(kind), Some(command), _) => register(context, &session, kind, command, args.id.as_deref()),
+        (_, _, Some(id)) => {
+            let hook = hooks::remove(&*context.engine, &session, id, &context.actor)?;
+            tell(context, "Removed the hook", &hook)
+        }
+        _ => list(context, &session),
+    }
+}
+
+fn session(context: &Context<'_>) -> Result<SessionId> {
+    let kind = Kind::find("hooks").expect("hooks is a kind");
+    match context.document(kind, &ScopeArgs::default())?.room {
+        Room::Session(session) => Ok(session),
+        _ => unreachable!("hooks belong to a session"),
+    }
+}
+
+fn register(
+    context: &Context<'_>,
+    session: &SessionId,
+    kind: &str,
+    command: &str,
+    id: Option<&str>,
+) -> Result<()> {
+    let on = Kind::find(kind).expect("the parser accepts known kinds only");
+    let id = id.map(parse_id::<Key>).transpose()?;
+    let new = NewHook { session, on, command, id: id.as_ref() };
+    let registered = hooks::register(&*context.engine, &new, &context.actor)?;
+    registered.warnings.iter().for_each(|warning| context.output.warning(warning));
+    let what = if registered.repeated { "Registered already" } else { "Registered" };
+    tell(context, &format!("{what} for changes of {kind} in session {session}"), &registered.hook)?;
+    let place = place(context, session)?;
+    match obstacle(context, &registered.hook, &place)? {
+        Some(obstacle) => context.output.warning(&format!("it will not run: {obstacle}")),
+        None if registered.repeated => {}
+        None => context.output.status("it runs after the next change"),
+    }
+    Ok(())
+}
+
+fn tell(context: &Context<'_>, what: &str, hook: &Value) -> Result<()> {
+    match context.output.json {
+        true => context.output.changed(hook, Format::Json),
+        false => context.output.said(&format!("{what}: {}", text(hook, "id"))),
+    }
+}
+
+fn list(context: &Context<'_>, session: &SessionId) -> Result<()> {
+    let found = hooks::list(&*context.engine, session)?;
+    if context.output.json {
+        return context.output.value(&Value::Array(found), Format::Json);
+    }
+    let (place, triggered) = (place(context, session)?, hooks::triggered(&*context.engine, session)?);
+    for hook in &found {
+        let obstacle = match obstacle(context, hook, &place)? {
+            None if !triggered.contains(text(hook, "on")) => {
+                let (on, command) = (text(hook, "on"), quoted(text(hook, "command")));
+                Some(format!("it was added by hand; register it: anthill on {on} --run {command}"))
+            }
+            other => other,
+        };
+        let state = obstacle.map_or(String::new(), |why| format!("  (does not run: {why})"));
+        let line = format!("{}  on {}: {}{state}", text(hook, "id"), text(hook, "on"), text(hook, "command"));
+        context.output.said(&line.replace('\n', " "))?;
+    }
+    if found.is_empty() {
+        context.output.status(&format!(
+            "session {session} has no hooks; add one: anthill on KIND --run CMD --session-id {session}"
+        ));
+    }
+    if context.engine.read(&Doc::session(session))?.is_some_and(|state| hooks::is_over(&state.value)) {
+        context.output.status(&format!("session {session} is over: none of its hooks runs"));
+    }
+    Ok(())
+}
+
+/// Says why a hook would not run now.
+fn obstacle(context: &Context<'_>, hook: &Value, place: &Path) -> Result<Option<String>> {
+    let command = text(hook, "command");
+    if !hooks::is_enabled(hook) {
+        let id = text(hook, "id");
+        return Ok(Some(format!(
+            "it is disabled; enable it: anthill set hooks 'hooks[id={id}].enabled' true"
+        )));
+    }
+    let Ok(fingerprint) = fingerprint::take(command, place) else {
+        return Ok(Some("its script cannot be read".into()));
+    };
+    Ok(match trust::judge(&*context.engine, &fingerprint)? {
+        Verdict::Trusted => None,
+        Verdict::Unknown => Some(format!("it is not trusted; allow it: anthill trust {}", quoted(command))),
+        Verdict::Changed => {
+            Some(format!("its script is not what was trusted; allow it: anthill trust {}", quoted(command)))
+        }
+    })
+}
+
+/// Returns where the session's hooks run.
+fn place(context: &Context<'_>, session: &SessionId) -> Result<PathBuf> {
+    let state = context.engine.read(&Doc::session(session))?.map(|state| state.value);
+    let told = state.as_ref().and_then(|state| state["context"]["working_directory"].as_str());
+    match told.map(PathBuf::from).filter(|place| place.is_dir()) {
+        Some(place) => Ok(place),
+        None => context.roots.project().map_err(|error| io_error("look at the command", &error)),
+    }
+}
+
+fn text<'h>(hook: &'h Value, field: &str) -> &'h str {
+    hook[field].as_str().unwrap_or_default()
+}

@@ -1,0 +1,255 @@
+//! An engine whose commits somebody hears of, whoever makes them.
+//!
+//! This is the one place that all changes of all commands pass. It hands every method on, those with a body of
+//! their own too: an engine behind it must not lose its index.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::engine::{
+    Committed, Document, Engine, Entry, Finding, Listener, Rank, Revision, Transaction, Watch,
+};
+use super::error::Result;
+use super::texts::Texts;
+use crate::model::diff;
+use crate::model::kind::Doc;
+use crate::model::listing::Among;
+use crate::model::paper::Paper;
+use crate::model::room::Room;
+use crate::model::time::Moment;
+
+/// Hears of commits.
+pub trait Observer: Send + Sync {
+    /// Is told what a commit has changed, after it has happened and with no lock held. Returns what a person should
+    /// hear about; nothing that goes wrong here can undo the commit.
+    fn committed(&self, engine: &dyn Engine, changes: &[Changed<'_>], entry: &Entry) -> Vec<String>;
+}
+
+/// One document that a commit has changed.
+#[derive(Debug)]
+pub struct Changed<'c> {
+    pub doc: &'c Doc,
+    pub revision: u64,
+    pub now: Now<'c>,
+}
+
+/// What a changed document is now.
+#[derive(Debug)]
+pub enum Now<'c> {
+    Known(&'c Value),
+    /// Only items were put: nobody has the whole at hand.
+    Unread,
+    Deleted,
+}
+
+/// An engine with an observer.
+pub struct Observed {
+    engine: Box<dyn Engine>,
+    observer: Box<dyn Observer>,
+}
+
+impl Observed {
+    pub fn new(engine: Box<dyn Engine>, observer: Box<dyn Observer>) -> Observed {
+        Observed { engine, observer }
+    }
+}
+
+impl Engine for Observed {
+    fn read(&self, doc: &Doc) -> Result<Option<Document>> {
+        self.engine.read(doc)
+    }
+
+    fn begin(&self, rooms: &[&Room]) -> Result<Box<dyn Transaction + '_>> {
+        let transaction = self.engine.begin(rooms)?;
+        Ok(Box::new(ObservedTransaction { transaction, engine: self, touched: Vec::new() }))
+    }
+
+    fn browse(&self, room: &Room) -> Result<Option<Box<dyn Transaction + '_>>> {
+        self.engine.browse(room)
+    }
+
+    fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {
+        self.engine.replay(doc, visit)
+    }
+
+    fn log(&self, room: &Room) -> Result<Vec<Revision>> {
+        self.engine.log(room)
+    }
+
+    fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {
+        self.engine.watch(doc, from)
+    }
+
+    fn listen(&self, docs: &[Doc]) -> Result<Box<dyn Listener>> {
+        self.engine.listen(docs)
+    }
+
+    fn may_exist(&self, doc: &Doc) -> bool {
+        self.engine.may_exist(doc)
+    }
+
+    fn seat(&self, room: &Room, name: &str, patience: Duration) -> Result<Option<Box<dyn Send>>> {
+        self.engine.seat(room, name, patience)
+    }
+
+    fn rooms(&self) -> Result<Vec<Room>> {
+        self.engine.rooms()
+    }
+
+    fn documents(&self, room: &Room) -> Result<Vec<Doc>> {
+        self.engine.documents(room)
+    }
+
+    fn check(&self, room: &Room, repair: bool) -> Result<Vec<Finding>> {
+        self.engine.check(room, repair)
+    }
+
+    fn notes(&self, room: &Room) -> Result<Vec<String>> {
+        self.engine.notes(room)
+    }
+
+    fn place(&self, doc: &Doc) -> String {
+        self.engine.place(doc)
+    }
+}
+
+struct ObservedTransaction<'e> {
+    transaction: Box<dyn Transaction + 'e>,
+    engine: &'e Observed,
+    touched: Vec<Touched>,
+}
+
+struct Touched {
+    doc: Doc,
+    /// The revision before.
+    before: u64,
+    deleted: bool,
+}
+
+impl ObservedTransaction<'_> {
+    /// Notes a document before it is written to.
+    fn touch(&mut self, doc: &Doc, deleted: bool) -> Result<()> {
+        match self.touched.iter_mut().find(|touched| touched.doc == *doc) {
+            Some(touched) => touched.deleted = deleted,
+            None => {
+                let before = self.transaction.revision(doc)?;
+                self.touched.push(Touched { doc: doc.clone(), before, deleted });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Transaction for ObservedTransaction<'_> {
+    fn get(&mut self, doc: &Doc) -> Result<Option<&Value>> {
+        self.transaction.get(doc)
+    }
+
+    fn revision(&mut self, doc: &Doc) -> Result<u64> {
+        self.transaction.revision(doc)
+    }
+
+    fn put(&mut self, doc: &Doc, value: Value) -> Result<()> {
+        self.touch(doc, false)?;
+        self.transaction.put(doc, value)
+    }
+
+    fn delete(&mut self, doc: &Doc) -> Result<()> {
+        self.touch(doc, true)?;
+        self.transaction.delete(doc)
+    }
+
+    fn edits(&mut self, doc: &Doc) -> Result<Vec<diff::Change>> {
+        self.transaction.edits(doc)
+    }
+
+    fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
+        self.transaction.paper(paper)
+    }
+
+    fn folder(&mut self, room: &Room, dir: &'static str) -> Result<Vec<String>> {
+        self.transaction.folder(room, dir)
+    }
+
+    fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
+        self.transaction.write_paper(paper, text)
+    }
+
+    fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()> {
+        self.transaction.append_paper(paper, piece)
+    }
+
+    fn remove_paper(&mut self, paper: &Paper) -> Result<()> {
+        self.transaction.remove_paper(paper)
+    }
+
+    fn folder_changed(&mut self, room: &Room, dir: &'static str) -> Result<bool> {
+        self.transaction.folder_changed(room, dir)
+    }
+
+    fn commit(self: Box<Self>, entry: &Entry) -> Result<Committed> {
+        let ObservedTransaction { transaction, engine, touched } = *self;
+        let mut committed = transaction.commit(entry)?;
+        if !touched.is_empty() {
+            let changes: Vec<_> = touched.iter().map(|touched| touched.changed(&committed)).collect();
+            let warnings = engine.observer.committed(&*engine.engine, &changes, entry);
+            committed.warnings.extend(warnings);
+        }
+        Ok(committed)
+    }
+
+    fn item(&mut self, doc: &Doc, id: &str) -> Result<Option<Value>> {
+        self.transaction.item(doc, id)
+    }
+
+    fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
+        self.touch(doc, false)?;
+        self.transaction.put_item(doc, id, item)
+    }
+
+    fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {
+        self.touch(doc, false)?;
+        self.transaction.extend(doc, items)
+    }
+
+    fn taken(&mut self, doc: &Doc, ids: &[&str]) -> Result<Option<Vec<bool>>> {
+        self.transaction.taken(doc, ids)
+    }
+
+    fn exists(&mut self, doc: &Doc) -> Result<bool> {
+        self.transaction.exists(doc)
+    }
+
+    fn find(&mut self, doc: &Doc, among: Among<'_>) -> Result<Vec<Value>> {
+        self.transaction.find(doc, among)
+    }
+
+    fn best(&mut self, doc: &Doc, after: Option<Rank>) -> Result<Option<(Rank, Value)>> {
+        self.transaction.best(doc, after)
+    }
+
+    fn may_be_due(&mut self, doc: &Doc, now: &Moment) -> Result<bool> {
+        self.transaction.may_be_due(doc, now)
+    }
+
+    fn may_be_occupied(&mut self, doc: &Doc, keys: &[u64]) -> Result<bool> {
+        self.transaction.may_be_occupied(doc, keys)
+    }
+
+    fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
+        self.transaction.counts(doc)
+    }
+}
+
+impl Touched {
+    fn changed<'c>(&'c self, committed: &'c Committed) -> Changed<'c> {
+        let known = committed.documents.iter().find(|(doc, _)| *doc == self.doc);
+        let (revision, now) = match known {
+            Some((_, document)) => (document.revision, Now::Known(&document.value)),
+            None if self.deleted => (self.before + 1, Now::Deleted),
+            None => (self.before + 1, Now::Unread),
+        };
+        Changed { doc: &self.doc, revision, now }
+    }
+}

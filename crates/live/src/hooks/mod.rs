@@ -1,0 +1,217 @@
+//! Runs what sessions registered for a change, after it and apart from it.
+//!
+//! - [`notice`]: a change on its way from the command that made it to here.
+//! - [`fingerprint`]: what a command is at this moment, to be held against what the user trusted.
+//! - `process`: one command in a group of its own, for five seconds at most.
+//!
+//! Nobody waits for this and nobody hears of its failures but the session's `hooks.log`. The hooks of one session
+//! run one at a time.
+
+pub mod fingerprint;
+pub mod notice;
+mod process;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anthill_core::model::ids::SessionId;
+use anthill_core::model::room::{Room, Root};
+use anthill_core::model::time;
+use anthill_core::ops::hooks::{self, Listening, Occasion};
+use anthill_core::ops::trust::{self, Verdict};
+use anthill_core::ops::{Actor, Result};
+use anthill_core::store::Engine;
+use anthill_core::view::text::escape;
+use serde_json::Value;
+
+use self::notice::Notice;
+use self::process::{How, Outcome};
+
+/// A change made by a hook runs hooks again, but no deeper than this.
+pub const DEEPEST: u32 = 3;
+
+/// How long a hook may take.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// How long to wait for the hooks of earlier changes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How many changes may wait for the hooks of one session; more are not waited for.
+const WAITING: usize = 16;
+
+/// Where hooks are run, and for whom.
+pub struct Runner<'a> {
+    pub engine: &'a dyn Engine,
+    pub actor: &'a Actor,
+    pub home: PathBuf,
+    pub root: PathBuf,
+    /// How many hooks led to the change: 0 for one that a person or an agent made.
+    pub depth: u32,
+    /// Whether a directory belongs to the project of `root`.
+    pub is_here: &'a dyn Fn(&Path) -> bool,
+}
+
+impl Runner<'_> {
+    /// Runs all hooks for a change. A failure of one session is no reason to leave out others.
+    pub fn attend(&self, mut notice: Notice) -> Result<()> {
+        notice.look(self.engine);
+        let project = notice.event["project_id"].as_str().map(str::to_owned);
+        let occasion = Occasion { kind: notice.doc.kind.name, project: project.as_deref() };
+        for listening in hooks::listening(self.engine, &occasion, self.actor)? {
+            if self.concerns(&notice, &listening) {
+                // What cannot be logged either has nowhere to be told.
+                let _ = self.serve(&notice, &listening);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a change in a project's own tree is a change where the session works.
+    fn concerns(&self, notice: &Notice, listening: &Listening) -> bool {
+        let place = listening.working_directory.as_deref().map(Path::new);
+        notice.doc.room.root() == Root::Home
+            || place.is_none_or(|place| !place.is_dir() || (self.is_here)(place))
+    }
+
+    fn serve(&self, notice: &Notice, listening: &Listening) -> Result<()> {
+        let session = &listening.session;
+        let refuse = |why: &str| {
+            let told = |hook| self.log_once(session, notice, hook, why);
+            listening.hooks.iter().try_for_each(told)
+        };
+        if self.depth >= DEEPEST {
+            return refuse(&format!("hooks have led to each other {DEEPEST} times in a row"));
+        }
+        let Some(waiting) = self.wait_in_line(session)? else {
+            return refuse(&format!("more than {WAITING} changes wait for the hooks of this session"));
+        };
+        let Some(_turn) = self.engine.seat(&Room::Session(session.clone()), "hooks", PATIENCE)? else {
+            return refuse(&format!("others' turn took longer than {} s", PATIENCE.as_secs()));
+        };
+        drop(waiting);
+        listening.hooks.iter().try_for_each(|hook| self.serve_hook(notice, listening, hook))
+    }
+
+    /// Takes a place in the line for a session's turn, if there is one left.
+    fn wait_in_line(&self, session: &SessionId) -> Result<Option<Box<dyn Send>>> {
+        let room = Room::Session(session.clone());
+        for place in 0..WAITING {
+            let seat = self.engine.seat(&room, &format!("hooks-line-{place}"), Duration::ZERO)?;
+            if seat.is_some() {
+                return Ok(seat);
+            }
+        }
+        Ok(None)
+    }
+
+    fn serve_hook(&self, notice: &Notice, listening: &Listening, hook: &Value) -> Result<()> {
+        let session = &listening.session;
+        let command = hook["command"].as_str().unwrap_or_default();
+        let place = listening.working_directory.as_deref().map(PathBuf::from).filter(|place| place.is_dir());
+        let place = place.unwrap_or_else(|| self.root.clone());
+        let fingerprint = match fingerprint::take(command, &place) {
+            Ok(fingerprint) => fingerprint,
+            Err(error) => return self.log_once(session, notice, hook, &format!("its script: {error}")),
+        };
+        let why = match trust::judge(self.engine, &fingerprint)? {
+            Verdict::Trusted => {
+                let outcome =
+                    process::run(self.prepare(command, &place, notice, listening), notice.line(), LIMIT);
+                return hooks::log(self.engine, session, &self.told(notice, hook, &outcome), self.actor);
+            }
+            Verdict::Unknown => {
+                format!("its command is not trusted; allow it: anthill trust {}", quoted(command))
+            }
+            Verdict::Changed => {
+                let now = fingerprint
+                    .file
+                    .map_or("gone".into(), |(_, hash)| hash.chars().take(12).collect::<String>());
+                format!(
+                    "its script has changed since it was trusted (now {now}); allow it: anthill trust {}",
+                    quoted(command)
+                )
+            }
+        };
+        self.log_once(session, notice, hook, &why)
+    }
+
+    fn prepare(&self, command: &str, place: &Path, notice: &Notice, listening: &Listening) -> Command {
+        let session = listening.session.as_str();
+        let of_change = notice.event["project_id"].as_str();
+        let project = of_change.or(listening.project.as_deref()).unwrap_or_default();
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &script(command), "hook", project, session])
+            .current_dir(place)
+            .env("ANTHILL_HOME", &self.home)
+            .env("ANTHILL_ROOT", &self.root)
+            .env("ANTHILL_SESSION_ID", session)
+            .env("CLAUDE_SESSION_ID", session)
+            .env("ANTHILL_HOOK_DEPTH", (self.depth + 1).to_string());
+        shell
+    }
+
+    /// Says how a hook ended and what it printed. What it printed is indented: it cannot pass for a line of ours.
+    fn told(&self, notice: &Notice, hook: &Value, outcome: &Outcome) -> String {
+        let (at, head) = (time::stamp(self.actor.now()), head(notice, hook));
+        let revision = &notice.event["revision"];
+        let took = outcome.took.as_millis();
+        let how = match &outcome.how {
+            How::Exit(code) => format!("exit {code} after {took} ms"),
+            How::Signal(signal) => format!("killed by signal {signal} after {took} ms"),
+            How::Overdue => format!("stopped after {} s", LIMIT.as_secs()),
+            How::NotStarted(error) => format!("could not be run: {error}"),
+        };
+        let mut text = format!("[{at}] {head} at revision {revision}: {how}\n");
+        for line in outcome.output.lines() {
+            text.push_str(&format!("    {}\n", escape(line)));
+        }
+        if outcome.is_cut {
+            text.push_str("    … the rest was left out\n");
+        }
+        text
+    }
+
+    fn log_once(&self, session: &SessionId, notice: &Notice, hook: &Value, why: &str) -> Result<()> {
+        let text = format!("{}: not run: {why}", head(notice, hook));
+        hooks::log_once(self.engine, session, &escape(&text.replace('\n', " ")), self.actor)
+    }
+}
+
+fn head(notice: &Notice, hook: &Value) -> String {
+    format!("{} on {}", hook["id"].as_str().unwrap_or_default().replace('\n', " "), notice.doc.kind.name)
+}
+
+/// Returns what the shell is to run. A command of plain words gets its arguments behind its own; a line of shell says
+/// itself where it wants them (`"$1"`, `"$2"`).
+fn script(command: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || " _-./:,@%+=".contains(character);
+    match command.chars().all(is_plain) {
+        true => format!("{command} \"$@\""),
+        false => command.to_owned(),
+    }
+}
+
+/// Returns a text as one word for a shell.
+pub fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_follow_plain_words_only() {
+        assert_eq!(script("./x.sh --flag a=b"), "./x.sh --flag a=b \"$@\"");
+        for line in ["echo hi;", "sleep 9 &", "cat >f", "x # y", "a\nb", "echo $1", "a || b", "é"] {
+            assert_eq!(script(line), line);
+        }
+    }
+
+    #[test]
+    fn a_quoted_text_is_one_word() {
+        assert_eq!(quoted("echo 'a b'"), r"'echo '\''a b'\'''");
+    }
+}
