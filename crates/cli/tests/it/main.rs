@@ -4,6 +4,7 @@ mod bench;
 mod commands;
 mod damage;
 mod exit_codes;
+mod messages;
 mod queue;
 mod queue_storm;
 mod readers;
