@@ -4,6 +4,7 @@ mod bench;
 mod commands;
 mod damage;
 mod exit_codes;
+mod message_storm;
 mod messages;
 mod queue;
 mod queue_storm;
