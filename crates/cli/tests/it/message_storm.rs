@@ -122,7 +122,7 @@ impl Storm {
         let mut command = self.command(args);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let usual = self.usual.load(Ordering::Relaxed);
-        let unlucky = dice.below(100) < 36;
+        let unlucky = dice.below(100) < 50;
         if unlucky {
             thread::sleep(Duration::from_micros(dice.below(usual)));
             // It may have ended by itself; as long as it is not waited for, its id is not used again.
@@ -209,9 +209,6 @@ impl Storm {
         }
         let told = self.ok(&["history", "mailbox", "--session-id", mailbox, "--json"]).json();
         history.steps.append(&mut message_history::steps(mailbox, told.as_array().unwrap()));
-        let log = self.ok(&["log", "--json"]).json();
-        let logged = log.as_array().unwrap().iter();
-        assert!(logged.clone().any(|record| record["kind"] == "mailbox"), "the log knows mailboxes");
     }
 
     /// Each message is in one tray, where the list says.
@@ -247,6 +244,9 @@ impl Storm {
     }
 
     fn is_clean(&self) {
+        let log = self.ok(&["log", "--json"]).json();
+        let logged = |op: &str| log.as_array().unwrap().iter().any(|record| record["op"] == op);
+        assert!(["send", "poll", "done"].into_iter().all(logged), "the log tells of messages");
         let report = self.ok(&["doctor", "--json"]).json();
         assert_eq!(report["findings"], json!([]), "{report:#}");
         self.ok(&["validate"]);
