@@ -246,13 +246,19 @@ fn take_in(transaction: &mut dyn Transaction, session: &SessionId, now: Timestam
     let time = |message: &Value| message.get("timestamp").and_then(Value::as_str).and_then(time::read);
     let seq = |message: &Value| message.get("seq").and_then(Value::as_u64);
     strange.sort_by_key(|message| (time(message), seq(message)));
-    if !strange.is_empty() && !is_there {
-        transaction.put(&mailbox, mailbox.default(now))?;
-    }
-    for message in &strange {
+    let notes = strange.iter().map(|message| {
         let status = if message::is_read(message) { "read" } else { "unread" };
-        let id = message["id"].as_str().unwrap_or_default();
-        transaction.put_item(&mailbox, id, message::note(message, status))?;
+        message::note(message, status)
+    });
+    if !is_there && !strange.is_empty() {
+        let mut list = mailbox.default(now);
+        list["messages"] = notes.collect();
+        transaction.put(&mailbox, list)?;
+    } else {
+        for note in notes {
+            let id = note["id"].as_str().unwrap_or_default().to_owned();
+            transaction.put_item(&mailbox, &id, note)?;
+        }
     }
     Ok(())
 }
