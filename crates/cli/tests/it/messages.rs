@@ -607,6 +607,29 @@ fn a_person_edits_messages() {
 }
 
 #[test]
+fn what_a_person_puts_back_is_there_again() {
+    let env = env();
+    (1..=2).for_each(|number| drop(send(&env, &format!("a b note {number} --id m{number}"))));
+    polled(&env, "b");
+    for id in ["m1", "m2"] {
+        env.ok(&["message", "done", "b", id]);
+    }
+    let mail = env.root().join(MAIL).display().to_string();
+    let line = format!(
+        "cd {mail}/b && mv processed/m1.json processed/m2.json inbox && sed -i s/true/false/ inbox/m2.json"
+    );
+    assert_eq!(env.sh(&line).code, 0);
+    assert_eq!(polled(&env, "b"), ["m2"], "one is unread again");
+    assert_eq!(polled(&env, "b --again"), ["m1", "m2"]);
+    env.ok(&words("message done b m2"));
+    assert_eq!(
+        (tray(&env, "b/inbox"), tray(&env, "b/processed")),
+        (vec!["m1.json".into()], vec!["m2.json".into()])
+    );
+    env.ok(&["doctor"]);
+}
+
+#[test]
 fn without_its_list_a_mailbox_is_read_from_its_files() {
     for next in ["poll", "send", "done"] {
         let env = env();

@@ -236,7 +236,9 @@ fn take_in(transaction: &mut dyn Transaction, session: &SessionId, now: Timestam
         let Some(Paper::Message { id, .. }) = Paper::message_named(session, Tray::Inbox, &name) else {
             continue;
         };
-        if is_there && transaction.item(&mailbox, id.as_str())?.is_some() {
+        let known = if is_there { transaction.item(&mailbox, id.as_str())? } else { None };
+        // What was done with and lies here all the same, somebody has put back.
+        if known.is_some_and(|note| !matches!(note["status"].as_str(), Some("processed" | "expired"))) {
             continue;
         }
         if let Some(found) = lying(transaction, session, &id)? {
