@@ -197,7 +197,7 @@ pub fn events(history: &[Value]) -> Vec<Event> {
         let by = record["by"].as_str().expect("an actor");
         let touched = touched(changes, &queue);
         let before: Vec<_> = touched.iter().map(|place| task_at(&queue, *place).cloned()).collect();
-        changes.iter().for_each(|change| apply(&mut queue, change));
+        changes.iter().for_each(|change| apply(&mut queue, "tasks", change));
         let mut found = Vec::new();
         let places = if changes.iter().any(is_whole) { 0..count(&queue) } else { 0..0 };
         let places: HashSet<usize> = places.chain(touched.iter().copied()).collect();
@@ -247,17 +247,17 @@ fn path_of(change: &Value) -> Path {
     Path::from_record(change["path"].as_str().expect("a path")).expect("a path of ours")
 }
 
-/// Puts a change in. What was removed is null from then on, which means the same in a queue.
-fn apply(queue: &mut Value, change: &Value) {
+/// Puts a change in. What was removed from an item of `list` is null from then on, which means the same.
+pub(crate) fn apply(document: &mut Value, list: &str, change: &Value) {
     let (path, after) = (path_of(change), change["after"].clone());
-    let list = match path.segments() {
-        [] => return *queue = after,
-        [Segment::Key(list), Segment::Index(index)] if list == "tasks" => Some(*index as usize),
+    let place = match path.segments() {
+        [] => return *document = after,
+        [Segment::Key(key), Segment::Index(index)] if key == list => Some(*index as usize),
         _ => None,
     };
-    match (list, queue.get_mut("tasks").and_then(Value::as_array_mut)) {
-        (Some(place), Some(tasks)) if place >= tasks.len() => tasks.push(after),
-        _ => drop(path.set(queue, after).expect("the path of a change leads somewhere")),
+    match (place, document.get_mut(list).and_then(Value::as_array_mut)) {
+        (Some(place), Some(items)) if place >= items.len() => items.push(after),
+        _ => drop(path.set(document, after).expect("the path of a change leads somewhere")),
     }
 }
 

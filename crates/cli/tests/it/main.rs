@@ -5,6 +5,8 @@ mod commands;
 mod damage;
 mod exit_codes;
 mod hooks;
+mod message_storm;
+mod messages;
 mod planning;
 mod queue;
 mod queue_storm;

@@ -7,7 +7,7 @@
 //! Other programs may leave messages in the inbox too. They are noticed by the folder and noted by the next poll.
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::settings::Settings;
 use super::{Actor, Error, Result};
@@ -79,6 +79,9 @@ pub fn post(transaction: &mut dyn Transaction, letter: &Letter, now: Timestamp) 
     counter["last_seq"] = seq.into();
     transaction.put(&sent, counter)?;
     if !transaction.exists(&mailbox)? {
+        take_in(transaction, &letter.to, now)?;
+    }
+    if !transaction.exists(&mailbox)? {
         transaction.put(&mailbox, mailbox.default(now))?;
     }
     let id = match &letter.id {
@@ -130,16 +133,15 @@ pub fn broadcast(
         Some(id) => id.as_str().to_owned(),
         None => ids::new("msg", actor.now(), letter.from.as_str(), &mut |_| Ok::<_, Error>(true))?,
     };
-    let mut posted = Vec::new();
-    for to in at_work(engine, project, actor.now())? {
-        if to != letter.from {
-            let id = format!("{id}.{to}")
-                .parse()
-                .map_err(|error: ids::InvalidId| Error::Input(error.to_string()))?;
-            posted.push(send(engine, &Letter { to, id: Some(id), ..letter.clone() }, actor)?);
-        }
-    }
-    Ok(posted)
+    let to_one = |to: SessionId| {
+        let id = format!("{id}.{to}").parse();
+        let id = Some(id.map_err(|error: ids::InvalidId| Error::Input(error.to_string()))?);
+        Ok(Letter { to, id, ..letter.clone() })
+    };
+    let others = at_work(engine, project, actor.now())?.into_iter().filter(|to| *to != letter.from);
+    // All of them first: nobody gets it if somebody cannot.
+    let letters = others.map(to_one).collect::<Result<Vec<_>>>()?;
+    letters.iter().map(|letter| send(engine, letter, actor)).collect()
 }
 
 /// Returns the sessions that were heard of lately and have not ended.
@@ -263,6 +265,59 @@ fn read(text: &str, id: &Key) -> Result<Value> {
     message::parse(text).map_err(damaged)
 }
 
+/// Notes the messages that others have left in an inbox, in the order of their times.
+///
+/// What cannot be read counts as unread: its writer may not be done with it, or somebody corrects it.
+fn take_in(transaction: &mut dyn Transaction, session: &SessionId, now: Timestamp) -> Result<()> {
+    let mailbox = Doc::mailbox(session);
+    let (mut strange, is_there) = (Vec::new(), transaction.exists(&mailbox)?);
+    for name in transaction.folder(&mailbox.room, Tray::Inbox.folder())? {
+        let Some(Paper::Message { id, .. }) = Paper::message_named(session, Tray::Inbox, &name) else {
+            continue;
+        };
+        let known = if is_there { transaction.item(&mailbox, id.as_str())? } else { None };
+        // What was done with and lies here all the same, somebody has put back.
+        if known.is_some_and(|note| !matches!(note["status"].as_str(), Some("processed" | "expired"))) {
+            continue;
+        }
+        if let Some(found) = lying(transaction, session, &id)? {
+            strange.push(found.unwrap_or_else(|_| json!({"id": id.as_str()})));
+        }
+    }
+    let time = |message: &Value| message.get("timestamp").and_then(Value::as_str).and_then(time::read);
+    let seq = |message: &Value| message.get("seq").and_then(Value::as_u64);
+    strange.sort_by_key(|message| (time(message), seq(message)));
+    let notes = strange.iter().map(|message| {
+        let status = if message::is_read(message) { "read" } else { "unread" };
+        message::note(message, status)
+    });
+    if !is_there && !strange.is_empty() {
+        let mut list = mailbox.default(now);
+        list["messages"] = notes.collect();
+        transaction.put(&mailbox, list)?;
+    } else {
+        for note in notes {
+            let id = note["id"].as_str().unwrap_or_default().to_owned();
+            transaction.put_item(&mailbox, &id, note)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns what lies in an inbox by this id: a message, or what is wrong with it.
+fn lying(
+    transaction: &mut dyn Transaction,
+    session: &SessionId,
+    id: &Key,
+) -> Result<Option<std::result::Result<Value, String>>> {
+    let named = |message: &Value| message.get("id").and_then(Value::as_str) == Some(id.as_str());
+    let text = transaction.paper(&paper(session, Tray::Inbox, id))?;
+    Ok(text.map(|text| match message::parse(&text) {
+        Ok(message) if !named(&message) => Err("its id is not the name of its file".into()),
+        other => other,
+    }))
+}
+
 /// One mailbox, opened to look through it.
 struct Desk<'e> {
     transaction: Box<dyn Transaction + 'e>,
@@ -283,54 +338,24 @@ impl<'e> Desk<'e> {
         let transaction = engine.begin(&[others, &[&mailbox.room]].concat())?;
         let (session, now, polled) = (session.clone(), actor.now(), Polled::default());
         let mut desk = Desk { transaction, session, mailbox, now, polled };
-        if desk.transaction.folder_changed(&desk.mailbox.room, Tray::Inbox.folder())? {
-            desk.take_in()?;
+        let (transaction, mailbox) = (&mut *desk.transaction, &desk.mailbox);
+        if !transaction.exists(mailbox)? || transaction.folder_changed(&mailbox.room, Tray::Inbox.folder())? {
+            take_in(transaction, &desk.session, now)?;
         }
         Ok(desk)
     }
 
-    /// Notes the messages that others have left in the inbox, in the order of their times.
-    fn take_in(&mut self) -> Result<()> {
-        let (mut strange, is_there) = (Vec::new(), self.transaction.exists(&self.mailbox)?);
-        for name in self.transaction.folder(&self.mailbox.room, Tray::Inbox.folder())? {
-            let Some(Paper::Message { id, .. }) = Paper::message_named(&self.session, Tray::Inbox, &name)
-            else {
-                continue;
-            };
-            if is_there && self.transaction.item(&self.mailbox, id.as_str())?.is_some() {
-                continue;
-            }
-            if let Some(message) = self.message(&id)? {
-                strange.push(message);
-            }
-        }
-        let time = |message: &Value| message.get("timestamp").and_then(Value::as_str).and_then(time::read);
-        strange.sort_by_key(|message| time(message));
-        if !strange.is_empty() && !is_there {
-            self.transaction.put(&self.mailbox, self.mailbox.default(self.now))?;
-        }
-        for message in &strange {
-            let status = if message::is_read(message) { "read" } else { "unread" };
-            let id = message["id"].as_str().unwrap_or_default();
-            self.transaction.put_item(&self.mailbox, id, message::note(message, status))?;
-        }
-        Ok(())
-    }
-
     /// Returns a message of the inbox. One that cannot be read stays where it is, and somebody hears of it.
     fn message(&mut self, id: &Key) -> Result<Option<Value>> {
-        let Some(text) = self.transaction.paper(&paper(&self.session, Tray::Inbox, id))? else {
-            return Ok(None);
-        };
-        let named = |message: &Value| message.get("id").and_then(Value::as_str) == Some(id.as_str());
-        let problem = match message::parse(&text) {
-            Ok(message) if named(&message) => return Ok(Some(message)),
-            Ok(_) => "its id is not the name of its file".into(),
-            Err(problem) => problem,
-        };
-        let file = format!("{}/{}", self.mailbox.room.dir(), paper(&self.session, Tray::Inbox, id).file());
-        self.polled.warnings.push(format!("`{file}` is left out: {problem}"));
-        Ok(None)
+        match lying(&mut *self.transaction, &self.session, id)? {
+            None => Ok(None),
+            Some(Ok(message)) => Ok(Some(message)),
+            Some(Err(problem)) => {
+                let file = paper(&self.session, Tray::Inbox, id).path();
+                self.polled.warnings.push(format!("`{file}` is left out: {problem}"));
+                Ok(None)
+            }
+        }
     }
 
     fn read_new(&mut self, request: &PollRequest<'_>) -> Result<()> {
@@ -370,7 +395,8 @@ impl<'e> Desk<'e> {
         if mark_read {
             message::mark_read(&mut message, self.now);
             self.transaction.write_paper(&inbox, render(&message))?;
-            self.note(id, note, "read")?;
+            // What it says now: it may not have been readable when it came.
+            self.note(id, message::note(&message, "read"), "read")?;
         }
         self.polled.messages.push(message);
         Ok(())

@@ -98,7 +98,8 @@ pub fn run(output: &Output, args: &BenchArgs) -> Result<()> {
     let began = Instant::now();
     let budget = args.budget();
     let storm = (if args.quick { 640 } else { 2560 }).min(budget.most * 32);
-    let bench = Bench { stage: Stage::set_up()?, budget, sizes: args.sizes(), storm };
+    let letters = args.rounds.map_or(if args.quick { 60 } else { 500 }, |rounds| rounds as usize);
+    let bench = Bench { stage: Stage::set_up()?, budget, sizes: args.sizes(), storm, letters };
     let mut rows = measure(&bench);
     let held_up = report::mark_busy(&mut rows);
     let growths = report::growths(&rows);

@@ -40,17 +40,17 @@ pub fn run(context: &Context<'_>, args: &SendArgs) -> Result<()> {
     letter.to = parse_id(&args.to)?;
     let (engine, to) = (&*context.engine, &letter.to);
     letter.check().map_err(CliError::invalid)?;
-    if !messages::is_registered(engine, to)? {
-        if args.require_session {
-            return Err(CliError::new(Code::NotFound, format!("there is no session `{to}`"))
-                .hinted("see who is there: anthill session list")
-                .hinted("leave out --require-session to send it all the same; nothing was sent"));
-        }
-        context
-            .output
-            .warning(&format!("no session `{to}` has started yet; the message waits in its mailbox"));
+    let is_registered = messages::is_registered(engine, to)?;
+    if args.require_session && !is_registered {
+        return Err(CliError::new(Code::NotFound, format!("there is no session `{to}`"))
+            .hinted("see who is there: anthill session list")
+            .hinted("leave out --require-session to send it all the same; nothing was sent"));
     }
     let posted = messages::send(engine, &letter, &context.actor)?;
+    if !is_registered {
+        let warning = format!("no session `{to}` has started yet; the message waits in its mailbox");
+        context.output.warning(&warning);
+    }
     if context.output.json {
         return context.output.changed(&posted.message, Format::Json);
     }

@@ -315,7 +315,12 @@ impl Listener for FileListener {
             if left.is_zero() {
                 return Ok(false);
             }
-            wait_for(&self.engine, &self.docs[0], &mut *self.events, left.min(SAFETY))?;
+            let told = wait_for(&self.engine, &self.docs[0], &mut *self.events, left.min(SAFETY))?;
+            // A folder does not show that somebody went on writing into one of its files.
+            if told && !self.folders.is_empty() {
+                self.stamps = self.look();
+                return Ok(true);
+            }
         }
     }
 }

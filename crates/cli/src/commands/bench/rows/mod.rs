@@ -1,6 +1,7 @@
 //! What is measured. The names and numbers are those of docs/performance.md.
 
 mod bulk;
+mod messages;
 mod queue;
 mod single;
 mod storm;
@@ -24,6 +25,8 @@ pub struct Bench {
     pub sizes: Vec<usize>,
     /// How many claims the storm makes at most.
     pub storm: usize,
+    /// How many messages are followed at most.
+    pub letters: usize,
 }
 
 /// A part of the measurement: what it is called while it runs, and how to run it.
@@ -48,6 +51,7 @@ pub fn steps(bench: &Bench) -> Vec<Step> {
     }
     steps.push(("32 at once".into(), Box::new(move |bench| storm::rows(bench, typical))));
     steps.push(("waking up".into(), Box::new(wake::rows)));
+    steps.push(("messages".into(), Box::new(messages::rows)));
     steps.push(("memory and size".into(), Box::new(weight::rows)));
     steps
 }
@@ -75,7 +79,16 @@ impl Bench {
         peers: Vec<(Peer, Run<'a>)>,
     ) -> Measured<Found> {
         let budget = Budget { most: self.budget.most.min(most), ..self.budget };
-        Ok(Found::of(&race(&budget, ours, Box::new(|_| self.floor()), peers)?))
+        self.race_within(&budget, ours, peers)
+    }
+
+    fn race_within<'a>(
+        &'a self,
+        budget: &Budget,
+        ours: Run<'a>,
+        peers: Vec<(Peer, Run<'a>)>,
+    ) -> Measured<Found> {
+        Ok(Found::of(&race(budget, ours, Box::new(|_| self.floor()), peers)?))
     }
 
     fn floor(&self) -> Measured<Duration> {

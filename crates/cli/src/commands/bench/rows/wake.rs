@@ -1,7 +1,7 @@
 //! How long those who wait sleep on after something happened.
 
 use std::io::{BufRead, BufReader, Lines, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -18,7 +18,7 @@ use super::Bench;
 /// The tasks that are watched.
 const FEW: usize = 10;
 /// Whoever has said that it waits, or has told its news, is asleep after this.
-const ASLEEP: Duration = Duration::from_millis(5);
+pub const ASLEEP: Duration = Duration::from_millis(5);
 
 pub fn rows(bench: &Bench) -> Vec<Row> {
     vec![
@@ -54,20 +54,15 @@ fn wake(bench: &Bench) -> Measured<Found> {
 fn watch(bench: &Bench) -> Measured<Found> {
     let (stage, mut limits) = (&bench.stage, Vec::new());
     let root = stage.project("watch", FEW)?;
-    let (file, copy, bare) = (stage::queue_file(&root), root.join("tasks.copy"), stage.dir.join("bare"));
-    let versions = versions(&file)?;
-    let woken = bare_waiter(&bare)?;
+    let (file, copy) = (stage::queue_file(&root), root.join("tasks.copy"));
+    let (versions, bare) = (versions(&file)?, Bare::new(stage.dir.join("bare"))?);
     let (_watcher, mut lines) = listen(stage.anthill(&root, &["watch", "queue"]).stderr(Stdio::null()))?;
     next(&mut lines)?;
     let told = told(lines);
     let ours = |round: usize| {
         stage::write_through(&copy, &versions[round % 2])?;
         thread::sleep(ASLEEP);
-        let begin = Instant::now();
-        stage::rename(&copy, &bare.join("file"))?;
-        let woken = woken.recv().map_err(|error| error.to_string())?;
-        limits.push(milliseconds(woken.saturating_duration_since(begin)));
-        stage::rename(&bare.join("file"), &copy)?;
+        limits.push(bare.wake(&copy)?);
         thread::sleep(ASLEEP);
         let begin = Instant::now();
         stage::rename(&copy, &file)?;
@@ -85,7 +80,30 @@ fn versions(file: &Path) -> Measured<[Vec<u8>; 2]> {
     Ok([other.into_bytes(), text.into_bytes()])
 }
 
-/// Lets a thread wait for files that are moved into a new directory, and say when it woke up: the least that a watcher needs.
+/// A thread that waits for files that are moved into a directory: the least that a watcher needs.
+pub struct Bare {
+    dir: PathBuf,
+    woken: Receiver<Instant>,
+}
+
+impl Bare {
+    /// Takes a directory that does not exist yet.
+    pub fn new(dir: PathBuf) -> Measured<Bare> {
+        let woken = bare_waiter(&dir)?;
+        Ok(Bare { dir, woken })
+    }
+
+    /// Returns how many milliseconds it takes to wake it with a file, which stays where it was.
+    pub fn wake(&self, file: &Path) -> Measured<f64> {
+        let (begin, there) = (Instant::now(), self.dir.join("file"));
+        stage::rename(file, &there)?;
+        let woken = self.woken.recv().map_err(|error| error.to_string())?;
+        stage::rename(&there, file)?;
+        Ok(milliseconds(woken.saturating_duration_since(begin)))
+    }
+}
+
+/// Lets a thread wait in a new directory, and say when it woke up.
 #[cfg(target_os = "linux")]
 fn bare_waiter(dir: &Path) -> Measured<Receiver<Instant>> {
     use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
@@ -109,7 +127,7 @@ fn bare_waiter(_: &Path) -> Measured<Receiver<Instant>> {
 }
 
 /// Starts a process whose lines are waited for.
-fn listen(command: &mut Command) -> Measured<(Running, Lines<BufReader<ChildStdout>>)> {
+pub fn listen(command: &mut Command) -> Measured<(Running, Lines<BufReader<ChildStdout>>)> {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let mut child = child.map_err(|error| format!("cannot run it: {error}"))?;
     let stdout = child.stdout.take().ok_or("its output is piped")?;
@@ -128,7 +146,7 @@ fn told(lines: Lines<BufReader<ChildStdout>>) -> Receiver<Instant> {
 }
 
 /// Waits for the next line.
-fn next(lines: &mut Lines<BufReader<ChildStdout>>) -> Measured<()> {
+pub fn next(lines: &mut Lines<BufReader<ChildStdout>>) -> Measured<()> {
     match lines.next() {
         Some(Ok(_)) => Ok(()),
         _ => Err("it ended without a word".into()),
