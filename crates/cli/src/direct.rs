@@ -60,7 +60,7 @@ pub fn run<'a>(args: impl Iterator<Item = &'a OsString>) -> Option<ExitCode> {
     }
     let at = first_word(&args)?;
     let noun = args.remove(at);
-    let has_verb = ["leader", "worker", "session"].contains(&&*noun) && args.len() > at;
+    let has_verb = ["leader", "worker", "session", "message"].contains(&&*noun) && args.len() > at;
     let verb = if has_verb { args.remove(at) } else { String::new() };
     commands::direct(&noun, &verb, &args)
 }

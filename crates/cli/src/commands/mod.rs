@@ -137,6 +137,7 @@ pub fn direct(noun: &str, verb: &str, rest: &[String]) -> Option<ExitCode> {
         "set" => one(rest, set::run),
         "leader" => leader::direct(verb, rest),
         "worker" => worker::direct(verb, rest),
+        "message" => message::direct(verb, rest),
         "session" => session::direct(verb, rest),
         "list-active" => session::direct(noun, rest),
         _ => None,
@@ -299,6 +300,9 @@ mod tests {
         session_heartbeat: session::heartbeat::HeartbeatArgs, ["s1", "--status", "idle"];
         session_list: session::list::ListArgs, ["--active", "--project-id", "p", "--timeout-minutes", "0.5"];
         session_list_active: session::list::ListActiveArgs, ["--json", "--timeout-minutes", "5"];
+        message_send: message::send::SendArgs, ["w1", "t1", "x y", "1", "--priority", "high", "--ttl", "0.5", "--as", "agent", "--require-session"];
+        message_poll: message::poll::PollArgs, ["w1", "--wait", "0.5", "--limit", "7", "--no-mark-read", "--format", "value"];
+        message_done: message::done::DoneArgs, ["w1", "t1", "--json"];
         status: leader::status::StatusArgs, ["--json"];
         list: worker::list::ListArgs, ["--home", "/x"];
         claim: worker::claim::ClaimArgs, ["w1", "--wait", "--lease", "0.5", "--json"];

@@ -3,6 +3,7 @@ use anthill_core::ops::messages;
 use clap::Args;
 
 use crate::context::{Context, parse_id};
+use crate::direct::{Direct, Opt, Words};
 use crate::error::Result;
 use crate::output::Format;
 
@@ -19,6 +20,14 @@ pub struct DoneArgs {
     session: String,
     /// The message
     id: String,
+}
+
+impl Direct for DoneArgs {
+    const OPTIONS: &'static [Opt] = &[];
+
+    fn read(words: &mut Words) -> Option<DoneArgs> {
+        Some(DoneArgs { session: words.plain()?, id: words.plain()? })
+    }
 }
 
 pub fn run(context: &Context<'_>, args: &DoneArgs) -> Result<()> {

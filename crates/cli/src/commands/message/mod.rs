@@ -1,9 +1,9 @@
 //! Messages between sessions.
 
 mod broadcast;
-mod done;
-mod poll;
-mod send;
+pub(super) mod done;
+pub(super) mod poll;
+pub(super) mod send;
 
 use anthill_core::model::ids::{Key, SessionId};
 use anthill_core::model::message::{Letter, NORMAL, PRIORITIES, Sender};
@@ -12,8 +12,10 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::args::seconds;
 use crate::context::{Context, parse_id};
+use crate::direct::{Opt, Takes, Words, one};
 use crate::env;
 use crate::error::Result;
+use crate::start::ExitCode;
 
 /// Send messages to other sessions, and read your own
 ///
@@ -37,6 +39,16 @@ pub fn run(context: &Context<'_>, command: &Message) -> Result<()> {
         Message::Poll(args) => poll::run(context, args),
         Message::Done(args) => done::run(context, args),
         Message::Broadcast(args) => broadcast::run(context, args),
+    }
+}
+
+/// Runs the commands that are worth a parser of their own.
+pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
+    match verb {
+        "send" => one(rest, send::run),
+        "poll" => one(rest, poll::run),
+        "done" => one(rest, done::run),
+        _ => None,
     }
 }
 
@@ -70,6 +82,28 @@ enum SentAs {
 }
 
 impl LetterArgs {
+    const OPTIONS: [Opt; 6] = [
+        ("--priority", "", Takes::One),
+        ("--ttl", "", Takes::One),
+        ("--id", "", Takes::One),
+        ("--in-reply-to", "", Takes::One),
+        ("--role", "", Takes::One),
+        ("--as", "", Takes::One),
+    ];
+
+    fn read(words: &mut Words) -> Option<LetterArgs> {
+        let priority = words.value("--priority").unwrap_or_else(|| NORMAL.into());
+        PRIORITIES.contains(&&*priority).then_some(())?;
+        Some(LetterArgs {
+            priority,
+            ttl: words.parsed("--ttl", |text| seconds(text).ok())?,
+            id: words.value("--id"),
+            in_reply_to: words.value("--in-reply-to"),
+            role: words.value("--role"),
+            sent_as: words.parsed("--as", |text| SentAs::from_str(text, false).ok())?,
+        })
+    }
+
     /// Makes the letter, addressed to its sender until somebody says otherwise.
     fn letter(&self, context: &Context<'_>, from: &str, kind: &str, payload: &str) -> Result<Letter> {
         let from: SessionId = parse_id(from)?;

@@ -3,13 +3,18 @@ use std::time::{Duration, Instant};
 use anthill_core::model::ids::SessionId;
 use anthill_core::ops::messages::{self, PollRequest};
 use anthill_live::waiting;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use crate::args::seconds;
 use crate::context::{Context, parse_id};
+use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 use crate::output::Format;
+
+/// What `--wait` alone means, and how many messages come at once.
+const FOR_EVER: f64 = 86_400_000.0;
+const LIMIT: u32 = 1000;
 
 /// Read the messages of a session
 ///
@@ -37,10 +42,43 @@ pub struct PollArgs {
     #[arg(long, conflicts_with_all = ["wait", "no_mark_read"])]
     again: bool,
     /// Return at most so many
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = LIMIT, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[arg(long, value_enum, default_value_t = Format::Json)]
     format: Format,
+}
+
+impl Direct for PollArgs {
+    const OPTIONS: &'static [Opt] = &[
+        ("--no-mark-read", "", Takes::Nothing),
+        ("--wait", "", Takes::Perhaps),
+        ("--again", "", Takes::Nothing),
+        ("--limit", "", Takes::One),
+        ("--format", "", Takes::One),
+    ];
+
+    fn read(words: &mut Words) -> Option<PollArgs> {
+        let wait = match words.flag("--wait") {
+            true => words.parsed("--wait", |text| seconds(text).ok())?.or(Some(FOR_EVER)),
+            false => None,
+        };
+        let (again, no_mark_read) = (words.flag("--again"), words.flag("--no-mark-read"));
+        if again && (no_mark_read || wait.is_some()) {
+            return None;
+        }
+        Some(PollArgs {
+            session: words.plain()?,
+            no_mark_read,
+            wait,
+            again,
+            limit: words
+                .parsed("--limit", |text| text.parse().ok().filter(|limit| *limit > 0))?
+                .unwrap_or(LIMIT),
+            format: words
+                .parsed("--format", |text| Format::from_str(text, false).ok())?
+                .unwrap_or(Format::Json),
+        })
+    }
 }
 
 pub fn run(context: &Context<'_>, args: &PollArgs) -> Result<()> {

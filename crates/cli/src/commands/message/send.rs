@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::LetterArgs;
 use crate::context::{Context, parse_id};
+use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::{CliError, Result};
 use crate::output::Format;
 
@@ -33,6 +34,24 @@ pub struct SendArgs {
     /// Refuse if the recipient has never started a session
     #[arg(long)]
     require_session: bool,
+}
+
+impl Direct for SendArgs {
+    const OPTIONS: &'static [Opt] = &{
+        let [priority, ttl, id, in_reply_to, role, sent_as] = LetterArgs::OPTIONS;
+        [priority, ttl, id, in_reply_to, role, sent_as, ("--require-session", "", Takes::Nothing)]
+    };
+
+    fn read(words: &mut Words) -> Option<SendArgs> {
+        Some(SendArgs {
+            from: words.plain()?,
+            to: words.plain()?,
+            kind: words.plain()?,
+            payload: words.plain()?,
+            letter: LetterArgs::read(words)?,
+            require_session: words.flag("--require-session"),
+        })
+    }
 }
 
 pub fn run(context: &Context<'_>, args: &SendArgs) -> Result<()> {

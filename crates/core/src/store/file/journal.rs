@@ -326,7 +326,7 @@ pub fn with_empty_lines(mut line: Vec<u8>, end: u64, size: u64) -> Vec<u8> {
 }
 
 /// How much a segment grows at once, at least and at most: a short one does not need much.
-const EMPTY: std::ops::Range<u64> = 4 << 10..64 << 10;
+const EMPTY: std::ops::Range<u64> = 16 << 10..64 << 10;
 
 /// Returns when the last line of a segment was written.
 pub fn last_time(bytes: &[u8]) -> Option<String> {
