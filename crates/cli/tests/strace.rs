@@ -33,6 +33,7 @@ const NOT_OURS: &[(&str, &str)] = &[
     ("sigaltstack", "the standard library's guard for stack overflows"),
     ("rt_sigaction", "the same"),
     ("exit_group", "does not return"),
+    ("close", "the file stays open then, which no kernel does, and with it a lock"),
 ];
 
 /// Calls that can meet a full disk.
@@ -53,6 +54,8 @@ const MEETS_FULL_DISK: &[&str] = &[
 struct Scenario {
     template: TestEnv,
     kind: &'static str,
+    /// What else the command changes, in other rooms: how to look at it.
+    others: &'static [&'static [&'static str]],
     args: &'static [&'static str],
     old: Value,
     new: Value,
@@ -77,7 +80,16 @@ fn env() -> TestEnv {
 impl Scenario {
     /// Returns `None` where there is no `strace`, or where it may not trace.
     fn new(template: TestEnv, kind: &'static str, args: &'static [&'static str]) -> Option<Scenario> {
-        let old = state(&copy_of(&template), kind);
+        Scenario::with(template, kind, &[], args)
+    }
+
+    fn with(
+        template: TestEnv,
+        kind: &'static str,
+        others: &'static [&'static [&'static str]],
+        args: &'static [&'static str],
+    ) -> Option<Scenario> {
+        let old = state(&copy_of(&template), kind, others);
         let traced = copy_of(&template);
         let log = traced.root().join("strace.log");
         let ran = run(&traced, args, &["-o", &log.display().to_string()]);
@@ -86,10 +98,10 @@ impl Scenario {
             return None;
         }
         let calls = calls_in(&fs::read_to_string(log).unwrap(), &traced.root().display().to_string());
-        let new = state(&traced, kind);
+        let new = state(&traced, kind, others);
         assert_ne!(old, new);
         let papers = [papers(&template), papers(&traced)];
-        Some(Scenario { template, kind, args, old, new, papers, calls })
+        Some(Scenario { template, kind, others, args, old, new, papers, calls })
     }
 
     /// Tries every call; collects what went wrong, so that one run shows all of it. Returns how many runs
@@ -139,7 +151,7 @@ impl Scenario {
 
     /// Dead at any moment: the old or the new state.
     fn judge_kill(&self, env: &TestEnv, ran: &Ran) -> Result<(), String> {
-        let found = state(env, self.kind);
+        let found = state(env, self.kind, self.others);
         match ran.code {
             137 if found == self.old || found == self.new => Ok(()),
             0 if found == self.new => Ok(()),
@@ -149,7 +161,7 @@ impl Scenario {
 
     /// Failed at any moment: exit 6 and the old state, or survived with exit 0 and the new state.
     fn judge_error(&self, env: &TestEnv, ran: &Ran) -> Result<(), String> {
-        let found = state(env, self.kind);
+        let found = state(env, self.kind, self.others);
         match ran.code {
             0 if found == self.new => Ok(()),
             6 if found == self.old => Ok(()),
@@ -160,12 +172,12 @@ impl Scenario {
 
     /// The next commands work, keep what was there, and find nothing to complain about.
     fn goes_on(&self, env: &TestEnv) -> Result<(), String> {
-        let before = state(env, self.kind);
+        let before = state(env, self.kind, self.others);
         let next = env.run(&["set", self.kind, "x_next", "1", "--lock-timeout", "1"]);
         if next.code != 0 {
             return Err(format!("the next command: {}", next.shown()));
         }
-        let after = state(env, self.kind);
+        let after = state(env, self.kind, self.others);
         let revision = before["revision"].as_u64().unwrap_or(0);
         if after["revision"] != revision + 1 || after["x_next"] != 1 {
             return Err(format!("the next command made {after} of {before}"));
@@ -174,14 +186,20 @@ impl Scenario {
             return Err(format!("the next command made {after} of {before}"));
         }
         let [old, new] = &self.papers;
-        let (found, expected) = (papers(env), if before == self.new { new } else { old });
-        if found != *expected {
-            return Err(format!("texts {found:?} instead of {expected:?}"));
+        let expected = if before == self.new { new } else { old };
+        let texts = || match papers(env) {
+            found if found == *expected => Ok(()),
+            found => Err(format!("texts {found:?} instead of {expected:?}")),
+        };
+        // The texts of a room are there when somebody has entered it.
+        if self.others.is_empty() {
+            texts()?;
         }
         let report = env.run(&["doctor", "--json"]);
         if report.code != 0 || report.json()["findings"] != Value::Array(Vec::new()) {
             return Err(format!("doctor: {}", report.shown()));
         }
+        texts()?;
         match env.bytes().into_keys().find(|path| path.contains("/next-") || path.contains("/quarantine/")) {
             Some(left) => Err(format!("left over: {left}")),
             None => Ok(()),
@@ -208,23 +226,35 @@ fn run(env: &TestEnv, args: &[&str], options: &[&str]) -> Ran {
     Ran { code: 127, stdout: String::new(), stderr: "strace: not found".into() }
 }
 
-/// Returns the texts beside the documents of the queue.
+/// Returns the texts beside the documents of the queue, and messages.
 fn papers(env: &TestEnv) -> BTreeMap<String, Entry> {
     let mut entries = env.bytes();
+    let trays = ["/inbox/", "/outbox/", "/processed/"];
     let is_text = |path: &str| path.ends_with(".md") || path.ends_with(".log");
-    entries
-        .retain(|path, _| path.contains(".coordination/") && !path.contains("/.anthill/") && is_text(path));
+    let is_paper = |path: &str| {
+        (path.contains(".coordination/") && is_text(path)) || trays.iter().any(|tray| path.contains(tray))
+    };
+    entries.retain(|path, _| is_paper(path) && !path.contains("/.anthill/"));
     entries
 }
 
-/// Returns the document as `get` shows it; `null` if there is none.
-fn state(env: &TestEnv, kind: &str) -> Value {
-    let ran = env.run(&["get", kind, "--json"]);
-    match ran.code {
-        0 => ran.json(),
-        4 => Value::Null,
-        _ => Value::from(ran.shown()),
+/// Returns the document as `get` shows it, and beside it what others show; `null` if there is none.
+fn state(env: &TestEnv, kind: &str, others: &[&[&str]]) -> Value {
+    let look = |args: &[&str]| {
+        let ran = env.run(args);
+        match ran.code {
+            0 => ran.json(),
+            4 => Value::Null,
+            _ => Value::from(ran.shown()),
+        }
+    };
+    // Those first: looking at them must not depend on what the document's own room has been through.
+    let others: Vec<_> = others.iter().map(|args| look(args)).collect();
+    let mut state = look(&["get", kind, "--json"]);
+    if !others.is_empty() {
+        state["others"] = others.into();
     }
+    state
 }
 
 /// Returns a document without what the next command sets in it.
@@ -337,6 +367,42 @@ fn completion() -> Option<Scenario> {
     Scenario::new(env, "queue", &["worker", "complete", "w1", "t1", "Did it", "--json"])
 }
 
+/// Two sessions, one with a task of its own and one of the queue.
+fn with_sessions() -> TestEnv {
+    let env = with_plan();
+    for session in ["s1", "s2"] {
+        env.ok(&["session", "start", session]);
+    }
+    env.ok(&["append", "tasks", "tasks", r#"{"id": "own", "status": "pending"}"#, "--session-id", "s1"]);
+    env.ok(&["worker", "claim", "w1", "--session-id", "s1"]);
+    env
+}
+
+/// Five rooms change together.
+fn handoff() -> Option<Scenario> {
+    let others: &[&[&str]] = &[
+        &["get", "mailbox", "--session-id", "s2", "--json"],
+        &["get", "sent", "--session-id", "s1", "--json"],
+        &["get", "tasks", "--session-id", "s2", "--json"],
+        &["get", "tasks", "--session-id", "s1", "--json"],
+        &["get", "session", "--session-id", "s2", "--json"],
+    ];
+    let args = &["session", "handoff", "s1", "s2", "--context", "half done", "--json"];
+    Scenario::with(with_sessions(), "queue", others, args)
+}
+
+/// Two mailboxes change together.
+fn message() -> Option<Scenario> {
+    let env = env();
+    env.ok(&["set", "config", "x", "0"]);
+    env.ok(&["message", "send", "a", "b", "note", "1", "--id", "m1"]);
+    let others: &[&[&str]] = &[
+        &["get", "mailbox", "--session-id", "b", "--json"],
+        &["get", "sent", "--session-id", "a", "--json"],
+    ];
+    Scenario::with(env, "config", others, &["message", "send", "a", "b", "note", "2", "--id", "m2", "--json"])
+}
+
 #[track_caller]
 fn kill_everywhere(scenario: Option<Scenario>) {
     let Some(scenario) = scenario else { return };
@@ -416,4 +482,19 @@ fn strace_error_at_every_call_of_a_claim() {
 #[test]
 fn strace_error_at_every_call_of_a_completion() {
     fail_everywhere(completion());
+}
+
+#[test]
+fn strace_kill_at_every_call_of_a_handoff() {
+    kill_everywhere(handoff());
+}
+
+#[test]
+fn strace_kill_at_every_call_of_a_message() {
+    kill_everywhere(message());
+}
+
+#[test]
+fn strace_error_at_every_call_of_a_message() {
+    fail_everywhere(message());
 }

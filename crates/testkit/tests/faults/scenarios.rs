@@ -156,7 +156,11 @@ impl Store {
 /// Returns the document of a kind; of a session as `tasks of s1`.
 pub fn doc(kind: &str) -> Doc {
     if let Some((kind, session)) = kind.split_once(" of ") {
-        return Doc::of_session(Kind::find(kind).unwrap(), session.parse().unwrap());
+        let (kind, session) = (Kind::find(kind).unwrap(), session.parse().unwrap());
+        return match kind.scope {
+            Scope::Mailbox => Doc::of_mailbox(kind, session),
+            _ => Doc::of_session(kind, session),
+        };
     }
     let kind = Kind::find(kind).unwrap();
     match kind.scope {
@@ -700,7 +704,16 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "a session hands its work over",
-        kinds: &["session of s2", "tasks of s1", "tasks of s2", "events of s1", "events of s2", "queue"],
+        kinds: &[
+            "session of s2",
+            "tasks of s1",
+            "tasks of s2",
+            "events of s1",
+            "events of s2",
+            "queue",
+            "mailbox of s2",
+            "sent of s1",
+        ],
         prepare: |store| {
             with_session(store);
             start(store, "s2").unwrap();

@@ -131,12 +131,15 @@ impl FileEngine {
         Ok(place)
     }
 
-    /// Returns whether a room has documents or a history; a lock that somebody once took is neither.
+    /// Returns whether a room has documents, a history, or what somebody left who was about to begin one; a lock that
+    /// somebody once took is nothing.
     fn holds_something(&self, room: &Room) -> bool {
         let place = self.place_of(room);
         let there = |path: &str| !matches!(place.fs.size(path), Ok(None));
+        let left =
+            || place.fs.entries(&room.hidden()).map_or(true, |names| names.iter().any(|name| name != "lock"));
         there(&place.journal())
-            || there(&place.next_journal())
+            || left()
             || self.documents(room).map_or(true, |documents| !documents.is_empty())
     }
 
