@@ -47,6 +47,9 @@ const GLOBAL: &[Opt] = &[
     ("--allow-network-fs", "", Takes::Nothing),
 ];
 
+/// What `--wait` alone means, in seconds. Clap's default for it says the same.
+const FOR_EVER: f64 = 86_400_000.0;
+
 const VERSION: &str = concat!("anthill ", env!("CARGO_PKG_VERSION"));
 
 /// Runs the command line if it is a hot one; `None` leaves it to the full parser.
@@ -166,6 +169,12 @@ impl Words {
     /// Returns the value of an option as what it means; `None` if it means nothing.
     pub fn parsed<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
         self.value(name).map_or(Some(None), |text| parse(&text).map(Some))
+    }
+
+    /// Returns how long to wait; `--wait` alone means for ever. `None` if it means nothing.
+    pub fn wait(&mut self) -> Option<Option<f64>> {
+        let told = self.parsed("--wait", |text| seconds(text).ok())?;
+        Some(told.or(self.flag("--wait").then_some(FOR_EVER)))
     }
 
     /// Returns all values of an option, which may be given several times.

@@ -12,8 +12,7 @@ use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 use crate::output::Format;
 
-/// What `--wait` alone means, and how many messages come at once.
-const FOR_EVER: f64 = 86_400_000.0;
+/// How many messages come at once.
 const LIMIT: u32 = 1000;
 
 /// Read the messages of a session
@@ -58,10 +57,7 @@ impl Direct for PollArgs {
     ];
 
     fn read(words: &mut Words) -> Option<PollArgs> {
-        let wait = match words.flag("--wait") {
-            true => words.parsed("--wait", |text| seconds(text).ok())?.or(Some(FOR_EVER)),
-            false => None,
-        };
+        let wait = words.wait()?;
         let (again, no_mark_read) = (words.flag("--again"), words.flag("--no-mark-read"));
         if again && (no_mark_read || wait.is_some()) {
             return None;

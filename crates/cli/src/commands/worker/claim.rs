@@ -37,17 +37,11 @@ pub struct ClaimArgs {
     lease: Option<f64>,
 }
 
-/// What `--wait` alone means.
-const FOR_EVER: f64 = 86_400_000.0;
-
 impl Direct for ClaimArgs {
     const OPTIONS: &'static [Opt] = &[("--wait", "", Takes::Perhaps), ("--lease", "", Takes::One)];
 
     fn read(words: &mut Words) -> Option<ClaimArgs> {
-        let wait = match words.flag("--wait") {
-            true => words.parsed("--wait", |text| seconds(text).ok())?.or(Some(FOR_EVER)),
-            false => None,
-        };
+        let wait = words.wait()?;
         Some(ClaimArgs {
             worker: words.plain()?,
             wait,
