@@ -7,6 +7,7 @@ mod delete;
 mod demo;
 mod doctor;
 mod epic;
+mod error;
 mod get;
 mod history;
 mod hooks_run;
@@ -71,6 +72,8 @@ pub enum Command {
     #[command(subcommand)]
     Team(team::Team),
     UpdateTask(update_task::UpdateTaskArgs),
+    #[command(subcommand)]
+    Error(error::ErrorCommand),
     Get(get::GetArgs),
     List(list::ListArgs),
     Watch(watch::WatchArgs),
@@ -108,6 +111,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Tool(command) => done(tool::run(&context()?, &command)),
         Command::Team(command) => done(team::run(&context()?, &command)),
         Command::UpdateTask(args) => done(update_task::run(&context()?, &args)),
+        Command::Error(command) => done(error::run(&context()?, &command)),
         Command::Get(args) => done(get::run(&context()?, &args)),
         Command::List(args) => done(list::run(&context()?, &args)),
         Command::Watch(args) => done(watch::run(&context()?, &args)),

@@ -2,6 +2,7 @@
 
 pub mod doctor;
 pub mod edit;
+pub mod errors;
 pub mod history;
 pub mod hooks;
 pub mod messages;
