@@ -299,3 +299,369 @@ fn a_sources_own_error_counts_on() {
     assert_eq!(summary(&env)["total"], 1, "the summary is of what is listed");
     ok(&env, "error resolve error-uuid-001");
 }
+
+// ---- compaction
+
+const WORK_QUEUE: &str = r#"{"version": 1, "task": "auth", "iteration": 3, "consecutive_passes": 1,
+    "items": [{"id": "work-001", "status": "done"}, {"id": "work-002", "status": "pending"}],
+    "gate_results": {"lint": {"status": "pass"}}, "mine": 1e2}"#;
+
+/// Returns an environment with a loop, an agent, a session and a workflow.
+fn busy() -> TestEnv {
+    let env = env();
+    env.ok(&["set", "work_queue", ".", WORK_QUEUE]);
+    env.ok(&[
+        "append",
+        "active_agents",
+        "agents",
+        r#"{"id": "agent-1", "type": "security-analyst", "status": "running", "task": "Audit"}"#,
+    ]);
+    env.ok(&["set", "current_session", "session_id", "\"s1\""]);
+    env.ok(&["set", "workflow", "task", "\"build it\""]);
+    env
+}
+
+fn backups(env: &TestEnv) -> Vec<String> {
+    let found = env.sh(&format!("cd .. && ls {STATE}/compaction"));
+    found.stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_backup_has_the_sources_fields_and_the_claims_of_the_session() {
+    let env = busy();
+    ok(&env, "leader add-task first --id t1");
+    ok(&env, "leader add-task second --id t2");
+    let claimed = json_of(&env, "worker claim w1 --session-id s1");
+    ok(&env, "worker claim w2 --session-id s2");
+    let line = "compact backup --reason context_limit_approaching --context-tokens 180000 --files a b --session-id s1";
+    let backup = json_of(&env, line);
+    let file = backups(&env).remove(0);
+    assert_eq!(backup, document(&env, &format!("compaction/{file}")), "--json prints what is stored");
+    assert_eq!(file, "backup_20260101_000009.json");
+    assert_eq!(
+        (&backup["timestamp"], &backup["reason"]),
+        (&json!("2026-01-01T00:00:09.000Z"), &json!("context_limit_approaching"))
+    );
+    assert_eq!(
+        (&backup["context_tokens_before"], &backup["files_in_context"]),
+        (&json!(180_000), &json!(["a", "b"]))
+    );
+    let kept = &backup["preserved"];
+    assert_eq!(kept["work_queue"], document(&env, "loop/work_queue.json"));
+    assert_eq!(kept["active_agents"], document(&env, "agents/active.json"));
+    assert_eq!(kept["session"], document(&env, "session/current.json"));
+    assert_eq!(kept["workflow"], document(&env, "workflow.json"));
+    assert_eq!(kept["claims"], json!([claimed]), "its own, not those of others");
+    let state = json!({"task": "auth", "iteration": 3, "consecutive_passes": 1, "gate_results": {"lint": {"status": "pass"}}, "open_items": 1});
+    assert_eq!(kept["loop_state"], state);
+    assert!(env.read_text(&format!("{STATE}/compaction/{file}")).contains("1e2"), "numbers stay as they are");
+    ok(&env, "validate");
+}
+
+#[test]
+fn the_last_three_backups_are_kept() {
+    let env = busy();
+    let made: Vec<_> = (0..5).map(|_| json_of(&env, "compact backup")["timestamp"].clone()).collect();
+    assert_eq!(backups(&env).len(), 3);
+    let list = json_of(&env, "compact list");
+    let listed: Vec<_> = list.as_array().unwrap().iter().map(|backup| backup["timestamp"].clone()).collect();
+    assert_eq!(listed, [made[4].clone(), made[3].clone(), made[2].clone()], "the newest first");
+    let log = env.json(&["log"]);
+    let last = log.as_array().unwrap().iter().rev().take(2);
+    assert!(
+        last.map(|line| &line["op"]).all(|op| op == "compact backup"),
+        "deleted in the same commit: {log}"
+    );
+    // Several in one second have names of their own, in order.
+    for _ in 0..3 {
+        at(&env, "12:00:00", &["compact", "backup"]);
+    }
+    let names =
+        ["backup_20260101_120000.json", "backup_20260101_120000_002.json", "backup_20260101_120000_003.json"];
+    assert_eq!(backups(&env), names);
+    let told = ok(&env, "compact backup").shown();
+    assert!(
+        told.contains("Removed an old one: .claude/state/compaction/backup_20260101_120000.json"),
+        "{told}"
+    );
+    let table = ok(&env, "compact list").stdout;
+    assert!(table.contains("manual") && table.contains("loop_state, work_queue, active_agents"), "{table}");
+    // What went can be got back.
+    ok(&env, "undo backup --timestamp 20260101_120000");
+    assert_eq!(backups(&env).len(), 4);
+}
+
+#[test]
+fn a_restore_tells_first_and_then_writes_in_one_commit() {
+    let env = busy();
+    let before = document(&env, "loop/work_queue.json");
+    ok(&env, "compact backup");
+    ok(&env, "delete work_queue .");
+    env.ok(&["set", "workflow", "task", "\"other\""]);
+    let bytes = env.bytes();
+    let told = ok(&env, "compact restore").shown();
+    let expected = "work_queue: is missing, would be written back\nactive_agents: the same\ncurrent_session: the same\nworkflow: differs, would be written back\n--- stderr\nnothing was changed; next: anthill compact restore 20260101_000005 --apply\n[exit 0]\n";
+    assert_eq!(told, expected, "\n{told}");
+    let json = json_of(&env, "compact restore 2026-01-01T00:00:05Z");
+    assert_eq!(
+        (&json["applied"], &json["documents"][0]),
+        (&json!(false), &json!({"kind": "work_queue", "found": "missing", "restored": false}))
+    );
+    assert!(env.bytes() == bytes, "nothing was changed");
+    let json = json_of(&env, "compact restore 20260101_000005 --apply");
+    assert_eq!(json["documents"][3], json!({"kind": "workflow", "found": "differs", "restored": true}));
+    let mut after = document(&env, "loop/work_queue.json");
+    assert_eq!(after["revision"], 3, "a revision never goes back");
+    after["revision"] = before["revision"].clone();
+    assert_eq!(after, before);
+    assert_eq!(document(&env, "workflow.json")["task"], "build it");
+    let bytes = env.bytes();
+    let again = ok(&env, "compact restore --apply").shown();
+    assert!(again.contains("all is as in: 20260101_000005") && env.bytes() == bytes, "{again}");
+    ok(&env, "undo work_queue");
+    assert!(json_of(&env, "compact restore")["documents"][0]["found"] == "missing");
+}
+
+#[test]
+fn what_compact_refuses() {
+    let env = env();
+    assert_eq!(json_of(&env, "compact list"), json!([]));
+    refused(&env, "compact backup", 4);
+    let error = refused(&env, "compact restore", 4);
+    assert!(error["hint"].as_str().unwrap().contains("anthill compact backup"), "{error}");
+    env.ok(&["set", "workflow", "task", "\"x\""]);
+    ok(&env, "compact backup");
+    for line in [
+        "compact restore 20990101_000000",
+        "compact restore ../../x",
+        "compact restore 2099-01-01T00:00:00Z --apply",
+    ] {
+        refused(&env, line, 4);
+    }
+    for line in ["compact", "compact backup x", "compact backup --context-tokens many", "compact restore a b"]
+    {
+        assert_eq!(env.run(&words(line)).code, 2, "{line}");
+    }
+}
+
+#[test]
+fn a_damaged_document_does_not_stop_a_backup() {
+    let env = busy();
+    env.write(&format!("{STATE}/loop/work_queue.json"), "{oops");
+    let ran = ok(&env, "compact backup");
+    assert!(ran.stderr.contains("warning: work_queue is left out"), "{}", ran.shown());
+    assert!(json_of(&env, "compact list")[0]["preserved"].get("work_queue").is_none());
+    assert_eq!(env.read_text(&format!("{STATE}/loop/work_queue.json")), "{oops", "the bytes are kept");
+}
+
+// ---- agents
+
+fn finding(severity: &str, title: &str, details: &str) -> Value {
+    json!({"severity": severity, "category": "security", "title": title, "details": details, "recommendation": "fix"})
+}
+
+fn agent_result(env: &TestEnv, agent: &str, findings: &[Value]) {
+    let result = json!({"agent_id": agent, "type": "analyst", "task": "Audit\u{1b}[2J", "status": "success",
+        "findings": findings, "recommendations": ["do\nthis"]});
+    env.ok(&["set", "agent_result", ".", &result.to_string(), "--agent-id", agent]);
+}
+
+#[test]
+fn agents_are_listed_and_their_results_shown() {
+    let env = busy();
+    let agents = json_of(&env, "agents list");
+    assert_eq!(agents, document(&env, "agents/active.json")["agents"], "as they are stored");
+    assert_eq!(json_of(&env, "agents list --filter-status done"), json!([]));
+    let table = ok(&env, "agents list").stdout;
+    assert!(table.contains("agent-1  security-analyst  running"), "{table}");
+    assert_eq!(json_of(&crate::env(), "agents list"), json!([]));
+    agent_result(&env, "a1", &[finding("S1", "No rate limit", "login\u{202e}")]);
+    assert_eq!(json_of(&env, "agents result a1"), document(&env, "agents/results/a1.json"));
+    let shown = ok(&env, "agents result a1").stdout;
+    harmless(&shown);
+    assert!(
+        shown.contains("a1 (analyst, success)")
+            && shown.contains("recommends: do this")
+            && shown.contains("No rate limit"),
+        "{shown}"
+    );
+    refused(&env, "agents result a9", 4);
+    refused(&env, "agents result ../a1", 2);
+    refused(&env, "agents result", 2);
+}
+
+#[test]
+fn findings_are_merged_the_worst_first_and_once() {
+    let env = env();
+    assert_eq!(json_of(&env, "agents merge"), json!([]));
+    agent_result(
+        &env,
+        "a1",
+        &[finding("S2", "slow", "x"), finding("S1", "leak", "x"), json!({"title": "no severity"})],
+    );
+    agent_result(
+        &env,
+        "a2",
+        &[finding("S0", "leak", "x"), finding("S1", "leak", "elsewhere"), finding("S2", "slow", "x")],
+    );
+    agent_result(&env, "a3", &[]);
+    let merged = json_of(&env, "agents merge");
+    let found: Vec<_> = merged
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| {
+            (
+                finding["severity"].as_str().unwrap_or("-"),
+                finding["title"].as_str().unwrap(),
+                finding["agent_ids"].to_string(),
+            )
+        })
+        .collect();
+    let expected = [
+        ("S0", "leak", r#"["a1","a2"]"#),
+        ("S1", "leak", r#"["a2"]"#),
+        ("S2", "slow", r#"["a1","a2"]"#),
+        ("-", "no severity", r#"["a1"]"#),
+    ];
+    assert_eq!(found, expected.map(|(severity, title, agents)| (severity, title, agents.to_owned())));
+    let table = ok(&env, "agents merge").stdout;
+    assert!(table.lines().nth(1).unwrap().trim_start().starts_with("S0"), "{table}");
+    env.write(&format!("{STATE}/agents/results/a2.json"), "{oops");
+    let ran = ok(&env, "agents merge --json");
+    assert_eq!(ran.json().as_array().unwrap().len(), 3, "the others are told all the same");
+    assert!(ran.stderr.contains("warning: "), "{}", ran.shown());
+}
+
+// ---- metrics
+
+#[test]
+fn metrics_are_a_table_and_curves() {
+    let env = env();
+    refused(&env, "metrics", 4);
+    for (number, minutes) in [(1, 10), (2, 40), (3, 80)] {
+        let session = json!({"session_id": format!("s{number}"), "date": "2026-01-29", "duration_minutes": minutes,
+            "commands": {"loop": 1, "fix": 3}, "agents": {"spawned": 2, "completed": 1, "failed": 0},
+            "quality": {"issues_found": 5, "issues_fixed": 4, "coverage_delta": "+8%"},
+            "errors": {"total": number, "recovered": 1, "escalated": 0}});
+        env.ok(&["append", "metrics", "sessions", &session.to_string()]);
+    }
+    assert_eq!(json_of(&env, "metrics"), document(&env, "session/metrics.json"));
+    let shown = ok(&env, "metrics --last 2").stdout;
+    let expected = "
+ SESSION_ID  DATE        MINUTES  COMMANDS  AGENTS  ISSUES_FIXED  COVERAGE  ERRORS_RECOVERED
+ s2          2026-01-29  40       4         1/2     4/5           +8%       1/2
+ s3          2026-01-29  80       4         1/2     4/5           +8%       1/3
+
+minutes  ▂▅█  10 to 80
+agents   ███  2 to 2
+issues   ███  5 to 5
+errors   ▃▆█  1 to 3
+";
+    assert_eq!(shown, expected.trim_start_matches('\n'), "\n{shown}");
+    refused(&env, "metrics --last 0", 2);
+}
+
+// ---- cleaning up
+
+/// Returns an environment with something of everything.
+fn littered() -> TestEnv {
+    let env = busy();
+    agent_result(&env, "a1", &[]);
+    ok(&env, "error record --message x");
+    ok(&env, "compact backup");
+    env.ok(&["append", "metrics", "sessions", r#"{"session_id": "s0"}"#]);
+    env.write(&format!("{STATE}/agents/results/notes.txt"), "mine");
+    env
+}
+
+fn removed(env: &TestEnv, line: &str) -> Vec<String> {
+    let removed = json_of(env, line)["removed"].take();
+    let files = removed.as_array().unwrap().iter().map(|file| file.as_str().unwrap());
+    files.map(|file| file.strip_prefix(".claude/state/").unwrap().to_owned()).collect()
+}
+
+#[test]
+fn cleaning_follows_the_sources_procedures() {
+    let cases: [(&str, &[&str]); 5] = [
+        ("clean", &["agents/results/a1.json", "errors/classified.json"]),
+        ("clean --loop", &["loop/work_queue.json"]),
+        ("clean --agents", &["agents/active.json", "agents/results/a1.json"]),
+        ("clean --loop --agents", &["agents/active.json", "agents/results/a1.json", "loop/work_queue.json"]),
+        (
+            "clean --all",
+            &[
+                "agents/active.json",
+                "agents/results/a1.json",
+                "compaction/backup_20260101_000007.json",
+                "errors/classified.json",
+                "loop/work_queue.json",
+                "session/current.json",
+                "session/metrics.json",
+                "workflow.json",
+            ],
+        ),
+    ];
+    for (line, expected) in cases {
+        let env = littered();
+        let before = env.bytes();
+        assert_eq!(removed(&env, &format!("{line} --dry-run")), expected, "{line}");
+        assert!(env.bytes() == before, "{line} --dry-run changes nothing");
+        assert_eq!(removed(&env, line), expected, "{line}");
+        for file in expected {
+            assert!(!env.project().join(".claude/state").join(file).exists(), "{line}: {file}");
+        }
+        assert_eq!(env.read_text(&format!("{STATE}/agents/results/notes.txt")), "mine", "{line}");
+        let log = env.json(&["log"]);
+        let ops = log.as_array().unwrap().iter().filter(|line| line["op"] == "clean").count();
+        assert_eq!(ops, expected.len(), "one line per document: {line}");
+        let before = env.bytes();
+        assert_eq!(removed(&env, line), [""; 0], "{line} again");
+        assert!(env.bytes() == before, "{line} again changes nothing");
+        ok(&env, "validate");
+    }
+}
+
+#[test]
+fn what_was_cleaned_can_be_taken_back() {
+    let env = littered();
+    let errors = document(&env, "errors/classified.json")["errors"].take();
+    let told = ok(&env, "clean").shown();
+    let expected = "\
+Removed: .claude/state/agents/results/a1.json
+Removed: .claude/state/errors/classified.json
+--- stderr
+take it back: anthill undo KIND   (agent_result --agent-id ID, errors)
+[exit 0]
+";
+    assert_eq!(told, expected, "\n{told}");
+    ok(&env, "undo errors");
+    ok(&env, "undo agent_result --agent-id a1");
+    assert_eq!(json_of(&env, "error list"), errors);
+    ok(&env, "agents result a1");
+    let clean = crate::env();
+    let before = clean.bytes();
+    assert_eq!(ok(&clean, "clean --all").shown(), "--- stderr\nthere is nothing to remove\n[exit 0]\n");
+    assert!(clean.bytes() == before, "a project without state does not get any");
+    assert_eq!(clean.run(&["clean", "everything"]).code, 2);
+}
+
+#[test]
+fn cleaning_keeps_what_is_damaged_and_the_last_backups() {
+    let env = littered();
+    env.write(&format!("{STATE}/errors/classified.json"), "{oops");
+    for day in ["01", "02", "03", "04"] {
+        let backup = format!("{STATE}/compaction/backup_202501{day}_000000.json");
+        env.write(&backup, r#"{"timestamp": "2025-01-01T00:00:00Z", "preserved": {}}"#);
+    }
+    let ran = ok(&env, "clean --json");
+    let expected = json!([
+        ".claude/state/agents/results/a1.json",
+        ".claude/state/compaction/backup_20250101_000000.json",
+        ".claude/state/compaction/backup_20250102_000000.json",
+    ]);
+    assert_eq!(ran.json()["removed"], expected);
+    assert!(ran.stderr.contains("warning: it stays as it is"), "{}", ran.shown());
+    assert_eq!(env.read_text(&format!("{STATE}/errors/classified.json")), "{oops");
+    assert_eq!(backups(&env).len(), 3);
+}
