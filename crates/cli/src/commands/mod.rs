@@ -1,12 +1,16 @@
 //! One file per command: its arguments, whose doc comments are the help, and `run`.
 
+mod agents;
 mod append;
 mod bench;
+mod clean;
+mod compact;
 mod completions;
 mod delete;
 mod demo;
 mod doctor;
 mod epic;
+mod error;
 mod get;
 mod history;
 mod hooks_run;
@@ -14,6 +18,7 @@ mod leader;
 mod list;
 mod log;
 mod message;
+mod metrics;
 mod on;
 mod restore;
 mod schema;
@@ -71,6 +76,14 @@ pub enum Command {
     #[command(subcommand)]
     Team(team::Team),
     UpdateTask(update_task::UpdateTaskArgs),
+    #[command(subcommand)]
+    Error(error::ErrorCommand),
+    #[command(subcommand)]
+    Compact(compact::Compact),
+    #[command(subcommand)]
+    Agents(agents::Agents),
+    Metrics(metrics::MetricsArgs),
+    Clean(clean::CleanArgs),
     Get(get::GetArgs),
     List(list::ListArgs),
     Watch(watch::WatchArgs),
@@ -108,6 +121,11 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Tool(command) => done(tool::run(&context()?, &command)),
         Command::Team(command) => done(team::run(&context()?, &command)),
         Command::UpdateTask(args) => done(update_task::run(&context()?, &args)),
+        Command::Error(command) => done(error::run(&context()?, &command)),
+        Command::Compact(command) => done(compact::run(&context()?, &command)),
+        Command::Agents(command) => done(agents::run(&context()?, &command)),
+        Command::Metrics(args) => done(metrics::run(&context()?, &args)),
+        Command::Clean(args) => done(clean::run(&context()?, &args)),
         Command::Get(args) => done(get::run(&context()?, &args)),
         Command::List(args) => done(list::run(&context()?, &args)),
         Command::Watch(args) => done(watch::run(&context()?, &args)),

@@ -834,6 +834,8 @@ fn every_command_has_help_with_an_example() {
         "bench",
         "completions",
         "update-task",
+        "metrics",
+        "clean",
     ];
     let top = env.ok(&["--help"]).stdout;
     let nouns = [
@@ -846,6 +848,9 @@ fn every_command_has_help_with_an_example() {
         ("sprint", 3),
         ("tool", 2),
         ("team", 2),
+        ("error", 4),
+        ("compact", 3),
+        ("agents", 3),
     ];
     for (noun, verbs) in nouns {
         let help = env.ok(&[noun, "--help"]).stdout;

@@ -11,6 +11,7 @@ mod planning;
 mod queue;
 mod queue_storm;
 mod readers;
+mod records;
 mod roots;
 mod run;
 mod seeds;

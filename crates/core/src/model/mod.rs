@@ -3,6 +3,7 @@
 pub(crate) mod both;
 pub mod diff;
 pub mod documents;
+pub mod error_class;
 pub mod files;
 pub mod fit;
 pub mod ids;

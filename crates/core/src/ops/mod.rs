@@ -1,7 +1,11 @@
 //! Use cases: one function each, one transaction each. They know no flags, terminal or HTTP.
 
+pub mod agents;
+pub mod clean;
+pub mod compact;
 pub mod doctor;
 pub mod edit;
+pub mod errors;
 pub mod history;
 pub mod hooks;
 pub mod messages;

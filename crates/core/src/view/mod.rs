@@ -5,5 +5,6 @@ pub mod burndown;
 pub mod graph;
 pub mod papers;
 pub mod plan;
+pub mod records;
 pub mod table;
 pub mod text;

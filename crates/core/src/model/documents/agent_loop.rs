@@ -83,6 +83,8 @@ document!(
         status: Option<WorkItemStatus>,
         added_iteration: Option<Integer>,
         completed_iteration: Option<Integer>,
+        /// The error that made it.
+        error_id: Option<String>,
     }
 );
 
@@ -184,6 +186,13 @@ document!(
         status: Option<String>,
         next_retry: Option<Time>,
         context: Option<Map<String, Value>>,
+        /// When it was recorded last.
+        last_seen: Option<Time>,
+        resolved_at: Option<Time>,
+        /// Who deals with it when its retries are used up: `work_queue`, `user` or `blocked`.
+        escalated_to: Option<String>,
+        /// The item of the work queue that it has become.
+        work_item: Option<String>,
     }
 );
 
@@ -230,5 +239,8 @@ document!(
         work_queue: Maybe<Value>,
         active_agents: Maybe<Value>,
         session: Maybe<Value>,
+        workflow: Maybe<Value>,
+        /// The tasks of the queue that the session had in hand.
+        claims: Maybe<Value>,
     }
 );

@@ -144,7 +144,7 @@ pub fn show(engine: &dyn Engine, id: &SessionId, actor: &Actor) -> Result<Shown>
     Ok(Shown { session, status, tasks: tasks.unwrap_or_default(), claims: claims(engine, id)?, expired })
 }
 
-fn claims(engine: &dyn Engine, id: &SessionId) -> Result<Vec<Task>> {
+pub(in crate::ops) fn claims(engine: &dyn Engine, id: &SessionId) -> Result<Vec<Task>> {
     let queue = Doc::queue();
     if !engine.documents(&Room::Queue)?.contains(&queue) {
         return Ok(Vec::new());

@@ -1,0 +1,25 @@
+use anthill_core::ops::agents;
+use anthill_core::view::records;
+use clap::Args;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::planning::table;
+
+/// List the agents of the session that works here
+///
+/// Examples:
+///   anthill agents list
+///   anthill agents list --filter-status running --json
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct ListArgs {
+    /// Only agents with this status
+    #[arg(long, value_name = "STATUS")]
+    filter_status: Option<String>,
+}
+
+pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
+    let found = agents::list(&*context.engine, args.filter_status.as_deref())?;
+    table(context, found, records::agents, "no such agents; what others found: anthill agents merge")
+}

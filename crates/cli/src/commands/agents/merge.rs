@@ -1,0 +1,28 @@
+use anthill_core::ops::agents;
+use anthill_core::view::records;
+use clap::Args;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::planning::table;
+
+/// Print the findings of all agents, the worst first
+///
+/// What several agents found is told once, with `agent_ids`; if they disagree how bad it is, the worse holds.
+///
+/// Examples:
+///   anthill agents merge
+///   anthill agents merge --json | jq 'group_by(.severity) | map({(.[0].severity): length}) | add'
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct MergeArgs {}
+
+pub fn run(context: &Context<'_>, _: &MergeArgs) -> Result<()> {
+    let merged = agents::merge(&*context.engine)?;
+    merged.warnings.iter().for_each(|warning| context.output.warning(warning));
+    let none = match merged.results {
+        0 => "there are no results of agents yet",
+        _ => "the agents found nothing",
+    };
+    table(context, merged.findings, records::findings, none)
+}

@@ -1,0 +1,45 @@
+use anthill_core::ops::compact::{self, NewBackup};
+use clap::Args;
+
+use crate::args::prose;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::Format;
+
+/// Save what would be lost
+///
+/// Examples:
+///   anthill compact backup
+///   anthill compact backup --reason context_limit_approaching --context-tokens 180000 --files src/a.ts src/b.ts
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct BackupArgs {
+    /// Why it is made
+    #[arg(long, value_name = "TEXT", default_value = "manual", allow_hyphen_values = true, value_parser = prose)]
+    reason: String,
+    /// How many tokens the context has
+    #[arg(long, value_name = "N")]
+    context_tokens: Option<u64>,
+    /// The files in the context
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    files: Vec<String>,
+}
+
+pub fn run(context: &Context<'_>, args: &BackupArgs) -> Result<()> {
+    let new = NewBackup {
+        reason: args.reason.clone(),
+        context_tokens: args.context_tokens,
+        files: args.files.clone(),
+    };
+    let done = compact::backup(&*context.engine, &new, &context.actor)?;
+    done.warnings.iter().for_each(|warning| context.output.warning(warning));
+    if context.output.json {
+        return context.output.changed(&done.backup.value, Format::Json);
+    }
+    let held = super::held(&done.backup.value);
+    let key = &done.backup.key;
+    context.output.said(&format!("Saved {held}: {key}"))?;
+    done.removed.iter().for_each(|file| context.output.status(&format!("Removed an old one: {file}")));
+    context.output.status(&format!("next: anthill compact restore {key}"));
+    Ok(())
+}

@@ -1,0 +1,88 @@
+use anthill_core::ops::compact::{self, Restored, Standing};
+use clap::Args;
+use serde_json::Value;
+
+use crate::commands::object;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::{Format, shorten};
+use crate::planning::text;
+
+/// Show what a backup would give back, and give it back with --apply
+///
+/// Documents that are missing, or differ from their copy in the backup, are written in one commit. Without --apply
+/// nothing is changed. What the session had in hand in the queue is told, not restored: see `anthill worker claim`.
+///
+/// Examples:
+///   anthill compact restore
+///   anthill compact restore 20260129_104500 --apply
+///   anthill undo work_queue               if it was not what you wanted
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct RestoreArgs {
+    /// The backup, as `anthill compact list` names it, or its time [default: the newest]
+    timestamp: Option<String>,
+    /// Write it back
+    #[arg(long)]
+    apply: bool,
+}
+
+pub fn run(context: &Context<'_>, args: &RestoreArgs) -> Result<()> {
+    let engine = &*context.engine;
+    let restored = compact::restore(engine, args.timestamp.as_deref(), args.apply, &context.actor)?;
+    restored.warnings.iter().for_each(|warning| context.output.warning(warning));
+    if context.output.json {
+        return context.output.changed(&json(&restored), Format::Json);
+    }
+    let mut lines: Vec<_> =
+        restored.documents.iter().map(|(kind, standing)| line(kind, *standing, &restored)).collect();
+    let claims = restored.backup.value.pointer("/preserved/claims").and_then(Value::as_array);
+    lines.extend(claims.into_iter().flatten().map(|task| {
+        let what = shorten(&text(task, "description").replace(['\n', '\r', '\t'], " "), 80);
+        format!("{}: was in hand, lease {}: {what}", text(task, "id"), task["lease"]["epoch"])
+    }));
+    let key = &restored.backup.key;
+    if lines.is_empty() {
+        context.output.status(&format!("the backup holds no document: {key}"));
+        return Ok(());
+    }
+    context.output.said(&lines.join("\n"))?;
+    let open = restored.documents.iter().any(|(_, standing)| *standing != Standing::Same);
+    context.output.status(&match (open, args.apply) {
+        (true, false) => format!("nothing was changed; next: anthill compact restore {key} --apply"),
+        (true, true) => format!("Restored from: {key}"),
+        (false, _) => format!("all is as in: {key}"),
+    });
+    Ok(())
+}
+
+fn line(kind: &str, standing: Standing, restored: &Restored) -> String {
+    let what = match (standing, restored.applied) {
+        (Standing::Same, _) => "the same",
+        (Standing::Missing, false) => "is missing, would be written back",
+        (Standing::Differs, false) => "differs, would be written back",
+        (Standing::Missing, true) => "was missing, written back",
+        (Standing::Differs, true) => "differed, written back",
+    };
+    format!("{kind}: {what}")
+}
+
+fn json(restored: &Restored) -> Value {
+    let document = |(kind, standing): &(&str, Standing)| {
+        let word = match standing {
+            Standing::Same => "same",
+            Standing::Missing => "missing",
+            Standing::Differs => "differs",
+        };
+        let restored = restored.applied && *standing != Standing::Same;
+        object([("kind", (*kind).into()), ("found", word.into()), ("restored", restored.into())])
+    };
+    let value = &restored.backup.value;
+    object([
+        ("backup", restored.backup.key.as_str().into()),
+        ("timestamp", value["timestamp"].clone()),
+        ("applied", restored.applied.into()),
+        ("documents", restored.documents.iter().map(document).collect()),
+        ("claims", value.pointer("/preserved/claims").cloned().unwrap_or_else(|| Value::Array(Vec::new()))),
+    ])
+}

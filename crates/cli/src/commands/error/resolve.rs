@@ -1,0 +1,32 @@
+use anthill_core::ops::errors;
+use clap::Args;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::Format;
+use crate::planning::{ExpectArgs, text};
+
+/// Mark an error as recovered
+///
+/// The same error recorded later is a new one.
+///
+/// Examples:
+///   anthill error resolve error-20260129103000-4f2a
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct ResolveArgs {
+    /// The error
+    id: String,
+    #[command(flatten)]
+    expect: ExpectArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &ResolveArgs) -> Result<()> {
+    let done = errors::resolve(&*context.engine, &args.id, args.expect.expect_revision, &context.actor)?;
+    done.warnings.iter().for_each(|warning| context.output.warning(warning));
+    if context.output.json {
+        return context.output.changed(&done.error, Format::Json);
+    }
+    let what = if done.changed { "Resolved" } else { "Resolved already" };
+    context.output.said(&format!("{what}: {}", text(&done.error, "id")))
+}

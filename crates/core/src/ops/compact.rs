@@ -1,0 +1,270 @@
+//! Backups before a client shortens its context, and what can be got back from them.
+//!
+//! A backup holds what the loop, its agents, the session and the workflow were, and what the acting session had in
+//! hand in the queue. The last few are kept. Claims are not restored: whose a task is only the queue can say.
+
+use serde_json::{Map, Value, json};
+
+use super::sessions::look;
+use super::{Actor, Error, Result};
+use crate::error::Code;
+use crate::model::ids::{Key, SessionId};
+use crate::model::kind::{Doc, Kind};
+use crate::model::room::Room;
+use crate::model::{json, time};
+use crate::store::{Engine, Transaction};
+
+/// How many backups are kept.
+pub const KEPT: usize = 3;
+
+/// The fields of `preserved` and the documents that they are copies of.
+const PARTS: [(&str, &str); 4] = [
+    ("work_queue", "work_queue"),
+    ("active_agents", "active_agents"),
+    ("session", "current_session"),
+    ("workflow", "workflow"),
+];
+
+/// What is said about a backup.
+#[derive(Debug, Default)]
+pub struct NewBackup {
+    pub reason: String,
+    pub context_tokens: Option<u64>,
+    pub files: Vec<String>,
+}
+
+/// A backup with the moment in its name.
+#[derive(Debug)]
+pub struct Backup {
+    pub key: String,
+    /// As it is stored.
+    pub value: Value,
+}
+
+#[derive(Debug)]
+pub struct Done {
+    pub backup: Backup,
+    /// The backups that had to go.
+    pub removed: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+/// Saves what there is. Older backups than the last few are deleted in the same commit.
+pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Done> {
+    json::check_input(&json!([new.reason, new.files])).map_err(Error::Input)?;
+    let mut warnings = Vec::new();
+    let claims = claims(engine, actor, &mut warnings)?;
+    let mut transaction = engine.begin(&[&Room::State])?;
+    let now = actor.now();
+    let mut preserved = Map::new();
+    for (field, kind) in PARTS {
+        match transaction.get(&document(kind)) {
+            Ok(Some(value)) => {
+                if field == "work_queue" {
+                    preserved.insert("loop_state".into(), loop_state(value));
+                }
+                preserved.insert(field.into(), value.clone());
+            }
+            Ok(None) => {}
+            Err(error) if error.code() == Code::Damaged => {
+                warnings.push(format!("{kind} is left out: {error}"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if !claims.is_empty() {
+        preserved.insert("claims".into(), claims.into());
+    }
+    if preserved.is_empty() {
+        let hint = "there is no loop, agent, session or workflow in this project, and the session has no task in hand";
+        return Err(Error::missing("there is nothing to back up", hint));
+    }
+    let mut value = json!({ "timestamp": time::stamp(now), "reason": new.reason });
+    value["preserved"] = Value::Object(preserved);
+    if let Some(tokens) = new.context_tokens {
+        value["context_tokens_before"] = tokens.into();
+    }
+    if !new.files.is_empty() {
+        value["files_in_context"] = json!(new.files);
+    }
+    let known = documents(engine)?;
+    let key = free_key(&time::compact(now), &known);
+    let doc = Doc::of_key(kind("backup"), &key);
+    transaction.put(&doc, value)?;
+    let removed = forget(&mut *transaction, &known, KEPT - 1, &mut warnings)?;
+    let committed = transaction.commit(&actor.entry("compact backup"))?;
+    warnings.extend(committed.warnings);
+    let stored = committed.documents.into_iter().find(|(known, _)| *known == doc);
+    let (_, stored) = stored.expect("a put document is committed");
+    Ok(Done { backup: Backup { key: key.to_string(), value: stored.value }, removed, warnings })
+}
+
+/// Returns the backups, the newest first.
+pub fn list(engine: &dyn Engine) -> Result<Vec<Backup>> {
+    let mut backups = Vec::new();
+    for doc in documents(engine)?.into_iter().rev() {
+        if let Some(found) = engine.read(&doc)? {
+            backups.push(Backup { key: key_of(&doc).to_owned(), value: found.value });
+        }
+    }
+    Ok(backups)
+}
+
+/// How a document stands to its copy in a backup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    Same,
+    Missing,
+    Differs,
+}
+
+/// What a backup can give back.
+#[derive(Debug)]
+pub struct Restored {
+    pub backup: Backup,
+    /// Each kind of document in it, and how it stood before.
+    pub documents: Vec<(&'static str, Standing)>,
+    /// Whether those that did not stand the same were written.
+    pub applied: bool,
+    pub warnings: Vec<String>,
+}
+
+/// Compares the newest backup, or the one of a moment, with what there is; with `apply` writes back what is missing or
+/// differs, in one commit.
+pub fn restore(engine: &dyn Engine, moment: Option<&str>, apply: bool, actor: &Actor) -> Result<Restored> {
+    let mut transaction = if apply { Some(engine.begin(&[&Room::State])?) } else { None };
+    let backup = find(engine, moment)?;
+    let (mut documents, mut changed) = (Vec::new(), false);
+    for (field, name) in PARTS {
+        let Some(copy) = backup.value.pointer("/preserved").and_then(|preserved| preserved.get(field)) else {
+            continue;
+        };
+        let doc = document(name);
+        let found = match &mut transaction {
+            Some(transaction) => transaction.get(&doc)?.cloned(),
+            None => engine.read(&doc)?.map(|found| found.value),
+        };
+        let standing = match found {
+            None => Standing::Missing,
+            Some(found) if plain(found.clone()) == plain(copy.clone()) => Standing::Same,
+            Some(_) => Standing::Differs,
+        };
+        if let Some(transaction) = transaction.as_mut().filter(|_| standing != Standing::Same) {
+            transaction.put(&doc, copy.clone())?;
+            changed = true;
+        }
+        documents.push((name, standing));
+    }
+    let mut warnings = Vec::new();
+    if let Some(transaction) = transaction.filter(|_| changed) {
+        warnings = transaction.commit(&actor.entry("compact restore"))?.warnings;
+    }
+    Ok(Restored { backup, documents, applied: apply, warnings })
+}
+
+/// Deletes the oldest backups until so many are left; returns their files.
+pub(super) fn forget(
+    transaction: &mut dyn Transaction,
+    known: &[Doc],
+    left: usize,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<String>> {
+    let mut removed = Vec::new();
+    for doc in &known[..known.len().saturating_sub(left)] {
+        match transaction.delete(doc) {
+            Ok(()) => removed.push(doc.path()),
+            Err(error) if error.code() == Code::Damaged => {
+                warnings.push(format!("an old backup stays: {error}"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(removed)
+}
+
+/// Returns the backups that there are, the oldest first.
+pub(super) fn documents(engine: &dyn Engine) -> Result<Vec<Doc>> {
+    let mut known = engine.documents(&Room::State)?;
+    known.retain(|doc| doc.kind == kind("backup"));
+    known.sort_by(|one, other| key_of(one).cmp(key_of(other)));
+    Ok(known)
+}
+
+/// Finds the backup of a moment: as it stands in the file's name, or in the backup itself.
+fn find(engine: &dyn Engine, moment: Option<&str>) -> Result<Backup> {
+    let mut known = documents(engine)?;
+    let hint = match known.is_empty() {
+        true => "make one: anthill compact backup",
+        false => "see them: anthill compact list",
+    };
+    let Some(moment) = moment else {
+        let newest = known.pop().ok_or_else(|| Error::missing("there is no backup yet", hint))?;
+        return read(engine, &newest)?.ok_or_else(|| Error::missing("the backup has just gone", hint));
+    };
+    let at = time::read(moment);
+    for doc in known.iter().rev() {
+        if key_of(doc) == moment {
+            return read(engine, doc)?.ok_or_else(|| Error::missing("the backup has just gone", hint));
+        }
+        let Some(backup) = at.and_then(|_| read(engine, doc).ok().flatten()) else { continue };
+        if backup.value["timestamp"].as_str().and_then(time::read) == at {
+            return Ok(backup);
+        }
+    }
+    Err(Error::missing(format!("there is no backup of `{moment}`"), hint))
+}
+
+fn read(engine: &dyn Engine, doc: &Doc) -> Result<Option<Backup>> {
+    let found = engine.read(doc)?;
+    Ok(found.map(|found| Backup { key: key_of(doc).to_owned(), value: found.value }))
+}
+
+/// Returns what the acting session has in the queue.
+fn claims(engine: &dyn Engine, actor: &Actor, warnings: &mut Vec<String>) -> Result<Vec<Value>> {
+    let session = actor.session.as_deref().and_then(|session| session.parse::<SessionId>().ok());
+    let Some(session) = session else { return Ok(Vec::new()) };
+    match look::claims(engine, &session) {
+        Ok(tasks) => Ok(tasks.iter().map(|task| task.value().clone()).collect()),
+        Err(error) if error.code() == Code::Damaged => {
+            warnings.push(format!("claims are left out: {error}"));
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns where the loop stood, without its items.
+fn loop_state(queue: &Value) -> Value {
+    let open = |item: &&Value| !matches!(item["status"].as_str(), Some("done" | "cancelled"));
+    let open = queue["items"].as_array().map_or(0, |items| items.iter().filter(open).count());
+    let fields = ["task", "iteration", "consecutive_passes", "gate_results"];
+    let mut state: Map<_, _> =
+        fields.iter().filter_map(|field| Some(((*field).to_owned(), queue.get(*field)?.clone()))).collect();
+    state.insert("open_items".into(), open.into());
+    Value::Object(state)
+}
+
+/// Returns a document without the number that every write changes.
+fn plain(mut value: Value) -> Value {
+    value.as_object_mut().map(|map| map.shift_remove("revision"));
+    value
+}
+
+fn free_key(second: &str, known: &[Doc]) -> Key {
+    let taken = |key: &String| known.iter().any(|doc| key_of(doc) == key);
+    let numbered = (2..).map(|number| format!("{second}_{number:03}"));
+    let key = std::iter::once(second.to_owned()).chain(numbered).find(|key| !taken(key));
+    key.and_then(|key| key.parse().ok()).expect("digits make an id")
+}
+
+fn key_of(doc: &Doc) -> &str {
+    doc.kind.key_of(&doc.file).unwrap_or_default()
+}
+
+fn document(name: &str) -> Doc {
+    Doc::shared(kind(name), Room::State)
+}
+
+fn kind(name: &str) -> &'static Kind {
+    Kind::find(name).expect("a kind of the registry")
+}
