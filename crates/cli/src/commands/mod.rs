@@ -29,6 +29,7 @@ mod update_task;
 mod validate;
 mod watch;
 mod worker;
+mod workflow;
 
 use std::io::Read;
 
@@ -70,6 +71,8 @@ pub enum Command {
     Tool(tool::Tool),
     #[command(subcommand)]
     Team(team::Team),
+    #[command(subcommand)]
+    Workflow(workflow::Workflow),
     UpdateTask(update_task::UpdateTaskArgs),
     Get(get::GetArgs),
     List(list::ListArgs),
@@ -107,6 +110,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Sprint(command) => done(sprint::run(&context()?, &command)),
         Command::Tool(command) => done(tool::run(&context()?, &command)),
         Command::Team(command) => done(team::run(&context()?, &command)),
+        Command::Workflow(command) => done(workflow::run(&context()?, &command)),
         Command::UpdateTask(args) => done(update_task::run(&context()?, &args)),
         Command::Get(args) => done(get::run(&context()?, &args)),
         Command::List(args) => done(list::run(&context()?, &args)),

@@ -846,6 +846,7 @@ fn every_command_has_help_with_an_example() {
         ("sprint", 3),
         ("tool", 2),
         ("team", 2),
+        ("workflow", 6),
     ];
     for (noun, verbs) in nouns {
         let help = env.ok(&[noun, "--help"]).stdout;

@@ -5,6 +5,7 @@ pub mod diff;
 pub mod documents;
 pub mod files;
 pub mod fit;
+pub mod flow;
 pub mod ids;
 pub mod json;
 pub mod kind;

@@ -7,3 +7,4 @@ pub mod papers;
 pub mod plan;
 pub mod table;
 pub mod text;
+pub mod workflow;
