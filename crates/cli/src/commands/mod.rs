@@ -34,6 +34,7 @@ mod update_task;
 mod validate;
 mod watch;
 mod worker;
+mod workflow;
 
 use std::io::Read;
 
@@ -75,6 +76,8 @@ pub enum Command {
     Tool(tool::Tool),
     #[command(subcommand)]
     Team(team::Team),
+    #[command(subcommand)]
+    Workflow(workflow::Workflow),
     UpdateTask(update_task::UpdateTaskArgs),
     #[command(subcommand)]
     Error(error::ErrorCommand),
@@ -120,6 +123,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Sprint(command) => done(sprint::run(&context()?, &command)),
         Command::Tool(command) => done(tool::run(&context()?, &command)),
         Command::Team(command) => done(team::run(&context()?, &command)),
+        Command::Workflow(command) => done(workflow::run(&context()?, &command)),
         Command::UpdateTask(args) => done(update_task::run(&context()?, &args)),
         Command::Error(command) => done(error::run(&context()?, &command)),
         Command::Compact(command) => done(compact::run(&context()?, &command)),

@@ -851,6 +851,7 @@ fn every_command_has_help_with_an_example() {
         ("error", 4),
         ("compact", 3),
         ("agents", 3),
+        ("workflow", 6),
     ];
     for (noun, verbs) in nouns {
         let help = env.ok(&[noun, "--help"]).stdout;

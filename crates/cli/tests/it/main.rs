@@ -18,6 +18,7 @@ mod seeds;
 mod sessions;
 mod storm;
 mod watch;
+mod workflow;
 
 use std::fmt::Display;
 use std::str::FromStr;

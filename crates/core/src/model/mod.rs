@@ -6,6 +6,7 @@ pub mod documents;
 pub mod error_class;
 pub mod files;
 pub mod fit;
+pub mod flow;
 pub mod ids;
 pub mod json;
 pub mod kind;

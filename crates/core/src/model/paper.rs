@@ -21,6 +21,10 @@ pub enum Paper {
     Result(Key),
     /// What the hooks of a session did. Grows.
     HookLog(SessionId),
+    /// How far the workflow is. It stands beside its room, where people look first.
+    WorkflowView,
+    /// A workflow that made room for the next one, as JSON.
+    OldWorkflow(Key),
     /// One message, as JSON, in one of the trays of a mailbox.
     Message { mailbox: SessionId, tray: Tray, id: Key },
 }
@@ -69,6 +73,7 @@ impl Writing {
 }
 
 const HOOK_LOG: &str = "hooks.log";
+const OLD_WORKFLOWS: &str = "workflow_archive";
 
 impl Paper {
     /// The folder of the results, which agents may also put files of their own in.
@@ -79,9 +84,15 @@ impl Paper {
         match room {
             Room::Queue => &["", "context", "logs", Paper::RESULTS],
             Room::Session(_) => &[""],
+            Room::State => &[OLD_WORKFLOWS],
             Room::Mailbox(_) => &["inbox", "outbox", "processed"],
             _ => &[],
         }
+    }
+
+    /// Returns the paper that stands beside a room instead of in it.
+    pub fn beside(room: &Room) -> Option<Paper> {
+        (*room == Room::State).then_some(Paper::WorkflowView)
     }
 
     /// Returns the folders in which other programs may leave papers, so that somebody has to look.
@@ -96,6 +107,7 @@ impl Paper {
         match self {
             Paper::Message { mailbox, .. } => Room::Mailbox(mailbox.clone()),
             Paper::HookLog(session) => Room::Session(session.clone()),
+            Paper::WorkflowView | Paper::OldWorkflow(_) => Room::State,
             _ => Room::Queue,
         }
     }
@@ -110,6 +122,8 @@ impl Paper {
             Paper::Result(task) => format!("{}/{task}.md", Paper::RESULTS),
             Paper::Message { tray, id, .. } => format!("{}/{id}.json", tray.folder()),
             Paper::HookLog(_) => HOOK_LOG.into(),
+            Paper::WorkflowView => Room::BESIDE.into(),
+            Paper::OldWorkflow(id) => format!("{OLD_WORKFLOWS}/{id}.json"),
         }
     }
 
@@ -124,6 +138,8 @@ impl Paper {
             return Some(Paper::HookLog(session.clone()));
         }
         let paper = match file.split_once('/') {
+            _ if file == Room::BESIDE => Paper::WorkflowView,
+            Some((OLD_WORKFLOWS, name)) => Paper::OldWorkflow(name.strip_suffix(".json")?.parse().ok()?),
             None if file == Paper::Plan.file() => Paper::Plan,
             None if file == Paper::Summary.file() => Paper::Summary,
             Some(("context", _)) if file == Paper::Discoveries.file() => Paper::Discoveries,
@@ -147,7 +163,7 @@ impl Paper {
 
     /// Returns the path below the room's root.
     pub fn path(&self) -> String {
-        format!("{}/{}", self.room().dir(), self.file())
+        self.room().path(&self.file())
     }
 }
 
@@ -179,6 +195,14 @@ mod tests {
             ["inbox/x", "inbox/../x.json", "x.json", "trash/x.json", "inbox/.x.json", "inbox/a/b.json"]
         {
             assert_eq!(Paper::at(&Room::Mailbox(mailbox.clone()), file), None, "{file}");
+        }
+        for paper in [Paper::WorkflowView, Paper::OldWorkflow(key("wf_1"))] {
+            assert_eq!(Paper::at(&Room::State, &paper.file()), Some(paper.clone()));
+            assert_eq!(Paper::at(&Room::Queue, &paper.file()), None);
+        }
+        assert_eq!(Paper::WorkflowView.path(), ".claude/workflow_state_system.md");
+        for file in ["../x.md", "../../workflow_state_system.md", "workflow_archive/../x.json", ".."] {
+            assert_eq!(Paper::at(&Room::State, file), None, "{file}");
         }
         let session: SessionId = "s1".parse().unwrap();
         let log = Paper::HookLog(session.clone());

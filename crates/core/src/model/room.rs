@@ -32,6 +32,9 @@ impl Room {
     /// The rooms of a project's own tree.
     pub const OF_PROJECT: [Room; 3] = [Room::Queue, Room::Pipeline, Room::State];
 
+    /// The one file of a room that is not in its directory but beside it.
+    pub const BESIDE: &str = "../workflow_state_system.md";
+
     pub fn root(&self) -> Root {
         match self {
             Room::Shared | Room::Project(_) | Room::Session(_) | Room::Mailbox(_) => Root::Home,
@@ -49,6 +52,14 @@ impl Room {
             Room::Queue => ".coordination".into(),
             Room::Pipeline => "coordination".into(),
             Room::State => ".claude/state".into(),
+        }
+    }
+
+    /// Returns the path of one of the room's files below its root.
+    pub fn path(&self, file: &str) -> String {
+        match (self, file) {
+            (Room::State, Room::BESIDE) => ".claude/workflow_state_system.md".into(),
+            _ => format!("{}/{file}", self.dir()),
         }
     }
 

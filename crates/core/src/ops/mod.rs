@@ -15,6 +15,7 @@ pub mod read;
 pub mod sessions;
 pub mod settings;
 pub mod trust;
+pub mod workflow;
 
 use std::sync::Arc;
 

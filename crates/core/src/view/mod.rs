@@ -8,3 +8,4 @@ pub mod plan;
 pub mod records;
 pub mod table;
 pub mod text;
+pub mod workflow;

@@ -91,6 +91,7 @@ macro_rules! conformance {
             papers_come_with_the_commit
             papers_of_a_dropped_transaction_are_not_written
             papers_are_listed_by_folder
+            a_paper_may_stand_beside_its_room
 
             watch_begins_with_a_snapshot
             watch_of_a_missing_document_reports_its_creation

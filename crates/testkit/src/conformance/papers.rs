@@ -32,6 +32,20 @@ pub fn papers_come_with_the_commit(make: Make<'_>) {
     }
 }
 
+pub fn a_paper_may_stand_beside_its_room(make: Make<'_>) {
+    let (engine, workflow) = (make(), doc("workflow"));
+    let read = || engine.begin(&[&workflow.room]).unwrap().paper(&Paper::WorkflowView).unwrap();
+    assert_eq!(read(), None);
+    for word in ["one", "two"] {
+        let mut transaction = engine.begin(&[&workflow.room]).unwrap();
+        transaction.write_paper(&Paper::WorkflowView, word.into()).unwrap();
+        transaction.commit(&entry("test")).unwrap();
+        assert_eq!(read().as_deref(), Some(word));
+    }
+    assert_eq!(engine.documents(&workflow.room).unwrap(), []);
+    assert_eq!(engine.check(&workflow.room, false).unwrap(), []);
+}
+
 pub fn papers_of_a_dropped_transaction_are_not_written(make: Make<'_>) {
     let (engine, room) = (make(), doc("queue").room);
     write(&mut *engine.begin(&[&room]).unwrap(), "one");

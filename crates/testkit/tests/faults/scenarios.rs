@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anthill_core::error::Code;
+use anthill_core::model::flow::{self, NewPhase, WorkflowStatus};
 use anthill_core::model::ids::SessionId;
 use anthill_core::model::kind::{Doc, Kind, Scope};
 use anthill_core::model::message::{Letter, Sender};
@@ -16,6 +17,7 @@ use anthill_core::ops::edit::Target;
 use anthill_core::ops::messages::{self, PollRequest};
 use anthill_core::ops::queue::{lead, work};
 use anthill_core::ops::sessions::handoff::{self, Handoff};
+use anthill_core::ops::workflow::{self, NewWorkflow};
 use anthill_core::ops::{self, Actor, edit, history, sessions};
 use anthill_core::store::file::{FileEngine, Options};
 use anthill_core::store::{Durability, Engine, Entry};
@@ -122,6 +124,14 @@ impl Store {
         transaction.append_paper(&Paper::Log(paper("leader")), &format!("[at] DONE: {mark}\n"))?;
         transaction.append_paper(&Paper::Log(paper("w1")), &format!("[at] COMPLETED: {mark} by w1\n"))?;
         Ok(transaction.commit(&entry(Durability::Synced)).map(drop)?)
+    }
+
+    /// Makes a workflow of two phases, whose view stands beside its room.
+    pub fn plan_work(&self, task: &str) -> Result<(), Failure> {
+        let phase = |title: &str| NewPhase { title: title.into(), agent: "a".into(), ..NewPhase::default() };
+        let phases = vec![phase("one"), NewPhase { depends_on: vec![0], ..phase("two") }];
+        let new = NewWorkflow { id: Some(task.parse().unwrap()), task: task.into(), phases, replace: true };
+        Ok(workflow::create(&self.engine, &new, None, &actor()).map(drop)?)
     }
 
     /// Changes a file as a person with an editor does.
@@ -540,6 +550,33 @@ pub const SCENARIOS: &[Scenario] = &[
         prepare: |store| store.complete("old").unwrap(),
         act: |store| store.complete("new"),
         ..PLAIN
+    },
+    Scenario {
+        name: "a first workflow",
+        kinds: &["workflow", "task_graph"],
+        act: |store| store.plan_work("new"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "the next phase of a workflow",
+        kinds: &["workflow", "task_graph"],
+        prepare: |store| {
+            store.plan_work("old").unwrap();
+            workflow::start(&store.engine, None, &actor()).unwrap();
+        },
+        act: |store| {
+            let (said, status) = (flow::Report::default(), WorkflowStatus::Completed);
+            Ok(workflow::report(&store.engine, "phase_0", status, &said, None, &actor()).map(drop)?)
+        },
+        ..PLAIN
+    },
+    Scenario {
+        name: "a workflow that makes room for another, without exchange",
+        kinds: &["workflow", "task_graph"],
+        exchange: false,
+        segment_bytes: SMALL,
+        prepare: |store| store.plan_work("old").unwrap(),
+        act: |store| store.plan_work("new"),
     },
     Scenario {
         name: "texts without exchange",

@@ -38,6 +38,8 @@ document!(
         deliverables: Option<Vec<String>>,
         /// What the following phase should know.
         context_for_next: Option<String>,
+        /// What the phases before this one said about it.
+        context_from_previous: Option<String>,
     }
 );
 
@@ -75,6 +77,8 @@ document!(
         is_atomic: Option<bool>,
         /// Ids of phases that must be completed first.
         depends_on: Option<Vec<String>>,
+        /// Files it works on; phases that share some never run at once.
+        files: Option<Vec<String>>,
     }
 );
 

@@ -61,6 +61,11 @@ fn check_papers(place: &Place<'_>) -> Vec<Finding> {
             }
         }
     }
+    if let Some(paper) = Paper::beside(&place.room)
+        && let Err(error) = place.doc_size(&paper.file())
+    {
+        findings.push(finding(&error, &place.fs.display(&paper.path()), NO_TEXT));
+    }
     findings
 }
 

@@ -123,7 +123,7 @@ impl Place<'_> {
     }
 
     pub fn doc(&self, file: &str) -> String {
-        format!("{}/{file}", self.room.dir())
+        self.room.path(file)
     }
 
     /// Where the new content of `file` waits to be published.

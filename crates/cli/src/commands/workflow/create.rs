@@ -1,0 +1,111 @@
+use anthill_core::model::flow::{NewPhase, phase_id};
+use anthill_core::ops::workflow::{self, NewWorkflow};
+use clap::Args;
+
+use super::report;
+use crate::args::{names, prose};
+use crate::context::{Context, parse_id};
+use crate::error::{CliError, Result};
+use crate::planning::ExpectArgs;
+
+/// Create a workflow
+///
+/// Its phases are phase_0, phase_1, … and run one after the other, unless --parallel or --depends say otherwise.
+/// Phases that share --files never run at once. A completed workflow makes room and is kept in
+/// `.claude/state/workflow_archive`; one that is not completed only with --replace. With --id the command may be
+/// repeated safely.
+///
+/// Examples:
+///   anthill workflow create "Build a calculator with tests" --phase "Create module=general-purpose" --phase "Test=verifier"
+///   anthill workflow create "Review" --parallel --phase "Security=sec" "Speed=perf" "Report=writer" --depends phase_2=phase_0,phase_1
+///   anthill workflow create "Refactor" --parallel --phase "A=dev" "B=dev" --files phase_0=src/a.rs phase_1=src/b.rs,src/lib.rs
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct CreateArgs {
+    /// The request, word for word
+    #[arg(allow_hyphen_values = true, value_parser = prose)]
+    task: String,
+    /// A phase and the agent that does it; split at the last `=`
+    #[arg(long, value_name = "TITLE=AGENT", num_args = 1.., required = true, value_parser = phase)]
+    phase: Vec<(String, String)>,
+    /// Phases wait only for what --depends says
+    #[arg(long)]
+    parallel: bool,
+    /// What a phase waits for, instead of the one before it
+    #[arg(long, value_name = "PHASE=PHASE,…", num_args = 1.., value_parser = pair)]
+    depends: Vec<(String, String)>,
+    /// What a phase works on: files, directories or patterns
+    #[arg(long, value_name = "PHASE=FILE,…", num_args = 1.., value_parser = pair)]
+    files: Vec<(String, String)>,
+    /// The workflow's id [default: wf_YYYYMMDD_HHMMSS]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Put a workflow aside that is not completed
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    expect: ExpectArgs,
+}
+
+fn phase(text: &str) -> std::result::Result<(String, String), String> {
+    let example = "write it as TITLE=AGENT (the task comes before --phase)";
+    let (title, agent) = text.rsplit_once('=').ok_or(example)?;
+    let (title, agent) = (title.trim(), agent.trim());
+    if title.is_empty() || agent.is_empty() {
+        return Err(example.into());
+    }
+    Ok((title.into(), agent.into()))
+}
+
+/// Reads what is said about a phase.
+fn pair(text: &str) -> std::result::Result<(String, String), String> {
+    let (phase, list) = text.split_once('=').ok_or("write it as PHASE=A,B, such as phase_1=phase_0")?;
+    Ok((phase.trim().into(), list.into()))
+}
+
+pub fn run(context: &Context<'_>, args: &CreateArgs) -> Result<()> {
+    let new = NewWorkflow {
+        id: args.id.as_deref().map(parse_id).transpose()?,
+        task: args.task.clone(),
+        phases: phases(args)?,
+        replace: args.replace,
+    };
+    let done = workflow::create(&*context.engine, &new, args.expect.expect_revision, &context.actor)?;
+    report(context, &done, ("Created", done.flow.id()))
+}
+
+fn phases(args: &CreateArgs) -> Result<Vec<NewPhase>> {
+    let phase = |(place, (title, agent)): (usize, &(String, String))| {
+        let before = if args.parallel { None } else { place.checked_sub(1) };
+        let depends_on = before.into_iter().collect();
+        NewPhase { title: title.clone(), agent: agent.clone(), depends_on, files: Vec::new() }
+    };
+    let mut phases: Vec<_> = args.phase.iter().enumerate().map(phase).collect();
+    let place = |id: &str| {
+        let place = (0..args.phase.len()).find(|place| phase_id(*place) == id);
+        let last = phase_id(args.phase.len() - 1);
+        place
+            .ok_or_else(|| CliError::invalid(format!("there is no phase `{id}`; they are phase_0 to {last}")))
+    };
+    let mut said = vec![false; phases.len()];
+    for (id, list) in &args.depends {
+        let of = place(id)?;
+        if !std::mem::replace(&mut said[of], true) {
+            phases[of].depends_on.clear();
+        }
+        for on in split(list) {
+            let on = place(&on)?;
+            if !phases[of].depends_on.contains(&on) {
+                phases[of].depends_on.push(on);
+            }
+        }
+    }
+    for (id, list) in &args.files {
+        phases[place(id)?].files.extend(split(list));
+    }
+    Ok(phases)
+}
+
+fn split(list: &str) -> Vec<String> {
+    names(&list.split(',').map(str::to_owned).collect::<Vec<_>>())
+}

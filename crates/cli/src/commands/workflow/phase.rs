@@ -1,0 +1,44 @@
+use anthill_core::model::flow::{Report, WorkflowStatus};
+use anthill_core::ops::workflow;
+use clap::Args;
+
+use super::{became, report};
+use crate::args::prose;
+use crate::context::Context;
+use crate::error::Result;
+use crate::planning::{ExpectArgs, one_of};
+
+/// Report how far a phase is
+///
+/// completed starts what waited for it; failed stops the workflow until the phase is retried with active or pending.
+/// Deliverables are added to those that are there. The context is what the phases after this one get to know. The same
+/// report again changes nothing.
+///
+/// Examples:
+///   anthill workflow phase phase_0 --status completed --deliverable src/calc.py --context "four functions in src/calc.py"
+///   anthill workflow phase phase_1 --status failed --context "2 of 9 tests are red"
+///   anthill workflow phase phase_1 --status active
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct PhaseArgs {
+    /// The phase, such as phase_0
+    id: String,
+    /// How far it is
+    #[arg(long, value_parser = one_of::<WorkflowStatus>())]
+    status: WorkflowStatus,
+    /// A file or an outcome
+    #[arg(long, value_name = "D", num_args = 1.., value_parser = prose)]
+    deliverable: Vec<String>,
+    /// What the following phases should know
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = prose)]
+    context: Option<String>,
+    #[command(flatten)]
+    expect: ExpectArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &PhaseArgs) -> Result<()> {
+    let said = Report { deliverables: args.deliverable.clone(), context: args.context.clone() };
+    let expect = args.expect.expect_revision;
+    let done = workflow::report(&*context.engine, &args.id, args.status, &said, expect, &context.actor)?;
+    report(context, &done, (became(args.status), &args.id))
+}

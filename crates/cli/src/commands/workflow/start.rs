@@ -1,0 +1,27 @@
+use anthill_core::ops::workflow;
+use clap::Args;
+
+use super::report;
+use crate::context::Context;
+use crate::error::Result;
+use crate::planning::ExpectArgs;
+
+/// Let the first phase begin
+///
+/// Where several wait for nothing, all of them. It also goes on with phases that were put back. A workflow that runs
+/// stays as it is.
+///
+/// Examples:
+///   anthill workflow start
+///   anthill workflow start --json | jq -r .current_phase
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct StartArgs {
+    #[command(flatten)]
+    expect: ExpectArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
+    let done = workflow::start(&*context.engine, args.expect.expect_revision, &context.actor)?;
+    report(context, &done, ("Started", done.flow.id()))
+}

@@ -1,0 +1,272 @@
+//! The workflow of a project: made, started, reported on phase by phase.
+//!
+//! A change to the workflow, its task graph and the Markdown view are one commit. A workflow that makes room for the
+//! next one is kept beside it.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::edit::Target;
+use super::{Actor, Error, Result};
+use crate::model::flow::{self, Flow, NewPhase, Refusal, Report, WorkflowStatus, phase_id};
+use crate::model::ids::Key;
+use crate::model::kind::{Doc, Kind};
+use crate::model::paper::Paper;
+use crate::model::room::Room;
+use crate::model::{json, plan, time};
+use crate::store::{Engine, Transaction};
+use crate::view;
+
+/// A workflow as somebody wants it.
+#[derive(Debug)]
+pub struct NewWorkflow {
+    pub id: Option<Key>,
+    pub task: String,
+    pub phases: Vec<NewPhase>,
+    /// Whether it may take the place of one that is not completed.
+    pub replace: bool,
+}
+
+/// What a use case did.
+#[derive(Debug)]
+pub struct Done {
+    /// The workflow as it is stored now.
+    pub flow: Flow,
+    /// Whether anything changed.
+    pub changed: bool,
+    /// The file that keeps the workflow that was there before.
+    pub archived: Option<String>,
+    pub warnings: Vec<String>,
+}
+
+/// Makes a workflow. The same one under the same id is no second one.
+pub fn create(engine: &dyn Engine, new: &NewWorkflow, expect: Option<u64>, actor: &Actor) -> Result<Done> {
+    let mut phases = new.phases.clone();
+    check_new(new)?;
+    let waves = flow::order(&mut phases).map_err(|stuck| {
+        let ids: Vec<String> = stuck.into_iter().map(phase_id).collect();
+        Error::Input(format!("phases wait for each other in a circle: {}", ids.join(", ")))
+    })?;
+    let mut desk = Desk::open(engine, expect, actor)?;
+    let made = |id: &str| Flow::new(id, &new.task, &phases, &waves);
+    if let (Some(id), Some(known)) = (&new.id, &desk.before)
+        && known.id() == id.as_str()
+    {
+        if !is_same(known, &made(id.as_str())) {
+            return Err(Error::clash(
+                format!("there is another workflow `{id}` already"),
+                "see it: anthill workflow show\nchoose another --id, or leave it out to get a new one",
+            ));
+        }
+        let known = known.clone();
+        return desk.finish(known, "workflow create", actor);
+    }
+    if let Some(known) = desk.before.clone() {
+        if known.status() != WorkflowStatus::Completed && !new.replace {
+            return Err(unfinished(&known));
+        }
+        desk.archive(&known)?;
+    }
+    let id = match &new.id {
+        Some(id) => id.to_string(),
+        None => desk.free_id()?,
+    };
+    desk.finish(made(&id), "workflow create", actor)
+}
+
+/// Whether a stored workflow is the one that is asked for, however far it is.
+fn is_same(known: &Flow, new: &Flow) -> bool {
+    let texts = |flow: &Flow| {
+        let phase = |phase: &Value| ["id", "title", "agent"].map(|field| phase[field].clone());
+        (flow.workflow["task"].clone(), flow.phases().iter().map(phase).collect::<Vec<_>>())
+    };
+    texts(known) == texts(new) && known.waves() == new.waves()
+}
+
+fn check_new(new: &NewWorkflow) -> Result<()> {
+    check_text("task", &new.task)?;
+    for phase in &new.phases {
+        check_text("title of a phase", &phase.title)?;
+        check_text("agent of a phase", &phase.agent)?;
+    }
+    match new.phases.is_empty() {
+        true => Err(Error::Input("a workflow needs a phase at least".into())),
+        false => Ok(()),
+    }
+}
+
+fn unfinished(known: &Flow) -> Error {
+    let id = known.id();
+    Error::refused(
+        format!("the workflow `{id}` is {}, not completed", plan::word(known.status())),
+        "see it: anthill workflow show\nor put it aside with --replace: it is kept in workflow_archive",
+    )
+}
+
+/// Lets the first phases begin.
+pub fn start(engine: &dyn Engine, expect: Option<u64>, actor: &Actor) -> Result<Done> {
+    let mut desk = Desk::open(engine, expect, actor)?;
+    let mut flow = desk.workflow(engine)?;
+    flow.start(desk.now).map_err(|refusal| refused(&refusal))?;
+    desk.finish(flow, "workflow start", actor)
+}
+
+/// Takes over what somebody reports of a phase.
+pub fn report(
+    engine: &dyn Engine,
+    id: &str,
+    status: WorkflowStatus,
+    report: &Report,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<Done> {
+    report.deliverables.iter().try_for_each(|deliverable| check_text("deliverable", deliverable))?;
+    if let Some(context) = &report.context {
+        json::check_input(&context.as_str().into()).map_err(Error::Input)?;
+    }
+    let mut desk = Desk::open(engine, expect, actor)?;
+    let mut flow = desk.workflow(engine)?;
+    flow.report(id, status, report, desk.now).map_err(|refusal| refused(&refusal))?;
+    desk.finish(flow, "workflow phase", actor)
+}
+
+/// Returns the workflow and the order of its phases.
+pub fn show(engine: &dyn Engine) -> Result<Flow> {
+    let workflow = engine.read(&doc("workflow"))?.ok_or_else(|| none(engine))?;
+    let graph = engine.read(&doc("task_graph"))?;
+    Ok(Flow::of(workflow.value, graph.map(|graph| graph.value)))
+}
+
+/// The workflow, open for one change.
+struct Desk<'e> {
+    transaction: Box<dyn Transaction + 'e>,
+    now: Timestamp,
+    before: Option<Flow>,
+    /// The graph as it is stored.
+    graph: Option<Value>,
+    archived: Option<String>,
+}
+
+impl<'e> Desk<'e> {
+    /// Waits for its turn, and refuses when the workflow has moved on.
+    fn open(engine: &'e dyn Engine, expect: Option<u64>, actor: &Actor) -> Result<Desk<'e>> {
+        let doc_of = doc("workflow");
+        let mut transaction = engine.begin(&[&doc_of.room])?;
+        Target::whole(&doc_of, expect).expect_revision(&mut *transaction)?;
+        let workflow = transaction.get(&doc_of)?.cloned();
+        let graph = transaction.get(&doc("task_graph"))?.cloned();
+        let before = workflow.map(|workflow| Flow::of(workflow, graph.clone()));
+        Ok(Desk { transaction, now: actor.now(), before, graph, archived: None })
+    }
+
+    fn workflow(&mut self, engine: &dyn Engine) -> Result<Flow> {
+        self.before.clone().ok_or_else(|| none(engine))
+    }
+
+    /// Returns an id that no workflow has or had.
+    fn free_id(&mut self) -> Result<String> {
+        let first = format!("wf_{}", time::compact(self.now));
+        for number in 1.. {
+            let id = if number == 1 { first.clone() } else { format!("{first}_{number}") };
+            let known = self.before.as_ref().is_some_and(|before| before.id() == id);
+            let key = id.parse().expect("digits make an id");
+            if !known && self.transaction.paper(&Paper::OldWorkflow(key))?.is_none() {
+                return Ok(id);
+            }
+        }
+        unreachable!("BUG: ran out of numbers")
+    }
+
+    /// Keeps a workflow that makes room for another one.
+    fn archive(&mut self, known: &Flow) -> Result<()> {
+        let text = String::from_utf8(json::render(&known.workflow)).expect("BUG: JSON is text");
+        // An id that somebody wrote by hand may be no name for a file.
+        let name: Key = known.id().parse().unwrap_or_else(|_| "workflow".parse().expect("a word is an id"));
+        for number in 1.. {
+            let name = if number == 1 { name.to_string() } else { format!("{name}_{number}") };
+            let Ok(key) = name.parse::<Key>() else {
+                return Err(Error::Input(format!("the id `{name}` is too long")));
+            };
+            let paper = Paper::OldWorkflow(key);
+            let there = self.transaction.paper(&paper)?;
+            if there.as_ref().is_none_or(|there| *there == text) {
+                self.archived = Some(paper.path());
+                self.transaction.write_paper(&paper, text)?;
+                return Ok(());
+            }
+        }
+        unreachable!("BUG: ran out of numbers")
+    }
+
+    /// Makes it happen: the workflow, its graph and the view, as far as they are others than before.
+    fn finish(mut self, mut flow: Flow, op: &str, actor: &Actor) -> Result<Done> {
+        let changed = self.before.as_ref().map(|before| &before.workflow) != Some(&flow.workflow);
+        let mut any = self.archived.is_some();
+        if changed {
+            self.transaction.put(&doc("workflow"), flow.workflow.clone())?;
+            any = true;
+        }
+        if self.graph.as_ref() != Some(&flow.graph) {
+            self.transaction.put(&doc("task_graph"), flow.graph.clone())?;
+            any = true;
+        }
+        let text = view::workflow::markdown(&flow);
+        if self.transaction.paper(&Paper::WorkflowView)?.as_ref() != Some(&text) {
+            self.transaction.write_paper(&Paper::WorkflowView, text)?;
+            any = true;
+        }
+        let mut warnings = Vec::new();
+        if any {
+            let committed = self.transaction.commit(&actor.entry(op))?;
+            warnings = committed.warnings;
+            for (doc, document) in committed.documents {
+                match doc.kind.name {
+                    "workflow" => flow.workflow = document.value,
+                    _ => flow.graph = document.value,
+                }
+            }
+        }
+        Ok(Done { flow, changed, archived: self.archived, warnings })
+    }
+}
+
+fn doc(name: &str) -> Doc {
+    Doc::shared(Kind::find(name).expect("the workflow's kinds are known"), Room::State)
+}
+
+fn none(engine: &dyn Engine) -> Error {
+    let place = engine.place(&doc("workflow"));
+    let hint = "make one: anthill workflow create TASK --phase \"TITLE=AGENT\" --phase \"TITLE=AGENT\"";
+    Error::missing(format!("there is no workflow yet: `{place}` does not exist"), hint)
+}
+
+fn refused(refusal: &Refusal) -> Error {
+    let hint = match refusal {
+        Refusal::NoPhase { .. } => {
+            return Error::missing(refusal.to_string(), "see them: anthill workflow show");
+        }
+        Refusal::Wrong { id, from, .. } => match from.as_str() {
+            "pending" => format!("start it first: anthill workflow phase {id} --status active"),
+            "active" => {
+                format!("say how it ended: anthill workflow phase {id} --status completed (or failed)")
+            }
+            "failed" => format!("try it again first: anthill workflow phase {id} --status active"),
+            _ => "what is completed stays so; for more work: anthill workflow create".into(),
+        },
+        Refusal::Waits { .. } => "see what runs: anthill workflow graph".into(),
+        Refusal::Failed { failed } => {
+            format!("try it again: anthill workflow phase {failed} --status active")
+        }
+        Refusal::Over => "make the next one: anthill workflow create TASK --phase \"TITLE=AGENT\"".into(),
+        Refusal::Stuck => "see what waits for what: anthill workflow graph".into(),
+    };
+    Error::refused(refusal.to_string(), hint)
+}
+
+/// Refuses a text that says nothing, or too much.
+fn check_text(what: &str, text: &str) -> Result<()> {
+    if text.trim().is_empty() {
+        return Err(Error::Input(format!("the {what} is blank")));
+    }
+    json::check_input(&text.into()).map_err(Error::Input)
+}
