@@ -40,7 +40,7 @@ fn killed_anywhere_gives_old_or_new() {
 fn killed_while_recovering_changes_nothing() {
     sweep("kill points while recovering", |ref case| {
         let mut points = 0;
-        for call in 1..=case.trace.len() {
+        for call in (1..=case.trace.len()).step_by(case.stride()) {
             let fs = case.scenario.run(&case.disk, Plan::KillAt(call)).0.after_kill();
             let before = case.see(&fs);
             let calls = recover(case, &fs, Plan::None).calls();

@@ -95,6 +95,12 @@ impl Case {
         (1..=self.trace.len()).filter(move |call| *call == 1 || !looks(&self.trace[call - 2]))
     }
 
+    /// Returns the step in which a sweep within a sweep goes through the calls: all of them, unless there are very many.
+    /// (Every call of every operation is one to die at, and to fail, in the plain sweeps.)
+    pub fn stride(&self) -> usize {
+        self.trace.len().div_ceil(60)
+    }
+
     /// Names a point of a sweep, for messages.
     pub fn at(&self, call: usize, what: &str) -> String {
         let line = self.trace.get(call.wrapping_sub(1)).map_or("the end", |line| line.as_str());
