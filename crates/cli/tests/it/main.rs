@@ -5,6 +5,7 @@ mod commands;
 mod damage;
 mod exit_codes;
 mod hooks;
+mod lines;
 mod message_storm;
 mod messages;
 mod planning;

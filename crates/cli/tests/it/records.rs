@@ -1,32 +1,13 @@
 //! What hooks keep, from the outside: errors and their retries, backups, results of agents, figures, cleaning up.
 
-use anthill_testkit::test_env::{Ran, TestEnv};
+use anthill_testkit::test_env::TestEnv;
 use serde_json::{Value, json};
 
 use crate::env;
 use crate::exit_codes::fails;
+use crate::lines::{json_of, ok, refused, words};
 
 const STATE: &str = "project/.claude/state";
-
-fn words(line: &str) -> Vec<&str> {
-    line.split_whitespace().collect()
-}
-
-#[track_caller]
-fn ok(env: &TestEnv, line: &str) -> Ran {
-    env.ok(&words(line))
-}
-
-#[track_caller]
-fn json_of(env: &TestEnv, line: &str) -> Value {
-    env.json(&words(line))
-}
-
-#[track_caller]
-fn refused(env: &TestEnv, line: &str, code: i32) -> Value {
-    let word = ["", "refused", "invalid", "conflict", "not_found", "", "", "damaged"][code as usize];
-    fails(env, &words(line), b"", code, word)
-}
 
 /// Runs a command with `--json` at a time of the first day and insists on success.
 #[track_caller]

@@ -8,32 +8,13 @@ use serde_json::{Value, json};
 
 use crate::env;
 use crate::exit_codes::fails;
+use crate::lines::{json_of, ok, refused, words};
 
 /// Returns an environment with these sessions, started one second after the other.
 fn with(sessions: &[&str]) -> TestEnv {
     let env = env();
     sessions.iter().for_each(|id| drop(env.ok(&["session", "start", id])));
     env
-}
-
-fn words(line: &str) -> Vec<&str> {
-    line.split_whitespace().collect()
-}
-
-#[track_caller]
-fn ok(env: &TestEnv, line: &str) -> Ran {
-    env.ok(&words(line))
-}
-
-#[track_caller]
-fn json_of(env: &TestEnv, line: &str) -> Value {
-    env.json(&words(line))
-}
-
-#[track_caller]
-fn refused(env: &TestEnv, line: &str, code: i32) -> Value {
-    let word = ["", "refused", "invalid", "conflict", "not_found", "", "", "damaged"][code as usize];
-    fails(env, &words(line), b"", code, word)
 }
 
 /// Runs a command at a time of the first day, such as `01:30`, and insists on success.

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
@@ -17,6 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::room::Room;
+use crate::model::time;
 use crate::store::engine::Revision;
 
 /// The operation of lines that repeat state at the start of a segment; they are no commits.
@@ -93,6 +95,12 @@ pub struct DocEntry {
 }
 
 impl Line {
+    /// Makes a line without a number.
+    pub fn new(at: Timestamp, by: &str, op: &str, docs: Vec<DocEntry>) -> Line {
+        let (at, by, op) = (time::stamp(at), by.to_owned(), op.to_owned());
+        Line { seq: 0, at, by, op, undoes: None, docs, papers: Vec::new(), with: Vec::new(), lead: None }
+    }
+
     /// Reads a line. By hand, because serde would respell some numbers and then no checksum would fit.
     fn parse(bytes: &[u8]) -> Option<Line> {
         let body = checked(bytes)?;

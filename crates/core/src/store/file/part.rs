@@ -15,7 +15,7 @@ use crate::model::diff::{self, Change};
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::paper::{Paper, Writing};
-use crate::model::time::{self, Moment};
+use crate::model::time::Moment;
 use crate::store::engine::{self, Committed, Document, Durability, Entry, Rank};
 use crate::store::error::{Error, Result};
 use crate::store::state::{self, Sealed};
@@ -63,6 +63,15 @@ pub struct Stage {
     pub lines: Vec<Line>,
     /// The open folders that it changes, and whether all that is in them was known before.
     folders: Vec<(&'static str, bool)>,
+}
+
+/// What is known of a commit while its documents are sealed one by one.
+#[derive(Default)]
+struct Draft {
+    docs: Vec<Staged>,
+    /// What people changed before it.
+    edits: Vec<DocEntry>,
+    entries: Vec<DocEntry>,
 }
 
 /// One document of a commit on its way to the disk.
@@ -201,94 +210,85 @@ impl<'e> Part<'e> {
 
     /// Seals every written document and composes the journal lines.
     pub fn stage(&mut self, entry: &Entry) -> Result<Stage> {
-        let (mut docs, mut edits, mut entries) = (Vec::new(), Vec::new(), Vec::new());
+        let mut draft = Draft::default();
         for file in std::mem::take(&mut self.order) {
-            if let Some(items) = self.bulks.remove(&file) {
-                match self.stage_bulk(&file, &items, entry)? {
-                    Ok(bulk) => {
-                        entries.push(bulk.entry());
-                        docs.push(Staged::Bulk(Box::new(bulk), items));
-                        continue;
-                    }
-                    Err(Lost) => {
-                        let list = self.lists.get(&file).map(List::doc);
-                        let doc = list.or_else(|| self.loaded.get(&file).map(|loaded| &loaded.doc)).cloned();
-                        self.extend_whole(&doc.expect("it was opened to be extended"), &items)?;
-                    }
-                }
-            }
-            if let Some(mut list) = self.lists.remove(&file) {
-                let doc = list.doc().clone();
-                match list.stage(&self.place, entry)? {
-                    Ok(mut patch) => {
-                        entries.push(patch.entry(&doc));
-                        docs.push(Staged::Items { doc, list: Box::new(list), patch: Box::new(patch) });
-                        continue;
-                    }
-                    Err(Lost) => {
-                        self.lists.insert(file.clone(), list);
-                        self.leave_list(&doc)?;
-                    }
-                }
-            }
-            let mut loaded = self.loaded.remove(&file).expect("a written document is loaded");
-            let new = loaded.new.take().expect("it is in the order because it was written");
-            if new.is_none() && loaded.base.is_none() {
-                continue;
-            }
-            edits.extend(self.absorb(&loaded)?);
-            let sealed = new
-                .map(|value| {
-                    state::seal(
-                        &loaded.doc,
-                        loaded.base.as_ref(),
-                        loaded.revision,
-                        value,
-                        entry,
-                        place::render,
-                    )
-                })
-                .transpose()?;
-            entries.push(self.doc_entry(&loaded, sealed.as_ref()));
-            docs.push(Staged::Whole { doc: loaded.doc, sealed, base_sum: loaded.base_sum, stamp: None });
+            self.stage_file(&file, entry, &mut draft)?;
         }
+        let Draft { docs, edits, entries } = draft;
         let papers = std::mem::take(&mut self.papers).into_iter();
         let papers =
             papers.filter_map(|(file, writing)| papers::Staged::new(&self.place, file, writing).transpose());
         let papers = papers.collect::<Result<Vec<_>>>()?;
-        let opened = Paper::open_folders(&self.place.room).iter();
-        let touched =
-            opened.copied().filter(|dir| papers.iter().any(|paper| parent(&paper.entry.file) == *dir));
-        let folders =
-            touched.map(|dir| Ok((dir, self.folders.contains_key(dir) || !self.folder_changed(dir)?)));
-        let folders = folders.collect::<Result<Vec<_>>>()?;
-        let at = time::stamp(entry.at);
+        let folders = self.touched(&papers)?;
         let mut lines = Vec::new();
         if !edits.is_empty() {
-            let (by, op) = (journal::HAND.into(), journal::EDIT.into());
-            lines.push(Line {
-                seq: 0,
-                at: at.clone(),
-                by,
-                op,
-                undoes: None,
-                docs: edits,
-                papers: Vec::new(),
-                with: Vec::new(),
-                lead: None,
-            });
+            lines.push(Line::new(entry.at, journal::HAND, journal::EDIT, edits));
         }
         if !(entries.is_empty() && papers.is_empty()) {
-            let (by, op) = (entry.by.clone(), entry.op.clone());
             let papers = papers.iter().map(|paper| paper.entry.clone()).collect();
-            let (undoes, docs) = (entry.undoes, entries);
-            lines.push(Line { seq: 0, at, by, op, undoes, docs, papers, with: Vec::new(), lead: None });
+            let line = Line::new(entry.at, &entry.by, &entry.op, entries);
+            lines.push(Line { undoes: entry.undoes, papers, ..line });
         }
         (self.head.seq + 1..).zip(&mut lines).for_each(|(seq, line)| line.seq = seq);
         if let Some(line) = lines.last_mut() {
             docs.iter().for_each(|staged| staged.keep_beside(line, self.place.long));
         }
         Ok(Stage { docs, papers, lines, folders })
+    }
+
+    /// Seals one document: as new items, as changed items, or else as a whole.
+    fn stage_file(&mut self, file: &str, entry: &Entry, draft: &mut Draft) -> Result<()> {
+        if let Some(items) = self.bulks.remove(file) {
+            match self.stage_bulk(file, &items, entry)? {
+                Ok(bulk) => {
+                    draft.entries.push(bulk.entry());
+                    draft.docs.push(Staged::Bulk(Box::new(bulk), items));
+                    return Ok(());
+                }
+                Err(Lost) => {
+                    let list = self.lists.get(file).map(List::doc);
+                    let doc = list.or_else(|| self.loaded.get(file).map(|loaded| &loaded.doc)).cloned();
+                    self.extend_whole(&doc.expect("it was opened to be extended"), &items)?;
+                }
+            }
+        }
+        if let Some(mut list) = self.lists.remove(file) {
+            let doc = list.doc().clone();
+            match list.stage(&self.place, entry)? {
+                Ok(mut patch) => {
+                    draft.entries.push(patch.entry(&doc));
+                    draft.docs.push(Staged::Items { doc, list: Box::new(list), patch: Box::new(patch) });
+                    return Ok(());
+                }
+                Err(Lost) => {
+                    self.lists.insert(file.to_owned(), list);
+                    self.leave_list(&doc)?;
+                }
+            }
+        }
+        self.stage_whole(file, entry, draft)
+    }
+
+    fn stage_whole(&mut self, file: &str, entry: &Entry, draft: &mut Draft) -> Result<()> {
+        let mut loaded = self.loaded.remove(file).expect("a written document is loaded");
+        let new = loaded.new.take().expect("it is in the order because it was written");
+        if new.is_none() && loaded.base.is_none() {
+            return Ok(());
+        }
+        draft.edits.extend(self.absorb(&loaded)?);
+        let (doc, base, revision) = (&loaded.doc, loaded.base.as_ref(), loaded.revision);
+        let seal = |value| state::seal(doc, base, revision, value, entry, place::render);
+        let sealed = new.map(seal).transpose()?;
+        draft.entries.push(self.doc_entry(&loaded, sealed.as_ref()));
+        draft.docs.push(Staged::Whole { doc: loaded.doc, sealed, base_sum: loaded.base_sum, stamp: None });
+        Ok(())
+    }
+
+    /// Returns the open folders that papers change, and whether all that is in them was known before.
+    fn touched(&self, papers: &[papers::Staged]) -> Result<Vec<(&'static str, bool)>> {
+        let opened = Paper::open_folders(&self.place.room).iter().copied();
+        let touched = opened.filter(|dir| papers.iter().any(|paper| parent(&paper.entry.file) == *dir));
+        touched.map(|dir| Ok((dir, self.folders.contains_key(dir) || !self.folder_changed(dir)?))).collect()
     }
 
     /// Describes what a person changed in the file since our last commit.
