@@ -18,6 +18,7 @@ pub mod path;
 pub mod plan;
 pub mod quick_hash;
 pub mod raw;
+pub mod redact;
 pub mod room;
 pub mod session;
 pub mod shape;

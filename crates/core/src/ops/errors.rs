@@ -14,7 +14,7 @@ use crate::model::error_class::{self, ErrorClass, Escalation};
 use crate::model::kind::{Doc, Kind};
 use crate::model::plan::word;
 use crate::model::room::Room;
-use crate::model::{ids, json, plan, time};
+use crate::model::{ids, json, plan, redact, time};
 use crate::store::engine::items;
 use crate::store::{Engine, Transaction};
 
@@ -158,7 +158,7 @@ fn checked(new: &NewError) -> Result<Map<String, Value>> {
     if message.is_empty() {
         return Err(Error::Input("the message is blank".into()));
     }
-    let context = Value::Object(new.context.clone());
+    let mut context = Value::Object(new.context.clone());
     json::check_input(&json!([message, new.tool])).map_err(Error::Input)?;
     json::check_input(&context).map_err(Error::Input)?;
     let size = context.to_string().len();
@@ -166,11 +166,14 @@ fn checked(new: &NewError) -> Result<Map<String, Value>> {
         return Err(Error::Input(format!("the context is {size} bytes long; at most {TEXT} are allowed")));
     }
     let class = new.class.unwrap_or_else(|| error_class::classify(message));
+    // What failed may have been called with a secret. It is replaced before the text is cut, which could hide it.
+    let message = redact::redact(message);
+    redact::redact_value(&mut context);
     let tool = new.tool.as_deref().map(str::trim).filter(|tool| !tool.is_empty());
     let fields = [
         ("classification", word(class).into()),
         ("tool", tool.map_or(Value::Null, Value::from)),
-        ("message", shortened(message).into()),
+        ("message", shortened(&message).into()),
         ("context", context),
     ];
     Ok(Map::from_iter(fields.map(|(name, value)| (name.to_owned(), value))))
@@ -329,6 +332,23 @@ mod tests {
         assert_eq!((&kept[0]["id"], &kept[1]["id"]), (&json!("e0"), &json!("e2")), "e1 was seen longest ago");
         let summary = engine.read(&errors()).unwrap().unwrap().value["summary"].take();
         assert_eq!(summary, json!({"total": 1000, "recovered": 0, "pending": 999, "escalated": 1}));
+    }
+
+    #[test]
+    fn secrets_are_not_stored() {
+        let engine = MemoryEngine::default();
+        let mut new = new("POST failed\nAuthorization: Bearer s3cr3t-canary");
+        new.context =
+            json!({"url": "https://ann:s3cr3t-canary@host/x", "password": "s3cr3t-canary", "try": 2})
+                .as_object()
+                .cloned()
+                .unwrap();
+        let error = record(&engine, &new, None, &at(0)).unwrap().error;
+        assert_eq!(error["message"], "POST failed\nAuthorization: Bearer [redacted]");
+        let context = json!({"url": "https://ann:[redacted]@host/x", "password": "[redacted]", "try": 2});
+        assert_eq!(error["context"], context);
+        assert!(!engine.read(&errors()).unwrap().unwrap().value.to_string().contains("canary"));
+        assert!(record(&engine, &new, None, &at(1)).unwrap().known, "it is the same one");
     }
 
     #[test]
