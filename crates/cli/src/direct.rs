@@ -69,7 +69,7 @@ pub fn run<'a>(args: impl Iterator<Item = &'a OsString>) -> Option<ExitCode> {
 }
 
 /// Returns the place of the first word after global options.
-fn first_word(args: &[String]) -> Option<usize> {
+pub fn first_word(args: &[String]) -> Option<usize> {
     let mut at = 0;
     while args.get(at)?.starts_with('-') {
         let (.., takes) = GLOBAL.iter().find(|(name, ..)| *name == args[at])?;
@@ -93,7 +93,7 @@ pub fn one<A: Direct>(rest: &[String], run: impl FnOnce(&Context<'_>, &A) -> Res
     })
 }
 
-fn read<A: Direct>(rest: &[String]) -> Option<(Global, A)> {
+pub fn read<A: Direct>(rest: &[String]) -> Option<(Global, A)> {
     let mut words = Words::sort(rest, A::OPTIONS)?;
     let global = Global {
         root: words.value("--root").map(Into::into),

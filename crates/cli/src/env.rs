@@ -19,6 +19,10 @@ pub const ANTHILL_SESSION_ID: &str = "ANTHILL_SESSION_ID";
 pub const CLAUDE_CODE_SESSION_ID: &str = "CLAUDE_CODE_SESSION_ID";
 /// The session at work, as older clients and the seeds name it.
 pub const CLAUDE_SESSION_ID: &str = "CLAUDE_SESSION_ID";
+/// The file to which Claude Code's hooks add what its shell commands shall know.
+pub const CLAUDE_ENV_FILE: &str = "CLAUDE_ENV_FILE";
+/// The process of Claude Code.
+pub const CLAUDE_PID: &str = "CLAUDE_PID";
 /// What the session at work is to its team, for those who read its messages.
 pub const ANTHILL_ROLE: &str = "ANTHILL_ROLE";
 /// Set by coding agents for the commands that they run.

@@ -14,6 +14,7 @@ mod context;
 mod direct;
 mod env;
 mod error;
+mod git;
 mod hooks;
 mod output;
 mod planning;
@@ -44,6 +45,9 @@ fn guarded(args: &[OsString]) -> ExitCode {
 }
 
 fn run(args: &[OsString]) -> ExitCode {
+    if let Some(code) = commands::hook::run_line(&args[1.min(args.len())..]) {
+        return code;
+    }
     direct::run(args.iter().skip(1)).unwrap_or_else(|| parsed(args))
 }
 

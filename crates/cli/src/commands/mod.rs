@@ -13,6 +13,7 @@ mod epic;
 mod error;
 mod get;
 mod history;
+pub mod hook;
 mod hooks_run;
 mod leader;
 mod list;
@@ -87,6 +88,7 @@ pub enum Command {
     Agents(agents::Agents),
     Metrics(metrics::MetricsArgs),
     Clean(clean::CleanArgs),
+    Hook(hook::HookArgs),
     Get(get::GetArgs),
     List(list::ListArgs),
     Watch(watch::WatchArgs),
@@ -130,6 +132,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Agents(command) => done(agents::run(&context()?, &command)),
         Command::Metrics(args) => done(metrics::run(&context()?, &args)),
         Command::Clean(args) => done(clean::run(&context()?, &args)),
+        Command::Hook(_) => Ok(hook::run(&cli.global, true)),
         Command::Get(args) => done(get::run(&context()?, &args)),
         Command::List(args) => done(list::run(&context()?, &args)),
         Command::Watch(args) => done(watch::run(&context()?, &args)),

@@ -38,9 +38,15 @@ pub fn asked_for(files: &[&str]) -> Option<Vec<u64>> {
     })
 }
 
-/// A path itself, or something beneath it.
+/// Returns the key that a task occupies for whoever has it: it tells who has any.
+pub fn holder(name: &str) -> u64 {
+    key(HOLDER, &[name])
+}
+
+/// A path itself, something beneath it, or no path but whoever works on it.
 const ITSELF: u64 = 1;
 const BENEATH: u64 = 2;
+const HOLDER: u64 = 3;
 
 fn keys(files: &[&str], add: impl Fn(&[&str], &mut Vec<u64>)) -> Option<Vec<u64>> {
     let mut keys = Vec::new();

@@ -184,7 +184,7 @@ impl Flow {
         self.graph.pointer("/execution_plan/waves").and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    fn phase(&self, id: &str) -> Option<&Value> {
+    pub fn phase(&self, id: &str) -> Option<&Value> {
         self.phases().iter().find(|phase| text(phase, "id") == id)
     }
 
@@ -243,6 +243,34 @@ impl Flow {
             ready.into_iter().for_each(|place| self.phase_mut(place)["status"] = json!(Active));
         }
         self.settle(None, now);
+        Ok(())
+    }
+
+    /// Returns the phase that an agent works on: the one that it names, the one that it has, or the first that is to
+    /// be done by an agent of its name and nobody has yet.
+    pub fn phase_of(&self, named: Option<&str>, agent: &str, kind: &str) -> Option<&str> {
+        let open = |phase: &&Value| {
+            let ready = || self.open_before(text(phase, "id")).is_empty();
+            standing(phase) == Active || (standing(phase) == Pending && ready())
+        };
+        let taken = |phase: &&Value| !text(phase, "agent_id").is_empty();
+        let find = |wanted: &dyn Fn(&&Value) -> bool| self.phases().iter().find(wanted);
+        let found = find(&|phase| named == Some(text(phase, "id")))
+            .or_else(|| find(&|phase| text(phase, "agent_id") == agent))
+            .or_else(|| find(&|phase| text(phase, "agent") == kind && open(phase) && !taken(phase)))?;
+        Some(text(found, "id"))
+    }
+
+    /// Notes which agent works on a phase, and that it has begun.
+    pub fn give(&mut self, id: &str, agent: &str, now: Timestamp) -> Result<(), Refusal> {
+        let status = self.phase(id).map(standing).ok_or_else(|| self.no_phase(id))?;
+        if matches!(status, Pending | Failed) {
+            self.report(id, Active, &Report::default(), now)?;
+        }
+        let place = self.phases().iter().position(|phase| text(phase, "id") == id);
+        if let Some(place) = place.filter(|_| status != Completed) {
+            self.phase_mut(place)["agent_id"] = agent.into();
+        }
         Ok(())
     }
 

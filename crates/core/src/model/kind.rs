@@ -422,16 +422,18 @@ fn queue_facet(task: &Raw) -> Option<Facet<'_>> {
     })
 }
 
-/// A claimed task is due when its lease is over, and keeps its files from others.
+/// A claimed task is due when its lease is over, keeps its files from others, and keeps whoever has it busy.
 fn queue_hold(task: &Raw) -> Hold {
     let files = task.object("context").map(|context| {
         let files = context.strings("files");
         files::occupied(&files.iter().map(|file| &**file).collect::<Vec<_>>())
     });
-    Hold {
-        due: task.object("lease").and_then(|lease| lease_due(&lease)),
-        keys: files.unwrap_or_else(|| Some(Vec::new())),
+    let mut keys = files.unwrap_or_else(|| Some(Vec::new()));
+    let holder = task.string("session_id").or_else(|| task.string("claimed_by"));
+    if let (Some(keys), Some(holder)) = (&mut keys, holder) {
+        keys.push(files::holder(&holder));
     }
+    Hold { due: task.object("lease").and_then(|lease| lease_due(&lease)), keys }
 }
 
 fn lease_due(lease: &Raw) -> Option<Due> {

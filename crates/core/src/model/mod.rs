@@ -1,6 +1,7 @@
 //! Plain types and what is allowed; knows no files, clocks or users.
 
 pub(crate) mod both;
+pub mod client_event;
 pub mod diff;
 pub mod documents;
 pub mod error_class;
@@ -16,10 +17,12 @@ pub mod new_task;
 pub mod paper;
 pub mod path;
 pub mod plan;
+pub mod present;
 pub mod quick_hash;
 pub mod raw;
 pub mod redact;
 pub mod room;
+pub mod said;
 pub mod session;
 pub mod shape;
 pub mod task;

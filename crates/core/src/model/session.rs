@@ -17,6 +17,9 @@ use super::time;
 
 pub use super::documents::state::SessionStatus as Status;
 
+/// Signs of life that follow each other faster are not worth writing down.
+pub const BEAT: SignedDuration = SignedDuration::from_secs(1);
+
 /// How many events of a session are kept, the newest.
 pub const KEPT_EVENTS: usize = 1000;
 

@@ -237,6 +237,12 @@ impl Task {
         self.lease(self.epoch().max(1), self.lease_seconds(), now);
     }
 
+    /// Returns how much of the lease has been used; all of it where there is none.
+    pub fn used(&self, now: &Moment) -> SignedDuration {
+        let length = SignedDuration::try_from_secs_f64(self.lease_seconds()).unwrap_or(SignedDuration::MAX);
+        self.lease_left(now).map_or(SignedDuration::MAX, |left| length.saturating_sub(left))
+    }
+
     fn lease_seconds(&self) -> f64 {
         let seconds = self.0.get("lease").and_then(|lease| lease.get("seconds")).and_then(Value::as_f64);
         seconds.unwrap_or(LEASE)

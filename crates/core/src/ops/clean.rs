@@ -6,7 +6,7 @@ use super::{Actor, Result, compact};
 use crate::error::Code;
 use crate::model::kind::Doc;
 use crate::model::room::Room;
-use crate::store::Engine;
+use crate::store::{Engine, Transaction};
 
 /// What is to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +61,12 @@ pub fn clean(engine: &dyn Engine, what: &[What], dry_run: bool, actor: &Actor) -
         cleaned.warnings.extend(transaction.commit(&actor.entry("clean"))?.warnings);
     }
     Ok(cleaned)
+}
+
+/// Deletes all but the last few backups, as part of a transaction on the room.
+pub(super) fn old_backups(engine: &dyn Engine, transaction: &mut dyn Transaction) -> Result<()> {
+    let known = compact::documents(engine)?;
+    compact::forget(transaction, &known, compact::KEPT, &mut Vec::new()).map(drop)
 }
 
 fn wanted(engine: &dyn Engine, what: &[What]) -> Result<Vec<Doc>> {

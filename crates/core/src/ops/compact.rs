@@ -110,6 +110,12 @@ pub fn list(engine: &dyn Engine) -> Result<Vec<Backup>> {
     Ok(backups)
 }
 
+/// Returns the newest backup, if there is one that can be read.
+pub fn newest(engine: &dyn Engine) -> Result<Option<Value>> {
+    let Some(newest) = documents(engine)?.pop() else { return Ok(None) };
+    Ok(read(engine, &newest)?.map(|backup| backup.value))
+}
+
 /// How a document stands to its copy in a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {

@@ -13,6 +13,7 @@ use super::{Actor, Error, Result};
 use crate::model::error_class::{self, ErrorClass, Escalation};
 use crate::model::kind::{Doc, Kind};
 use crate::model::plan::word;
+use crate::model::present::{self, Present};
 use crate::model::room::Room;
 use crate::model::{ids, json, plan, redact, time};
 use crate::store::engine::items;
@@ -72,8 +73,45 @@ pub fn standing(error: &Value) -> Standing {
 pub fn record(engine: &dyn Engine, new: &NewError, expect: Option<u64>, actor: &Actor) -> Result<Done> {
     let fields = checked(new)?;
     let mut transaction = engine.begin(&[&Room::State])?;
-    let (now, doc) = (actor.now(), errors());
-    Target::whole(&doc, expect).expect_revision(&mut *transaction)?;
+    Target::whole(&errors(), expect).expect_revision(&mut *transaction)?;
+    let mut done = record_in(&mut *transaction, new, &fields, actor.now())?;
+    done.warnings = transaction.commit(&actor.entry("error record"))?.warnings;
+    Ok(done)
+}
+
+/// Records an error that the acting session has met, and counts it among those of the session: one commit.
+pub fn record_of_session(engine: &dyn Engine, new: &NewError, actor: &Actor) -> Result<Done> {
+    let fields = checked(new)?;
+    let mut transaction = engine.begin(&[&Room::State])?;
+    let mut done = record_in(&mut *transaction, new, &fields, actor.now())?;
+    count(&mut *transaction, actor, "errors_encountered")?;
+    done.warnings = transaction.commit(&actor.entry("error record"))?.warnings;
+    Ok(done)
+}
+
+/// Counts something in the record of the acting session, if it is known in this project.
+fn count(transaction: &mut dyn Transaction, actor: &Actor, field: &str) -> Result<()> {
+    let doc = Doc::shared(Kind::find("current_session").expect("a kind of the registry"), Room::State);
+    let (Some(document), Some(session)) = (transaction.get(&doc)?.cloned(), &actor.session) else {
+        return Ok(());
+    };
+    let mut present = Present::of(Some(document));
+    if let Some(record) = present.record(session) {
+        present::count(record, field);
+        if let Some(document) = present.into_document() {
+            transaction.put(&doc, document)?;
+        }
+    }
+    Ok(())
+}
+
+fn record_in(
+    transaction: &mut dyn Transaction,
+    new: &NewError,
+    fields: &Map<String, Value>,
+    now: Timestamp,
+) -> Result<Done> {
+    let doc = errors();
     let mut document = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
     let list = list_of(&mut document);
     let same = |error: &Value| {
@@ -82,7 +120,7 @@ pub fn record(engine: &dyn Engine, new: &NewError, expect: Option<u64>, actor: &
     };
     let known = list.iter().rposition(same);
     let place = known.unwrap_or_else(|| {
-        list.push(first(list, &fields, now));
+        list.push(first(list, fields, now));
         list.len() - 1
     });
     let error = &mut list[place];
@@ -92,20 +130,38 @@ pub fn record(engine: &dyn Engine, new: &NewError, expect: Option<u64>, actor: &
         error["retry_count"] = retries.saturating_add(1).min(most.max(retries)).into();
         error["last_seen"] = time::stamp(now).into();
     }
-    plan_retry(&mut *transaction, error, new.retry_after, now)?;
+    plan_retry(transaction, error, new.retry_after, now)?;
     let error = error.clone();
     forget_oldest(list);
     add_up(&mut document);
     transaction.put(&doc, document)?;
-    let warnings = transaction.commit(&actor.entry("error record"))?.warnings;
-    Ok(Done { error, changed: true, known: known.is_some(), warnings })
+    Ok(Done { error, changed: true, known: known.is_some(), warnings: Vec::new() })
 }
 
 /// Marks an error as recovered; one that is stays as it is.
 pub fn resolve(engine: &dyn Engine, id: &str, expect: Option<u64>, actor: &Actor) -> Result<Done> {
     let mut transaction = engine.begin(&[&Room::State])?;
-    let (now, doc) = (actor.now(), errors());
-    Target::whole(&doc, expect).expect_revision(&mut *transaction)?;
+    Target::whole(&errors(), expect).expect_revision(&mut *transaction)?;
+    let mut done = resolve_in(&mut *transaction, id, actor.now())?;
+    if done.changed {
+        done.warnings = transaction.commit(&actor.entry("error resolve"))?.warnings;
+    }
+    Ok(done)
+}
+
+/// Marks an error of the acting session as recovered, and counts it among those of the session: one commit.
+pub fn recovered(engine: &dyn Engine, id: &str, actor: &Actor) -> Result<Done> {
+    let mut transaction = engine.begin(&[&Room::State])?;
+    let mut done = resolve_in(&mut *transaction, id, actor.now())?;
+    if done.changed {
+        count(&mut *transaction, actor, "errors_recovered")?;
+        done.warnings = transaction.commit(&actor.entry("error resolve"))?.warnings;
+    }
+    Ok(done)
+}
+
+fn resolve_in(transaction: &mut dyn Transaction, id: &str, now: Timestamp) -> Result<Done> {
+    let doc = errors();
     let mut document = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
     let known = list_of(&mut document).iter_mut().rfind(|error| error["id"] == id);
     let error = known
@@ -119,8 +175,7 @@ pub fn resolve(engine: &dyn Engine, id: &str, expect: Option<u64>, actor: &Actor
     let error = error.clone();
     add_up(&mut document);
     transaction.put(&doc, document)?;
-    let warnings = transaction.commit(&actor.entry("error resolve"))?.warnings;
-    Ok(Done { error, changed: true, known: true, warnings })
+    Ok(Done { error, changed: true, known: true, warnings: Vec::new() })
 }
 
 /// Returns the errors that stand so, or all, in the order in which they came up.
@@ -278,7 +333,7 @@ fn forget_oldest(list: &mut Vec<Value>) {
 }
 
 /// Counts how the errors of the list stand.
-fn add_up(document: &mut Value) {
+pub(super) fn add_up(document: &mut Value) {
     let list = list_of(document);
     let count = |wanted| list.iter().filter(|error| standing(error) == wanted).count();
     let total = list.len();

@@ -210,6 +210,36 @@ pub fn poll(engine: &dyn Engine, request: &PollRequest<'_>, actor: &Actor) -> Re
     Ok(polled)
 }
 
+/// Passes unread messages on to somebody who can take them now, the most urgent first.
+///
+/// `pass` is called once, with messages and how many more there are, and says how many of them it has really passed on.
+/// Those are read then; the others stay unread. It is called while the mailbox is held, so that nobody else passes the
+/// same on; when its process dies in between they are passed on once more, not lost.
+pub fn deliver(
+    engine: &dyn Engine,
+    session: &SessionId,
+    limit: usize,
+    pass: &mut dyn FnMut(&[Value], usize) -> usize,
+    actor: &Actor,
+) -> Result<()> {
+    need_messages(engine)?;
+    let mut desk = Desk::open(engine, session, &[], actor)?;
+    desk.read_new(&PollRequest { session, mark_read: false, again: false, limit })?;
+    let messages = std::mem::take(&mut desk.polled.messages);
+    let unread = match desk.polled.more {
+        true => desk.transaction.counts(&desk.mailbox)?.first().copied().unwrap_or_default(),
+        false => messages.len(),
+    };
+    let passed = pass(&messages, unread.saturating_sub(messages.len()));
+    for mut message in messages.into_iter().take(passed) {
+        let id = message["id"].as_str().and_then(|id| id.parse::<Key>().ok());
+        if let Some(id) = id {
+            desk.mark_read(&id, &mut message)?;
+        }
+    }
+    desk.transaction.commit(&actor.entry("deliver")).map(drop).map_err(Error::from)
+}
+
 /// Says that a message is done with, and puts it aside; a session that has registered has it in its history then.
 /// Returns it.
 pub fn done(engine: &dyn Engine, session: &SessionId, id: &Key, actor: &Actor) -> Result<Posted> {
@@ -393,13 +423,17 @@ impl<'e> Desk<'e> {
             return self.put_aside(id, &message, "expired");
         }
         if mark_read {
-            message::mark_read(&mut message, self.now);
-            self.transaction.write_paper(&inbox, render(&message))?;
-            // What it says now: it may not have been readable when it came.
-            self.note(id, message::note(&message, "read"), "read")?;
+            self.mark_read(id, &mut message)?;
         }
         self.polled.messages.push(message);
         Ok(())
+    }
+
+    fn mark_read(&mut self, id: &Key, message: &mut Value) -> Result<()> {
+        message::mark_read(message, self.now);
+        self.transaction.write_paper(&paper(&self.session, Tray::Inbox, id), render(message))?;
+        // What it says now: it may not have been readable when it came.
+        self.note(id, message::note(message, "read"), "read")
     }
 
     fn read_again(&mut self, limit: usize) -> Result<()> {

@@ -2,6 +2,7 @@
 
 pub mod agents;
 pub mod clean;
+pub mod client;
 pub mod compact;
 pub mod doctor;
 pub mod edit;

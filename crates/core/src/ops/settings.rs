@@ -53,6 +53,11 @@ impl Settings {
         self.0["features"][feature].as_bool().unwrap_or(true)
     }
 
+    /// Whether a feature is on that is off unless the configuration says otherwise.
+    pub fn is_switched_on(&self, feature: &str) -> bool {
+        self.0["features"][feature].as_bool().unwrap_or(false)
+    }
+
     /// Refuses when a feature is off.
     pub fn need(&self, feature: &str, what: &str) -> Result<()> {
         if self.is_on(feature) {

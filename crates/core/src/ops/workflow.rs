@@ -13,6 +13,7 @@ use crate::model::ids::Key;
 use crate::model::kind::{Doc, Kind};
 use crate::model::paper::Paper;
 use crate::model::room::Room;
+use crate::model::said::Said;
 use crate::model::{json, plan, time};
 use crate::store::{Engine, Transaction};
 use crate::view;
@@ -128,6 +129,65 @@ pub fn report(
     let mut flow = desk.workflow(engine)?;
     flow.report(id, status, report, desk.now).map_err(|refusal| refused(&refusal))?;
     desk.finish(flow, "workflow phase", actor)
+}
+
+/// An agent of a client, and what it is known by.
+#[derive(Debug, Clone, Copy)]
+pub struct Worker<'a> {
+    pub id: &'a str,
+    /// The name of its kind, which phases ask for.
+    pub kind: &'a str,
+    /// The phase that its orders name.
+    pub phase: Option<&'a str>,
+}
+
+/// Notes that an agent has begun. Returns the workflow and the agent's phase, if it has one.
+pub fn agent_began(engine: &dyn Engine, worker: Worker<'_>, actor: &Actor) -> Result<Option<(Flow, String)>> {
+    with_agent(engine, worker, None, actor)
+}
+
+/// Takes over what an agent says at its end. Returns the workflow and the agent's phase, if it has one.
+pub fn agent_ended(
+    engine: &dyn Engine,
+    worker: Worker<'_>,
+    said: &Said,
+    actor: &Actor,
+) -> Result<Option<(Flow, String)>> {
+    with_agent(engine, worker, Some(said), actor)
+}
+
+fn with_agent(
+    engine: &dyn Engine,
+    worker: Worker<'_>,
+    said: Option<&Said>,
+    actor: &Actor,
+) -> Result<Option<(Flow, String)>> {
+    if !engine.may_exist(&doc("workflow")) {
+        return Ok(None);
+    }
+    let desk = Desk::open(engine, None, actor)?;
+    let Some(mut flow) = desk.before.clone() else { return Ok(None) };
+    let Some(id) = flow.phase_of(worker.phase, worker.id, worker.kind).map(str::to_owned) else {
+        return Ok(None);
+    };
+    let is_over = |flow: &Flow| flow.phase(&id).map(flow::standing) == Some(WorkflowStatus::Completed);
+    if !is_over(&flow) {
+        // What a phase does not allow, an agent cannot make it do; it works all the same.
+        let mut next = flow.clone();
+        let done = next.give(&id, worker.id, desk.now).and_then(|()| match said {
+            None => Ok(()),
+            Some(said) => {
+                let status = if said.failed { WorkflowStatus::Failed } else { WorkflowStatus::Completed };
+                let context = Some(said.context.clone()).filter(|context| !context.is_empty());
+                let report = Report { deliverables: said.deliverables.clone(), context };
+                next.report(&id, status, &report, desk.now)
+            }
+        });
+        if done.is_ok() {
+            flow = desk.finish(next, "workflow agent", actor)?.flow;
+        }
+    }
+    Ok(Some((flow, id)))
 }
 
 /// Returns the workflow and the order of its phases.

@@ -74,6 +74,11 @@ pub trait Engine: Send + Sync {
         true
     }
 
+    /// Returns when a document was last written, by one quick look. An engine that cannot tell says nothing.
+    fn written_at(&self, _: &Doc) -> Option<Timestamp> {
+        None
+    }
+
     /// Takes the seat of this name beside a room; `None` if it stayed taken for so long. It is free again when the
     /// answer is dropped or its process ends. Transactions are not held up by it. An engine without seats lets
     /// everybody in.

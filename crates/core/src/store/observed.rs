@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::engine::{
@@ -87,6 +88,10 @@ impl Engine for Observed {
 
     fn may_exist(&self, doc: &Doc) -> bool {
         self.engine.may_exist(doc)
+    }
+
+    fn written_at(&self, doc: &Doc) -> Option<Timestamp> {
+        self.engine.written_at(doc)
     }
 
     fn seat(&self, room: &Room, name: &str, patience: Duration) -> Result<Option<Box<dyn Send>>> {

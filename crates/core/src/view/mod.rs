@@ -1,6 +1,7 @@
 //! What people see, computed and never stored as truth.
 
 pub mod board;
+pub mod briefing;
 pub mod burndown;
 pub mod graph;
 pub mod papers;

@@ -1,6 +1,5 @@
 //! Sessions: who is at work.
 
-mod branch;
 mod end;
 mod handoff;
 pub(super) mod heartbeat;

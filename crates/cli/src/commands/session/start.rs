@@ -5,9 +5,10 @@ use anthill_core::model::session::{Start, Whereabouts};
 use anthill_core::ops::sessions::{self, look};
 use clap::Args;
 
-use super::{branch, report, tell_expired};
+use super::{report, tell_expired};
 use crate::context::{Context, parse_id};
 use crate::error::{CliError, Result};
+use crate::git;
 
 /// Start a session, or start it again
 ///
@@ -56,10 +57,10 @@ fn whereabouts(told: Option<&Path>) -> Result<Whereabouts> {
         // A directory that is gone, or whose name is no text, is left out.
         let here = std::env::current_dir().ok();
         let directory = here.as_deref().and_then(Path::to_str).map(str::to_owned);
-        return Ok(Whereabouts { directory, branch: here.as_deref().and_then(branch::of), told: false });
+        return Ok(Whereabouts { directory, branch: here.as_deref().and_then(git::branch), told: false });
     };
     let wrong = |why: &str| CliError::invalid(format!("the working directory is not usable: {why}"));
     let path = std::path::absolute(path).map_err(|error| wrong(&error.to_string()))?;
     let directory = path.to_str().ok_or_else(|| wrong("its name is not UTF-8"))?.to_owned();
-    Ok(Whereabouts { directory: Some(directory), branch: branch::of(&path), told: true })
+    Ok(Whereabouts { directory: Some(directory), branch: git::branch(&path), told: true })
 }

@@ -33,6 +33,8 @@ document!(
         id: String,
         title: String,
         agent: Option<String>,
+        /// The agent that works on it, or did, as its client calls it.
+        agent_id: Option<String>,
         status: WorkflowStatus,
         /// Paths or outcomes.
         deliverables: Option<Vec<String>>,

@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 
 use super::Desk;
 use super::look::{Obstacle, may_overlap, obstacle};
-use crate::model::ids::Key;
+use crate::model::files;
+use crate::model::ids::{Key, SessionId};
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
+use crate::model::session::{BEAT, Session};
 use crate::model::task::{Claimant, Effect, LEASE, Refusal, Report, Task};
 use crate::model::time;
 use crate::ops::{Actor, Error, Result};
@@ -256,6 +258,29 @@ pub fn heartbeat(
     }
     desk.commit_with(worker.as_str(), "heartbeat", actor, Durability::Lazy)?;
     Ok(renewed)
+}
+
+/// Renews the leases of a session that has given a sign of life, those that were not renewed just now.
+///
+/// Atomic but not synced, as a heartbeat.
+pub fn renew_session(engine: &dyn Engine, session: &SessionId, actor: &Actor) -> Result<()> {
+    let queue = Doc::queue();
+    if !engine.may_exist(&queue) {
+        return Ok(());
+    }
+    if let Some(mut look) = engine.browse(&queue.room)?
+        && !look.may_be_occupied(&queue, &[files::holder(session.as_str())])?
+    {
+        return Ok(());
+    }
+    let mut desk = Desk::open(engine, actor)?;
+    for mut task in desk.active()? {
+        if Session::has(session, &task) && !task.is_expired(&desk.now) && task.used(&desk.now) >= BEAT {
+            task.renew(&desk.now);
+            desk.put(task)?;
+        }
+    }
+    desk.commit_with(session.as_str(), "heartbeat", actor, Durability::Lazy).map(drop)
 }
 
 /// What a heartbeat means that renews nothing.

@@ -25,6 +25,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use self::fs::{Fs, LockMode};
@@ -315,6 +316,11 @@ impl Engine for FileEngine {
 
     fn may_exist(&self, doc: &Doc) -> bool {
         self.fs(doc.room.root()).may_exist(&doc.path())
+    }
+
+    fn written_at(&self, doc: &Doc) -> Option<Timestamp> {
+        let stat = self.fs(doc.room.root()).stat(&doc.path()).ok()??;
+        Timestamp::from_nanosecond(stat.modified).ok()
     }
 
     fn seat(&self, room: &Room, name: &str, patience: Duration) -> Result<Option<Box<dyn Send>>> {

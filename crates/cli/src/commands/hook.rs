@@ -1,0 +1,204 @@
+//! The hook of coding agents' clients: one event in, at most one answer out. A process per tool call, so it is found before
+//! any parser of arguments. Whatever happens, it does not get in the agent's way: it never exits with 2, which blocks.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, IsTerminal, Read, Write};
+use std::mem::ManuallyDrop;
+use std::path::PathBuf;
+
+use anthill_core::model::client_event::{Event, What};
+use anthill_core::model::present::Arrival;
+use anthill_core::ops::client::{self, Reply, World};
+use clap::{Args, ColorChoice};
+use serde_json::{Value, json};
+
+use crate::args::Global;
+use crate::context::Context;
+use crate::direct::{self, Direct, Opt, Words};
+use crate::output::{self, Output};
+use crate::start::ExitCode;
+use crate::{env, git};
+
+/// Take one hook event of a coding agent's client on stdin
+///
+/// Clients run it (Claude Code, Codex CLI, Gemini CLI); `anthill init` tells them to. It registers the session, keeps
+/// its signs of life, counts what it does, follows its agents and the workflow, records errors, saves state before the
+/// context is shortened; and answers with what the agent should know: messages, its task, saved state. It always exits
+/// with 0 for events that it does not know, and never with 2, which would block the agent.
+///
+/// Locks are waited for less than 2 seconds, unless --lock-timeout says otherwise.
+///
+/// Examples:
+///   anthill init
+///   echo '{"session_id":"s1","hook_event_name":"SessionStart","source":"startup"}' | anthill hook
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct HookArgs {}
+
+impl Direct for HookArgs {
+    const OPTIONS: &'static [Opt] = &[];
+
+    fn read(_: &mut Words) -> Option<HookArgs> {
+        Some(HookArgs {})
+    }
+}
+
+/// The longest event that is read.
+const LIMIT: u64 = 16 << 20;
+
+/// How long an event waits for a lock, in seconds. Clients give the end of a session one and a half in all.
+const PATIENCE: f64 = 1.8;
+const PATIENCE_AT_END: f64 = 0.4;
+
+/// For wrong arguments: 2 would block the agent.
+const USAGE: u8 = 64;
+
+/// Runs the command line if it is `hook`; `None` leaves it to others.
+pub fn run_line(args: &[OsString]) -> Option<ExitCode> {
+    let words = args.iter().map(|arg| arg.to_str().map(str::to_owned)).collect::<Option<Vec<_>>>()?;
+    let at = direct::first_word(&words).or_else(|| words.iter().position(|word| !word.starts_with('-')))?;
+    if words.get(at).map(String::as_str) != Some("hook") || asks_for_help(&words) {
+        return None;
+    }
+    let rest: Vec<String> = [&words[..at], &words[at + 1..]].concat();
+    Some(match direct::read::<HookArgs>(&rest) {
+        Some((global, _)) => run(&global, rest.iter().any(|word| word == "--lock-timeout")),
+        None => {
+            Output::new(false, ColorChoice::Auto)
+                .warning("anthill hook takes no arguments but the global options; see: anthill hook --help");
+            ExitCode::from(USAGE)
+        }
+    })
+}
+
+fn asks_for_help(words: &[String]) -> bool {
+    words.iter().any(|word| word == "--help" || word == "-h")
+}
+
+/// Deals with the event on stdin; with `waits`, for as long as the arguments say.
+pub fn run(global: &Global, waits: bool) -> ExitCode {
+    let output = Output::new(false, global.color);
+    if io::stdin().is_terminal() {
+        output.warning("this reads an event from a client; to make clients run it: anthill init");
+        return ExitCode::from(USAGE);
+    }
+    let Some(event) = read().as_deref().and_then(Event::read) else { return ExitCode::SUCCESS };
+    let patience = if event.what == What::SessionEnd { PATIENCE_AT_END } else { PATIENCE };
+    let lock_timeout = if waits { global.lock_timeout } else { patience };
+    let global = Global { lock_timeout, ..global.clone() };
+    let context = match Context::new(&global, &output) {
+        // Dropped by the end of the process, which is next.
+        Ok(context) => ManuallyDrop::new(context),
+        Err(error) => {
+            output.warning(&format!("anthill hook: {}", error.message));
+            return ExitCode::SUCCESS;
+        }
+    };
+    if event.what == What::SessionStart {
+        tell_session(&event);
+    }
+    let world = Process { context: &context };
+    let mut answer = |reply: &Reply, text: Option<&str>| match answer(&event, reply, text) {
+        None => true,
+        Some(answer) => context.output.data(&output::compact(&answer)).is_ok(),
+    };
+    for trouble in client::handle(&*context.engine, &event, &world, &context.actor, &mut answer) {
+        context.output.warning(&format!("anthill hook: {trouble}"));
+    }
+    ExitCode::SUCCESS
+}
+
+/// Reads the event; `None` if there is none, or one that is too long. All of it is taken, so that its writer is not cut off.
+fn read() -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(4096);
+    let mut stdin = io::stdin().lock();
+    stdin.by_ref().take(LIMIT + 1).read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 > LIMIT {
+        let _ = io::copy(&mut stdin, &mut io::sink());
+        return None;
+    }
+    Some(bytes)
+}
+
+/// Returns what the client is told; `None` for nothing.
+fn answer(event: &Event, reply: &Reply, text: Option<&str>) -> Option<Value> {
+    let mut answer = json!({});
+    if let Some(text) = text {
+        answer["hookSpecificOutput"] = json!({"hookEventName": event.name, "additionalContext": text});
+    }
+    match (&reply.deny, &*event.name) {
+        (None, _) => {}
+        (Some(reason), "BeforeTool") => {
+            answer["decision"] = "deny".into();
+            answer["reason"] = reason.as_str().into();
+        }
+        (Some(reason), _) => {
+            answer["hookSpecificOutput"] = json!({
+                "hookEventName": event.name, "permissionDecision": "deny", "permissionDecisionReason": reason,
+            });
+        }
+    }
+    if let Some(reason) = &reply.go_on {
+        answer["decision"] = "block".into();
+        answer["reason"] = reason.as_str().into();
+    }
+    if let Some(message) = &reply.tell_user {
+        answer["systemMessage"] = message.as_str().into();
+    }
+    answer.as_object().is_some_and(|answer| !answer.is_empty()).then_some(answer)
+}
+
+/// Tells the shell commands of this session its id, by the file that Claude Code reads for that.
+fn tell_session(event: &Event) {
+    let Some(path) = env::path(env::CLAUDE_ENV_FILE) else { return };
+    let line = format!("export {}={}\n", env::ANTHILL_SESSION_ID, event.session);
+    let told = std::fs::read_to_string(&path).is_ok_and(|text| text.contains(&line));
+    if !told && let Ok(mut file) = OpenOptions::new().append(true).create(true).open(path) {
+        // Without it commands have to be told their session.
+        let _ = file.write_all(line.as_bytes());
+    }
+}
+
+/// What this process can tell.
+struct Process<'c> {
+    context: &'c Context<'c>,
+}
+
+impl World for Process<'_> {
+    fn arrival(&self) -> Arrival {
+        let Some(here) = self.here() else { return Arrival::default() };
+        let directory = here.to_str().map(str::to_owned);
+        Arrival { branch: git::branch(&here), commit: git::commit(&here), directory }
+    }
+
+    fn client(&self) -> Option<String> {
+        env::text(env::CLAUDE_PID)
+    }
+
+    fn below_root(&self, path: &str) -> String {
+        let here = || self.here()?.join(path).to_str().map(str::to_owned);
+        let absolute =
+            if path.starts_with('/') { path.to_owned() } else { here().unwrap_or_else(|| path.into()) };
+        let below = self.context.below_root(&absolute);
+        // An agent's own worktree is the project, too.
+        let own = below.strip_prefix(".claude/worktrees/").and_then(|rest| rest.split_once('/'));
+        own.map_or(below, |(_, rest)| rest).to_owned()
+    }
+
+    fn user(&self) -> String {
+        self.context.actor.user.clone()
+    }
+
+    fn mark(&self) -> String {
+        let state = RandomState::new();
+        format!("{:016x}{:016x}", state.hash_one(0), state.hash_one(1))
+    }
+}
+
+impl Process<'_> {
+    fn here(&self) -> Option<PathBuf> {
+        std::env::current_dir().ok()
+    }
+}

@@ -1,0 +1,295 @@
+//! What a coding agent's client says to its hooks: one JSON object per event.
+//!
+//! Claude Code, Codex CLI and Gemini CLI say much the same, by other names. What is not understood is no event: an
+//! agent must never feel that.
+
+use std::borrow::Cow;
+
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use super::ids::{Key, SessionId};
+use super::raw::Raw;
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    SessionStart,
+    SessionEnd,
+    Prompt,
+    BeforeTool,
+    AfterTool,
+    ToolFailed,
+    TurnFailed,
+    AgentStart,
+    AgentStop,
+    BeforeCompact,
+    Stop,
+    TaskCreated,
+    TaskCompleted,
+}
+
+/// The names of events, of all clients.
+const NAMES: [(&str, What); 18] = [
+    ("PostToolUse", What::AfterTool),
+    ("AfterTool", What::AfterTool),
+    ("PreToolUse", What::BeforeTool),
+    ("BeforeTool", What::BeforeTool),
+    ("UserPromptSubmit", What::Prompt),
+    ("BeforeAgent", What::Prompt),
+    ("SessionStart", What::SessionStart),
+    ("SessionEnd", What::SessionEnd),
+    ("Stop", What::Stop),
+    ("AfterAgent", What::Stop),
+    ("SubagentStart", What::AgentStart),
+    ("SubagentStop", What::AgentStop),
+    ("PreCompact", What::BeforeCompact),
+    ("PreCompress", What::BeforeCompact),
+    ("PostToolUseFailure", What::ToolFailed),
+    ("StopFailure", What::TurnFailed),
+    ("TaskCreated", What::TaskCreated),
+    ("TaskCompleted", What::TaskCompleted),
+];
+
+/// The tools that change one file, and the field that names it.
+const EDITS: [(&str, &str); 6] = [
+    ("Write", "file_path"),
+    ("Edit", "file_path"),
+    ("MultiEdit", "file_path"),
+    ("NotebookEdit", "notebook_path"),
+    ("write_file", "file_path"),
+    ("replace", "file_path"),
+];
+
+/// How lines of a patch name files.
+const PATCHES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+
+/// One event.
+#[derive(Debug)]
+pub struct Event {
+    pub what: What,
+    /// As the client calls it, to answer by the same name.
+    pub name: String,
+    pub session: SessionId,
+    raw: Raw,
+}
+
+/// An agent that another one has started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    pub id: Key,
+    pub kind: String,
+}
+
+impl Event {
+    /// Reads an event; `None` for whatever is none that we know.
+    pub fn read(bytes: &[u8]) -> Option<Event> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        serde_json::from_str::<IgnoredAny>(text).ok()?;
+        let mut raw = Raw::default();
+        raw.read(bytes, 0)?;
+        let name = raw.string("hook_event_name")?.into_owned();
+        let (_, mut what) = *NAMES.iter().find(|(known, _)| *known == name)?;
+        let session = raw.string("session_id")?.parse().ok()?;
+        if what == What::AfterTool && has_failed(&raw) {
+            what = What::ToolFailed;
+        }
+        Some(Event { what, name, session, raw })
+    }
+
+    /// Returns a text that is there and not empty.
+    pub fn text(&self, field: &str) -> Option<Cow<'_, str>> {
+        self.raw.string(field).filter(|text| !text.is_empty())
+    }
+
+    pub fn is_true(&self, field: &str) -> bool {
+        self.raw.field(field) == Some(b"true")
+    }
+
+    /// Returns a field as a value, whatever it is.
+    pub fn value(&self, field: &str) -> Value {
+        let text = self.raw.field(field);
+        text.and_then(|text| serde_json::from_slice(text).ok()).unwrap_or_default()
+    }
+
+    /// Returns the agent that this event comes from, or is about.
+    pub fn agent(&self) -> Option<Agent> {
+        let id = self.text("agent_id")?.parse().ok()?;
+        Some(Agent { id, kind: self.text("agent_type").unwrap_or_default().into_owned() })
+    }
+
+    pub fn tool(&self) -> Cow<'_, str> {
+        self.text("tool_name").unwrap_or_default()
+    }
+
+    /// Returns the files that a tool call changes, as it names them.
+    pub fn edited_files(&self) -> Vec<String> {
+        let tool = self.tool();
+        if tool == "apply_patch" {
+            return patched_files(&self.value("tool_input"));
+        }
+        let Some((_, field)) = EDITS.iter().find(|(edit, _)| *edit == tool) else { return Vec::new() };
+        let input = self.raw.object("tool_input");
+        let file = input.as_ref().and_then(|input| input.string(field));
+        file.filter(|file| !file.is_empty()).map(Cow::into_owned).into_iter().collect()
+    }
+
+    /// Returns the command that a prompt or a tool call runs: `/name …`, or a skill.
+    pub fn command(&self) -> Option<String> {
+        let named = match self.what {
+            What::Prompt => self.text("prompt")?.trim_start().strip_prefix('/')?.to_owned(),
+            What::AfterTool if self.tool() == "Skill" => {
+                self.value("tool_input").get("skill")?.as_str()?.to_owned()
+            }
+            _ => return None,
+        };
+        let name = named.split_whitespace().next()?;
+        // A path is no command.
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
+        (name.len() <= 64 && name.chars().all(fits)).then(|| name.to_owned())
+    }
+
+    /// Whether a person typed this prompt, as far as can be told.
+    pub fn is_by_person(&self) -> bool {
+        self.what == What::Prompt
+            && self.text("prompt").is_some_and(|prompt| !prompt.starts_with("<task-notification>"))
+    }
+
+    /// Whether something of the session goes on in the background.
+    pub fn has_background_work(&self) -> bool {
+        self.value("background_tasks").as_array().is_some_and(|tasks| {
+            tasks.iter().any(|task| {
+                !matches!(
+                    task["status"].as_str(),
+                    Some("completed" | "failed" | "killed" | "stopped" | "cancelled")
+                )
+            })
+        })
+    }
+}
+
+/// Gemini tells of a failed tool call by the same event.
+fn has_failed(raw: &Raw) -> bool {
+    let error = || raw.object("tool_response")?.field("error").map(<[u8]>::to_vec);
+    raw.field("tool_response").is_some_and(|response| response.windows(7).any(|part| part == b"\"error\""))
+        && error().is_some_and(|error| !matches!(&error[..], b"null" | b"\"\"" | b"false"))
+}
+
+fn patched_files(input: &Value) -> Vec<String> {
+    let texts: Vec<&str> = match input {
+        Value::String(text) => vec![text],
+        Value::Object(fields) => fields.values().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let lines = texts.into_iter().flat_map(str::lines);
+    let files = lines.filter_map(|line| PATCHES.iter().find_map(|mark| line.strip_prefix(mark)));
+    files.map(|file| file.trim().to_owned()).filter(|file| !file.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(fields: &Value) -> Event {
+        let mut event = json!({"session_id": "s1", "cwd": "/p"});
+        event.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        Event::read(event.to_string().as_bytes()).expect("an event")
+    }
+
+    #[test]
+    fn names_of_all_clients_mean_the_same() {
+        for (name, what) in NAMES {
+            assert_eq!(event(&json!({"hook_event_name": name})).what, what, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_event_is_none() {
+        let others = [
+            "",
+            "x",
+            "[]",
+            "{}",
+            r#"{"hook_event_name": "Stop"}"#,
+            r#"{"session_id": "s1"}"#,
+            r#"{"session_id": 1, "hook_event_name": "Stop"}"#,
+            r#"{"session_id": "../x", "hook_event_name": "Stop"}"#,
+            r#"{"session_id": "s1", "hook_event_name": "Unheard"}"#,
+            r#"{"session_id": "s1", "hook_event_name": ["Stop"]}"#,
+            r#"{"session_id": "s1", "hook_event_name": "Stop""#,
+            r#"{"session_id": "s1", "hook_event_name": "Stop", x}"#,
+            "{\"session_id\": \"s1\", \"hook_event_name\": \"Stop\", \"x\": \"\u{1}\"}",
+        ];
+        for text in others {
+            assert!(Event::read(text.as_bytes()).is_none(), "{text}");
+        }
+        assert!(Event::read(b"{\"session_id\": \"s1\", \"hook_event_name\": \"Stop\xff\"}").is_none());
+    }
+
+    #[test]
+    fn files_are_those_that_the_tool_changes() {
+        let files = |tool: &str, input: Value| {
+            event(&json!({"hook_event_name": "PostToolUse", "tool_name": tool, "tool_input": input}))
+                .edited_files()
+        };
+        assert_eq!(files("Write", json!({"file_path": "/p/a.rs", "content": "file_path"})), ["/p/a.rs"]);
+        assert_eq!(files("NotebookEdit", json!({"notebook_path": "n.ipynb"})), ["n.ipynb"]);
+        assert!(files("Read", json!({"file_path": "/p/a.rs"})).is_empty());
+        assert!(files("Edit", json!({"file_path": 7})).is_empty());
+        assert!(files("Edit", json!("text")).is_empty());
+        let patch = "*** Begin Patch\n*** Update File: a.rs\n-x\n+y\n*** Add File: b.rs\n*** End Patch";
+        assert_eq!(files("apply_patch", json!({"command": patch})), ["a.rs", "b.rs"]);
+        assert_eq!(files("apply_patch", json!(patch)), ["a.rs", "b.rs"]);
+    }
+
+    #[test]
+    fn commands_are_words_after_a_slash_and_skills() {
+        let typed = |prompt: &str| event(&json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}));
+        assert_eq!(typed("/loop \"x\" --reset").command().as_deref(), Some("loop"));
+        assert_eq!(typed("/plugin:skill").command().as_deref(), Some("plugin:skill"));
+        for other in ["loop", "/home/me/x is broken", "/", "// x", "and /loop"] {
+            assert_eq!(typed(other).command(), None, "{other}");
+        }
+        let skill = json!({"hook_event_name": "PostToolUse", "tool_name": "Skill", "tool_input": {"skill": "assess"}});
+        assert_eq!(event(&skill).command().as_deref(), Some("assess"));
+        assert!(typed("hello").is_by_person());
+        assert!(!typed("<task-notification>\n<task-id>a</task-id>").is_by_person());
+    }
+
+    #[test]
+    fn failures_and_background_work_are_seen() {
+        let after = |response: Value| {
+            event(&json!({"hook_event_name": "AfterTool", "tool_name": "x", "tool_response": response})).what
+        };
+        assert_eq!(after(json!({"llmContent": "", "error": {"message": "no"}})), What::ToolFailed);
+        for fine in
+            [json!({"error": null}), json!("error"), json!({"a": {"error": 1}}), json!({"x": "\"error\""})]
+        {
+            assert_eq!(after(fine.clone()), What::AfterTool, "{fine}");
+        }
+        let stop = |tasks: Value| event(&json!({"hook_event_name": "Stop", "background_tasks": tasks}));
+        assert!(stop(json!([{"status": "running"}])).has_background_work());
+        assert!(!stop(json!([])).has_background_work());
+        assert!(!stop(json!([{"status": "completed"}])).has_background_work());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Event::read(&bytes);
+        }
+
+        #[test]
+        fn no_value_makes_it_panic(value in crate::model::json::samples::values()) {
+            let mut text = json!({"session_id": "s", "hook_event_name": "PostToolUse", "tool_name": "Edit"});
+            for field in ["tool_input", "tool_response", "prompt", "background_tasks", "agent_id"] {
+                text[field] = value.clone();
+            }
+            let event = Event::read(text.to_string().as_bytes()).expect("an event");
+            let _ = (event.edited_files(), event.command(), event.agent(), event.has_background_work());
+        }
+    }
+}

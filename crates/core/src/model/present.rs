@@ -1,0 +1,218 @@
+//! Who works in a project now: `current.json`.
+//!
+//! The document is the record of the session that started last, as the seed has it. Others that are at work beside it have
+//! the same record in `others`. A session that ends leaves its numbers behind, as one entry of the metrics.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::{plan, time};
+
+/// The hooks' format, which the source calls 3.0.
+const HOOKS_VERSION: &str = "3.0";
+
+/// How many files, commands and sessions are remembered.
+const KEPT: usize = 1000;
+
+/// What is known of a session when it comes.
+#[derive(Debug, Clone, Default)]
+pub struct Arrival {
+    pub branch: Option<String>,
+    pub commit: Option<String>,
+    pub directory: Option<String>,
+}
+
+/// The sessions at work in a project.
+#[derive(Debug, Clone)]
+pub struct Present {
+    /// The record of each; the one that started last comes first.
+    records: Vec<Value>,
+}
+
+impl Present {
+    /// Takes the stored document, if there is one.
+    pub fn of(document: Option<Value>) -> Present {
+        let Some(Value::Object(mut first)) = document else { return Present { records: Vec::new() } };
+        first.shift_remove("revision");
+        let others = match first.shift_remove("others") {
+            Some(Value::Array(others)) => others,
+            _ => Vec::new(),
+        };
+        let records = std::iter::once(Value::Object(first)).chain(others);
+        Present { records: records.filter(Value::is_object).collect() }
+    }
+
+    /// Returns the document, or `None` when nobody is there.
+    pub fn into_document(self) -> Option<Value> {
+        let mut records = self.records.into_iter();
+        let mut first = records.next()?;
+        let others: Vec<Value> = records.collect();
+        if !others.is_empty() {
+            first["others"] = others.into();
+        }
+        Some(first)
+    }
+
+    pub fn record(&mut self, session: &str) -> Option<&mut Value> {
+        self.records.iter_mut().find(|record| record["session_id"] == session)
+    }
+
+    /// Returns the record of a session that is at work, also if nobody saw it come.
+    pub fn at_work(
+        &mut self,
+        session: &str,
+        arrival: impl FnOnce() -> Arrival,
+        now: Timestamp,
+    ) -> &mut Value {
+        match self.records.iter().position(|record| record["session_id"] == session) {
+            Some(place) => &mut self.records[place],
+            None => self.enter(session, &arrival(), now),
+        }
+    }
+
+    /// Notes that a session is there; what is known of it already stays.
+    pub fn enter(&mut self, session: &str, arrival: &Arrival, now: Timestamp) -> &mut Value {
+        let known = self.records.iter().position(|record| record["session_id"] == session);
+        let record = match known {
+            Some(place) => self.records.remove(place),
+            None => json!({
+                "session_id": session, "started": time::stamp(now), "git_branch": arrival.branch,
+                "git_commit_start": arrival.commit, "working_directory": arrival.directory,
+                "hooks_version": HOOKS_VERSION, "commands_executed": [], "agents_spawned": 0,
+                "files_modified": [], "errors_encountered": 0, "errors_recovered": 0,
+            }),
+        };
+        self.records.insert(0, record);
+        self.records.truncate(KEPT);
+        &mut self.records[0]
+    }
+
+    /// Takes a session's record out.
+    pub fn leave(&mut self, session: &str) -> Option<Value> {
+        let place = self.records.iter().position(|record| record["session_id"] == session)?;
+        Some(self.records.remove(place))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+}
+
+/// Counts one more.
+pub fn count(record: &mut Value, field: &str) {
+    let known = record.get(field).and_then(Value::as_u64).unwrap_or(0);
+    record[field] = known.saturating_add(1).into();
+}
+
+/// Adds to a list of the record; the newest are kept.
+pub fn add(record: &mut Value, field: &str, text: &str) {
+    if !record[field].is_array() {
+        record[field] = json!([]);
+    }
+    if let Some(list) = record[field].as_array_mut() {
+        list.push(text.into());
+        list.drain(..list.len().saturating_sub(KEPT));
+    }
+}
+
+/// Whether a list of the record has this text.
+pub fn has(record: &Value, field: &str, text: &str) -> bool {
+    record[field].as_array().is_some_and(|list| list.iter().any(|known| known == text))
+}
+
+/// What a session leaves behind beside its record.
+#[derive(Debug, Default)]
+pub struct Legacy {
+    pub agents_completed: u64,
+    pub agents_failed: u64,
+    pub issues_found: u64,
+    pub issues_fixed: u64,
+    pub errors_escalated: u64,
+}
+
+/// Returns the entry of the metrics for a session that ends now.
+pub fn metrics(record: &Value, legacy: &Legacy, now: Timestamp) -> Value {
+    let started = record["started"].as_str().and_then(time::read).unwrap_or(now);
+    let minutes = now.duration_since(started).as_secs_f64().max(0.0) / 60.0;
+    let mut commands = BTreeMap::<&str, u64>::new();
+    for command in record["commands_executed"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        *commands.entry(command).or_default() += 1;
+    }
+    let commands: Map<_, _> =
+        commands.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+    let number = |field: &str| record[field].as_u64().unwrap_or(0);
+    json!({
+        "session_id": record["session_id"], "date": plan::day_of(started).to_string(),
+        "duration_minutes": plan::number((minutes * 100.0).round() / 100.0), "commands": commands,
+        "agents": {
+            "spawned": number("agents_spawned"), "completed": legacy.agents_completed,
+            "failed": legacy.agents_failed,
+        },
+        "quality": {"issues_found": legacy.issues_found, "issues_fixed": legacy.issues_fixed},
+        "errors": {
+            "total": number("errors_encountered"), "recovered": number("errors_recovered"),
+            "escalated": legacy.errors_escalated,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + seconds).unwrap()
+    }
+
+    #[test]
+    fn the_last_to_come_is_the_document_and_others_stand_beside_it() {
+        let mut present = Present::of(None);
+        assert!(present.is_empty() && present.clone().into_document().is_none());
+        let arrival = Arrival { branch: Some("main".into()), ..Arrival::default() };
+        present.enter("s1", &arrival, at(0));
+        count(present.record("s1").unwrap(), "agents_spawned");
+        present.enter("s2", &Arrival::default(), at(5));
+        let document = present.into_document().unwrap();
+        assert_eq!(
+            (&document["session_id"], &document["others"][0]["session_id"]),
+            (&json!("s2"), &json!("s1"))
+        );
+
+        let mut stored = document;
+        stored["revision"] = 7.into();
+        let mut present = Present::of(Some(stored));
+        let again = present.enter("s1", &Arrival::default(), at(9));
+        assert_eq!((&again["started"], &again["agents_spawned"]), (&json!(time::stamp(at(0))), &json!(1)));
+        assert_eq!(present.leave("s1").unwrap()["git_branch"], "main");
+        assert!(present.leave("s1").is_none());
+        let document = present.into_document().unwrap();
+        assert_eq!(document["session_id"], "s2");
+        assert!(document.get("others").is_none() && document.get("revision").is_none());
+    }
+
+    #[test]
+    fn a_session_that_ends_leaves_its_numbers() {
+        let mut present = Present::of(None);
+        let record = present.enter("s1", &Arrival::default(), at(0));
+        for command in ["fix", "loop", "fix"] {
+            add(record, "commands_executed", command);
+        }
+        count(record, "errors_encountered");
+        let legacy = Legacy { agents_completed: 2, ..Legacy::default() };
+        let entry = metrics(record, &legacy, at(45 * 60));
+        assert_eq!(entry["commands"], json!({"fix": 2, "loop": 1}));
+        assert_eq!((&entry["duration_minutes"], &entry["date"]), (&json!(45), &json!("2027-01-15")));
+        assert_eq!((&entry["agents"]["completed"], &entry["errors"]["total"]), (&json!(2), &json!(1)));
+    }
+
+    #[test]
+    fn lists_are_bounded_and_odd_records_mended() {
+        let mut record = json!({"session_id": "s", "files_modified": 3});
+        for number in 0..=KEPT {
+            add(&mut record, "files_modified", &number.to_string());
+        }
+        assert!(has(&record, "files_modified", "1") && !has(&record, "files_modified", "0"));
+    }
+}

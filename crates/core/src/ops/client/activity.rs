@@ -1,0 +1,38 @@
+//! What a session does, counted in `current.json`: commands and files. A tool call that adds nothing costs nothing.
+
+use super::{OP, Turn, document};
+use crate::model::present;
+use crate::ops::Result;
+
+pub fn count(turn: &mut Turn<'_>) -> Result<()> {
+    let files: Vec<_> = turn.event.edited_files().iter().map(|file| turn.world.below_root(file)).collect();
+    let command = turn.event.command();
+    if files.is_empty() && command.is_none() {
+        return Ok(());
+    }
+    if command.is_none() && is_known(turn, &files)? {
+        return Ok(());
+    }
+    let now = turn.actor.now();
+    turn.change_present(OP, |present| {
+        let record = present.at_work(turn.session(), || turn.arrival(), now);
+        for file in &files {
+            if !present::has(record, FILES, file) {
+                present::add(record, FILES, file);
+            }
+        }
+        if let Some(command) = &command {
+            present::add(record, "commands_executed", command);
+        }
+    })
+}
+
+const FILES: &str = "files_modified";
+
+/// Whether all of these files were noted before; without a lock, as most edits are not the first of a file.
+fn is_known(turn: &Turn<'_>, files: &[String]) -> Result<bool> {
+    let Some(document) = turn.engine.read(&document("current_session"))? else { return Ok(false) };
+    let mut present = present::Present::of(Some(document.value));
+    let record = present.record(turn.session());
+    Ok(record.is_some_and(|record| files.iter().all(|file| present::has(record, FILES, file))))
+}

@@ -1,0 +1,96 @@
+//! What went wrong, by its class: tried again, made work for the loop, or shown to the user.
+
+use serde_json::{Map, Value};
+
+use super::{Turn, document};
+use crate::model::documents::agent_loop::ErrorClass;
+use crate::model::ids::SessionId;
+use crate::ops::Result;
+use crate::ops::errors::{self, NewError, Standing};
+use crate::store::Transaction;
+
+/// A tool call has failed.
+pub fn tool(turn: &mut Turn<'_>) -> Result<()> {
+    if turn.event.is_true("is_interrupt") {
+        return Ok(());
+    }
+    let told = turn.event.text("error").map(std::borrow::Cow::into_owned);
+    let response = || {
+        let error = turn.event.value("tool_response")["error"].clone();
+        error["message"].as_str().or(error.as_str()).map(str::to_owned)
+    };
+    let Some(message) = told.or_else(response) else { return Ok(()) };
+    record(turn, None, message, turn.event.tool().into_owned())
+}
+
+/// The client itself has failed, as when its service is overloaded.
+pub fn turn(turn: &mut Turn<'_>) -> Result<()> {
+    let kind = turn.event.text("error").unwrap_or_default().into_owned();
+    let class = match &*kind {
+        "rate_limit" => Some(ErrorClass::RateLimit),
+        "overloaded" | "server_error" => Some(ErrorClass::External),
+        "authentication_failed" | "billing_error" => Some(ErrorClass::Permission),
+        "invalid_request" | "model_not_found" => Some(ErrorClass::Validation),
+        "max_output_tokens" => Some(ErrorClass::Resource),
+        _ => None,
+    };
+    let details = ["error_details", "last_assistant_message"].iter().find_map(|field| turn.event.text(field));
+    let message = match details {
+        Some(details) => format!("{kind}: {details}"),
+        None => kind,
+    };
+    record(turn, class, message, "client".into())
+}
+
+fn record(turn: &mut Turn<'_>, class: Option<ErrorClass>, message: String, tool: String) -> Result<()> {
+    let context = Map::from_iter([("session_id".to_owned(), Value::from(turn.session()))]);
+    let new = NewError { class, message, tool: Some(tool), context, retry_after: None };
+    let done = errors::record_of_session(turn.engine, &new, &turn.actor)?;
+    if done.error["escalated_to"] == "user" && !done.known {
+        let text = |field: &str| done.error[field].as_str().unwrap_or_default();
+        let line: String = text("message").lines().next().unwrap_or_default().chars().take(200).collect();
+        turn.reply.tell_user = Some(format!(
+            "anthill: {} error in {}, which needs you: {line}   (when it is solved: anthill error resolve {})",
+            text("classification"),
+            text("tool"),
+            text("id")
+        ));
+    }
+    Ok(())
+}
+
+/// A tool that works again has recovered.
+pub fn recover(turn: &mut Turn<'_>) -> Result<()> {
+    if !turn.engine.may_exist(&document("errors")) {
+        return Ok(());
+    }
+    let (tool, session) = (turn.event.tool(), turn.session());
+    let pending = errors::list(turn.engine, Some(Standing::Pending))?;
+    let ours = |error: &&Value| error["tool"] == *tool && error["context"]["session_id"] == session;
+    for error in pending.iter().filter(ours) {
+        let id = error["id"].as_str().unwrap_or_default();
+        errors::recovered(turn.engine, id, &turn.actor)?;
+    }
+    Ok(())
+}
+
+/// Removes the errors of a session, or all; returns how many of them were handed on.
+pub fn forget(transaction: &mut dyn Transaction, session: &SessionId, all: bool) -> Result<u64> {
+    let doc = document("errors");
+    let Some(mut value) = transaction.get(&doc)?.cloned() else { return Ok(0) };
+    let ours = |error: &Value| all || error["context"]["session_id"] == session.as_str();
+    let list = value["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let escalated = list.iter().filter(|error| ours(error) && errors::standing(error) == Standing::Escalated);
+    let (escalated, before) = (escalated.count() as u64, list.len());
+    if let Some(list) = value["errors"].as_array_mut() {
+        list.retain(|error| !ours(error));
+    }
+    let left = value["errors"].as_array().map_or(0, Vec::len);
+    if left == 0 {
+        transaction.delete(&doc)?;
+    } else if left != before {
+        errors::add_up(&mut value);
+        transaction.put(&doc, value)?;
+    }
+    Ok(escalated)
+}

@@ -1,0 +1,77 @@
+//! Lets an agent go on that wants to stop with work in hand. Off unless the configuration says
+//! `features.enable_stop_gate: true`; never twice in a row, a few times in a session, and not while something of the session
+//! runs in the background.
+
+use serde_json::Value;
+
+use super::{OP, Turn, document};
+use crate::model::present;
+use crate::ops::Result;
+use crate::ops::sessions::look;
+use crate::ops::settings::Settings;
+
+/// How often a session is sent back to work.
+const MOST: u64 = 3;
+
+const COUNT: &str = "stops_held";
+
+pub fn session(turn: &mut Turn<'_>) -> Result<()> {
+    hold(turn)
+}
+
+/// An agent of a session is held by the session's task too: it may have been started for it.
+pub fn agent(turn: &mut Turn<'_>) -> Result<()> {
+    // The fork that summarises a context is no agent.
+    match turn.event.agent() {
+        Some(agent) if !agent.kind.is_empty() && agent.kind.starts_with("anthill-") => hold(turn),
+        _ => Ok(()),
+    }
+}
+
+fn hold(turn: &mut Turn<'_>) -> Result<()> {
+    if turn.event.is_true("stop_hook_active") || turn.event.has_background_work() {
+        return Ok(());
+    }
+    if !Settings::read(turn.engine)?.is_switched_on("enable_stop_gate") {
+        return Ok(());
+    }
+    let Some(reason) = reason(turn)? else { return Ok(()) };
+    let (now, mut held) = (turn.actor.now(), 0);
+    turn.change_present(OP, |present| {
+        let record = present.at_work(turn.session(), || turn.arrival(), now);
+        held = record.get(COUNT).and_then(Value::as_u64).unwrap_or(0);
+        if held < MOST {
+            present::count(record, COUNT);
+        }
+    })?;
+    turn.reply.go_on = (held < MOST).then_some(reason);
+    Ok(())
+}
+
+/// Returns what is left to do.
+fn reason(turn: &Turn<'_>) -> Result<Option<String>> {
+    if let Some(task) = look::claims(turn.engine, &turn.event.session)?.first() {
+        let (id, owner, epoch) = (task.id(), task.owner().unwrap_or_default(), task.epoch());
+        return Ok(Some(format!(
+            "anthill: your task {id} is still open. Go on with it, or say how it ended: anthill worker complete {owner} \
+             {id} \"what you did\" --epoch {epoch} (or fail, or release)."
+        )));
+    }
+    let queue = document("work_queue");
+    if !turn.engine.may_exist(&queue) {
+        return Ok(None);
+    }
+    let Some(queue) = turn.engine.read(&queue)? else { return Ok(None) };
+    let is_over = matches!(
+        queue.value["status"].as_str().map(str::to_ascii_uppercase).as_deref(),
+        Some("COMPLETE" | "COMPLETED" | "DONE" | "STOPPED" | "PAUSED" | "FAILED")
+    );
+    let open = |item: &&Value| matches!(item["status"].as_str(), Some("pending" | "in_progress"));
+    let items = queue.value["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let left = items.iter().filter(open).count();
+    Ok((!is_over && left > 0).then(|| {
+        format!(
+            "anthill: the loop is not finished, {left} items are open. Take the next one: anthill loop take"
+        )
+    }))
+}
