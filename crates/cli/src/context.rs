@@ -140,10 +140,7 @@ impl Roots {
         if let Some(project) = self.0.project.get() {
             return Ok(project.clone());
         }
-        let find = || {
-            let cwd = std::env::current_dir()?;
-            absolute(roots::project(self.0.root.as_deref(), &self.home()?, &cwd)?)
-        };
+        let find = || absolute(roots::project(self.0.root.as_deref(), &self.home()?)?);
         let project = find().map_err(|error| explained("the project root", &error))?;
         Ok(self.0.project.get_or_init(|| project).clone())
     }

@@ -21,13 +21,13 @@ pub fn home(given: Option<&Path>) -> PathBuf {
 /// checkout, so that all worktrees of a repository share one state.
 ///
 /// A place that cannot be looked at is an error: guessing would put state where nobody finds it.
-pub fn project(given: Option<&Path>, home: &Path, cwd: &Path) -> io::Result<PathBuf> {
+pub fn project(given: Option<&Path>, home: &Path) -> io::Result<PathBuf> {
     if let Some(root) = given.map(Path::to_owned).or_else(|| env::path(env::ANTHILL_ROOT)) {
         return Ok(root);
     }
     match env::path(env::CLAUDE_PROJECT_DIR) {
         Some(client) => main_checkout(&client),
-        None => main_checkout(&nearest(cwd, home)?),
+        None => main_checkout(&nearest(&std::env::current_dir()?, home)?),
     }
 }
 
@@ -63,7 +63,12 @@ fn is_same(mark: &Path, home: &Path) -> io::Result<bool> {
 /// Follows a worktree's `.git` file to the checkout that it belongs to.
 fn main_checkout(dir: &Path) -> io::Result<PathBuf> {
     let stays = Ok(dir.to_owned());
-    let Some(pointer) = found(std::fs::read_to_string(dir.join(".git")))? else { return stays };
+    let git = dir.join(".git");
+    // Most have a directory there, which is not worth more than a look.
+    if found(git.metadata())?.is_none_or(|git| !git.is_file()) {
+        return stays;
+    }
+    let Some(pointer) = found(std::fs::read_to_string(git))? else { return stays };
     let Some(gitdir) = pointer.strip_prefix("gitdir:") else { return stays };
     let gitdir = dir.join(gitdir.trim());
     // Only a worktree has a `commondir`; a submodule stands for itself.

@@ -85,6 +85,42 @@ with open(path + '.lock', 'w') as lock:
 print(task['id'])
 ";
 
+/// What a hook of the seed does at a tool call: reads the event, counts it in the session's file.
+pub const PYTHON_HOOK: &str = "\
+import json, os, sys
+from datetime import datetime, timezone
+event, path = json.load(sys.stdin), sys.argv[1]
+state = {'session_id': event['session_id'], 'files_modified': []}
+if os.path.exists(path):
+    with open(path) as file:
+        state = json.load(file)
+state['last_tool'] = event['tool_name']
+state['last_seen'] = datetime.now(timezone.utc).isoformat()
+with open(path + '.tmp', 'w') as file:
+    json.dump(state, file, indent=2)
+os.replace(path + '.tmp', path)
+";
+
+/// What the seed's hook does when an agent starts: adds it to the list of running ones.
+pub const PYTHON_AGENT: &str = "\
+import fcntl, json, os, sys, tempfile
+from datetime import datetime, timezone
+event, path = json.load(sys.stdin), sys.argv[1]
+with open(path + '.lock', 'w') as lock:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    state = {'agents': [], 'total_spawned': 0, 'total_completed': 0, 'session_id': event['session_id']}
+    if os.path.exists(path):
+        with open(path) as file:
+            state = json.load(file)
+    state['agents'] = [agent for agent in state['agents'] if agent['id'] != event['agent_id']]
+    state['agents'].append({'id': event['agent_id'], 'type': event['agent_type'], 'status': 'running',
+                            'started': datetime.now(timezone.utc).isoformat()})
+    state['total_spawned'] += 1
+    with tempfile.NamedTemporaryFile('w', dir=os.path.dirname(path), delete=False) as file:
+        json.dump(state, file, indent=2)
+    os.replace(file.name, path)
+";
+
 /// Lists the ten best tasks of a JSON file.
 pub const PYTHON_READY: &str = "\
 import heapq, json, sys

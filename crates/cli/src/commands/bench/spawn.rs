@@ -1,14 +1,26 @@
 //! Processes from spawn to wait. Every contender is started in the same way: by `posix_spawn`, which does not copy the
 //! parent; the standard library takes that path as long as no directory is changed and nothing runs between fork and exec.
 
+use std::fs::File;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use super::rounds::Measured;
 
 /// Runs a command to its end and returns how long that took. It talks to nobody.
-pub fn timed(mut command: Command) -> Measured<Duration> {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+pub fn timed(command: Command) -> Measured<Duration> {
+    timed_on(command, Stdio::null())
+}
+
+/// The same for a command that reads a file on its standard input.
+pub fn fed(command: Command, input: &Path) -> Measured<Duration> {
+    let input = File::open(input).map_err(|error| format!("cannot read `{}`: {error}", input.display()))?;
+    timed_on(command, input.into())
+}
+
+fn timed_on(mut command: Command, stdin: Stdio) -> Measured<Duration> {
+    command.stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
     let begin = Instant::now();
     let status = command.spawn().and_then(|mut child| child.wait());
     let took = begin.elapsed();

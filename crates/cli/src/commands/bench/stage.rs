@@ -99,7 +99,7 @@ impl Stage {
 
     pub fn empty_project(&self, name: &str) -> Measured<PathBuf> {
         let root = self.dir.join(name);
-        fs::create_dir(&root).map_err(|error| format!("cannot make `{}`: {error}", root.display()))?;
+        make_dir(&root)?;
         spawn::timed(self.anthill(&root, &["leader", "init", "measure"]))?;
         Ok(root)
     }
@@ -140,6 +140,10 @@ fn tidy_when_interrupted(dir: PathBuf) {
 /// Where a project keeps its queue.
 pub fn queue_file(root: &Path) -> PathBuf {
     root.join(".coordination/tasks.json")
+}
+
+pub fn make_dir(dir: &Path) -> Measured<()> {
+    fs::create_dir(dir).map_err(|error| format!("cannot make `{}`: {error}", dir.display()))
 }
 
 pub fn write(path: &Path, bytes: &[u8]) -> Measured<()> {

@@ -1,6 +1,7 @@
 //! What is measured. The names and numbers are those of docs/performance.md.
 
 mod bulk;
+mod hook;
 mod messages;
 mod queue;
 mod single;
@@ -8,6 +9,7 @@ mod storm;
 mod wake;
 mod weight;
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -51,6 +53,7 @@ pub fn steps(bench: &Bench) -> Vec<Step> {
     }
     steps.push(("32 at once".into(), Box::new(move |bench| storm::rows(bench, typical))));
     steps.push(("waking up".into(), Box::new(wake::rows)));
+    steps.push(("hooks".into(), Box::new(hook::rows)));
     steps.push(("messages".into(), Box::new(messages::rows)));
     steps.push(("memory and size".into(), Box::new(weight::rows)));
     steps
@@ -99,6 +102,12 @@ impl Bench {
     fn time(&self, command: Command) -> Measured<Duration> {
         self.settle()?;
         spawn::timed(command)
+    }
+
+    /// The same for a process that reads a file on its standard input.
+    fn time_fed(&self, command: Command, input: &Path) -> Measured<Duration> {
+        self.settle()?;
+        spawn::fed(command, input)
     }
 
     /// Runs empty processes, uncounted, until one is not held up. On a machine with other work, whoever comes after a
