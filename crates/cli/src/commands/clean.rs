@@ -21,7 +21,7 @@ use crate::output::Format;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct CleanArgs {
-    /// Reset everything: all documents below `.claude/state`, the workflow too
+    /// Reset everything: all documents below `.claude/state`, the workflow and the views too
     #[arg(long)]
     all: bool,
     /// Reset the loop
@@ -43,7 +43,8 @@ pub fn run(context: &Context<'_>, args: &CleanArgs) -> Result<()> {
     }
     let cleaned = clean::clean(&*context.engine, &what, args.dry_run, &context.actor)?;
     cleaned.warnings.iter().for_each(|warning| context.output.warning(warning));
-    let files: Vec<_> = cleaned.documents.iter().map(|doc| doc.path()).collect();
+    let texts = cleaned.papers.iter().map(|paper| paper.path());
+    let files: Vec<_> = cleaned.documents.iter().map(|doc| doc.path()).chain(texts).collect();
     if context.output.json {
         let removed = files.iter().map(|file| Value::from(file.as_str())).collect();
         let value = object([("removed", removed), ("dry_run", args.dry_run.into())]);
@@ -61,6 +62,7 @@ pub fn run(context: &Context<'_>, args: &CleanArgs) -> Result<()> {
     kinds.dedup();
     context.output.status(&match args.dry_run {
         true => "nothing was changed".into(),
+        false if kinds.is_empty() => "there was nothing left that it showed".into(),
         false => format!("take it back: anthill undo KIND   ({})", kinds.join(", ")),
     });
     Ok(())

@@ -8,6 +8,8 @@ use crate::exit_codes::fails;
 use crate::lines::{json_of, ok, refused, words};
 
 const STATE: &str = "project/.claude/state";
+const LOOP_STATE: &str = "project/.claude/state/loop/LOOP_STATE.md";
+const WORKFLOW_VIEW: &str = "project/.claude/workflow_state_system.md";
 
 /// Runs a command with `--json` at a time of the first day and insists on success.
 #[track_caller]
@@ -178,6 +180,8 @@ fn a_syntax_error_becomes_work_of_the_loop() {
         "completed_iteration": null, "error_id": error["id"],
     });
     assert_eq!(items[1], expected);
+    let row = "| S0 | Fix syntax error: SyntaxError: Unexpected token } | PENDING |\n";
+    assert!(env.read_text(LOOP_STATE).contains(row), "{}", env.read_text(LOOP_STATE));
     ok(&env, "validate");
 }
 
@@ -333,8 +337,7 @@ fn a_backup_has_the_sources_fields_and_the_claims_of_the_session() {
     assert_eq!(kept["session"], document(&env, "session/current.json"));
     assert_eq!(kept["workflow"], document(&env, "workflow.json"));
     assert_eq!(kept["claims"], json!([claimed]), "its own, not those of others");
-    let state = json!({"task": "auth", "iteration": 3, "consecutive_passes": 1, "gate_results": {"lint": {"status": "pass"}}, "open_items": 1});
-    assert_eq!(kept["loop_state"], state);
+    assert_eq!(kept["loop_state"], env.read_text(LOOP_STATE));
     assert!(env.read_text(&format!("{STATE}/compaction/{file}")).contains("1e2"), "numbers stay as they are");
     ok(&env, "validate");
 }
@@ -376,8 +379,11 @@ fn the_last_three_backups_are_kept() {
 fn a_restore_tells_first_and_then_writes_in_one_commit() {
     let env = busy();
     let before = document(&env, "loop/work_queue.json");
+    let view = env.read_text(LOOP_STATE).replace("auth", "auth, by hand");
+    env.write(LOOP_STATE, &view);
     ok(&env, "compact backup");
     ok(&env, "delete work_queue .");
+    assert!(!env.root().join(LOOP_STATE).exists(), "a view of nothing goes too");
     env.ok(&["set", "workflow", "task", "\"other\""]);
     let bytes = env.bytes();
     let told = ok(&env, "compact restore").shown();
@@ -396,6 +402,8 @@ fn a_restore_tells_first_and_then_writes_in_one_commit() {
     after["revision"] = before["revision"].clone();
     assert_eq!(after, before);
     assert_eq!(document(&env, "workflow.json")["task"], "build it");
+    assert!(env.read_text(WORKFLOW_VIEW).contains("# Workflow Status: build it\n"));
+    assert_eq!(env.read_text(LOOP_STATE), view);
     let bytes = env.bytes();
     let again = ok(&env, "compact restore --apply").shown();
     assert!(again.contains("all is as in: 20260101_000005") && env.bytes() == bytes, "{again}");
@@ -407,7 +415,8 @@ fn a_restore_tells_first_and_then_writes_in_one_commit() {
 fn what_compact_refuses() {
     let env = env();
     assert_eq!(json_of(&env, "compact list"), json!([]));
-    refused(&env, "compact backup", 4);
+    let error = refused(&env, "compact backup", 4);
+    assert!(error["hint"].as_str().unwrap().contains("anthill loop start"), "{error}");
     let error = refused(&env, "compact restore", 4);
     assert!(error["hint"].as_str().unwrap().contains("anthill compact backup"), "{error}");
     env.ok(&["set", "workflow", "task", "\"x\""]);
@@ -559,16 +568,19 @@ fn littered() -> TestEnv {
 fn removed(env: &TestEnv, line: &str) -> Vec<String> {
     let removed = json_of(env, line)["removed"].take();
     let files = removed.as_array().unwrap().iter().map(|file| file.as_str().unwrap());
-    files.map(|file| file.strip_prefix(".claude/state/").unwrap().to_owned()).collect()
+    files.map(|file| file.strip_prefix(".claude/state/").unwrap_or(file).to_owned()).collect()
 }
 
 #[test]
 fn cleaning_follows_the_sources_procedures() {
     let cases: [(&str, &[&str]); 5] = [
         ("clean", &["agents/results/a1.json", "errors/classified.json"]),
-        ("clean --loop", &["loop/work_queue.json"]),
+        ("clean --loop", &["loop/work_queue.json", "loop/LOOP_STATE.md"]),
         ("clean --agents", &["agents/active.json", "agents/results/a1.json"]),
-        ("clean --loop --agents", &["agents/active.json", "agents/results/a1.json", "loop/work_queue.json"]),
+        (
+            "clean --loop --agents",
+            &["agents/active.json", "agents/results/a1.json", "loop/work_queue.json", "loop/LOOP_STATE.md"],
+        ),
         (
             "clean --all",
             &[
@@ -580,6 +592,8 @@ fn cleaning_follows_the_sources_procedures() {
                 "session/current.json",
                 "session/metrics.json",
                 "workflow.json",
+                "loop/LOOP_STATE.md",
+                ".claude/workflow_state_system.md",
             ],
         ),
     ];
@@ -592,15 +606,62 @@ fn cleaning_follows_the_sources_procedures() {
         for file in expected {
             assert!(!env.project().join(".claude/state").join(file).exists(), "{line}: {file}");
         }
+        let shown = !expected.contains(&"loop/LOOP_STATE.md");
+        assert_eq!(env.root().join(LOOP_STATE).exists(), shown, "{line}");
         assert_eq!(env.read_text(&format!("{STATE}/agents/results/notes.txt")), "mine", "{line}");
         let log = env.json(&["log"]);
         let ops = log.as_array().unwrap().iter().filter(|line| line["op"] == "clean").count();
-        assert_eq!(ops, expected.len(), "one line per document: {line}");
+        let documents = expected.iter().filter(|file| file.ends_with(".json")).count();
+        assert_eq!(ops, documents, "one line per document: {line}");
         let before = env.bytes();
         assert_eq!(removed(&env, line), [""; 0], "{line} again");
         assert!(env.bytes() == before, "{line} again changes nothing");
         ok(&env, "validate");
     }
+}
+
+#[test]
+fn views_follow_every_change_whoever_makes_it() {
+    let env = busy();
+    let text = env.read_text(LOOP_STATE);
+    let expected = "\
+# Loop State
+
+## Meta
+- Started: unknown
+- Current Iteration: 3
+- Status: IN_PROGRESS
+- Task: \"auth\"
+
+## Quality Gates
+| Gate | Status | Last Check | Issues |
+|------|--------|------------|--------|
+| Lint | PASS | - | 0 |
+
+## Work Queue
+| Priority | Item | Status |
+|----------|------|--------|
+|  | work-001 | DONE |
+|  | work-002 | PENDING |
+
+## History
+";
+    assert_eq!(text, expected, "\n{text}");
+    env.ok(&["append", "work_queue", "items", r#"{"id": "w3", "priority": "S0", "title": "a|b\nc"}"#]);
+    assert!(env.read_text(LOOP_STATE).contains("| S0 | a\\|b c | PENDING |\n"));
+    ok(&env, "undo work_queue");
+    assert_eq!(env.read_text(LOOP_STATE), text);
+    ok(&env, "delete work_queue items[0]");
+    assert!(!env.read_text(LOOP_STATE).contains("work-001"));
+    ok(&env, "restore work_queue --revision 1");
+    assert_eq!(env.read_text(LOOP_STATE), text);
+    env.ok(&["set", "workflow", "phases", r#"[{"id": "p", "title": "Plan", "status": "active"}]"#]);
+    assert!(env.read_text(WORKFLOW_VIEW).contains("- [ ] Phase 0: Plan\n"));
+    ok(&env, "delete workflow .");
+    assert!(!env.root().join(WORKFLOW_VIEW).exists());
+    ok(&env, "clean --loop");
+    ok(&env, "undo work_queue");
+    assert_eq!(env.read_text(LOOP_STATE), text);
 }
 
 #[test]

@@ -23,6 +23,10 @@ pub enum Paper {
     HookLog(SessionId),
     /// How far the workflow is. It stands beside its room, where people look first.
     WorkflowView,
+    /// How far the loop is.
+    LoopState,
+    /// The last of what the command of a gate printed.
+    GateLog(Key),
     /// A workflow that made room for the next one, as JSON.
     OldWorkflow(Key),
     /// One message, as JSON, in one of the trays of a mailbox.
@@ -74,6 +78,9 @@ impl Writing {
 
 const HOOK_LOG: &str = "hooks.log";
 const OLD_WORKFLOWS: &str = "workflow_archive";
+const LOOP: &str = "loop";
+const LOOP_STATE: &str = "LOOP_STATE.md";
+const GATE_LOGS: &str = "loop/gates";
 
 impl Paper {
     /// The folder of the results, which agents may also put files of their own in.
@@ -84,7 +91,7 @@ impl Paper {
         match room {
             Room::Queue => &["", "context", "logs", Paper::RESULTS],
             Room::Session(_) => &[""],
-            Room::State => &[OLD_WORKFLOWS],
+            Room::State => &[OLD_WORKFLOWS, LOOP, GATE_LOGS],
             Room::Mailbox(_) => &["inbox", "outbox", "processed"],
             _ => &[],
         }
@@ -107,7 +114,7 @@ impl Paper {
         match self {
             Paper::Message { mailbox, .. } => Room::Mailbox(mailbox.clone()),
             Paper::HookLog(session) => Room::Session(session.clone()),
-            Paper::WorkflowView | Paper::OldWorkflow(_) => Room::State,
+            Paper::WorkflowView | Paper::OldWorkflow(_) | Paper::LoopState | Paper::GateLog(_) => Room::State,
             _ => Room::Queue,
         }
     }
@@ -124,6 +131,8 @@ impl Paper {
             Paper::HookLog(_) => HOOK_LOG.into(),
             Paper::WorkflowView => Room::BESIDE.into(),
             Paper::OldWorkflow(id) => format!("{OLD_WORKFLOWS}/{id}.json"),
+            Paper::LoopState => format!("{LOOP}/{LOOP_STATE}"),
+            Paper::GateLog(gate) => format!("{GATE_LOGS}/{gate}.log"),
         }
     }
 
@@ -139,6 +148,8 @@ impl Paper {
         }
         let paper = match file.split_once('/') {
             _ if file == Room::BESIDE => Paper::WorkflowView,
+            Some((LOOP, LOOP_STATE)) => Paper::LoopState,
+            Some((LOOP, _)) => Paper::gate_log_at(file)?,
             Some((OLD_WORKFLOWS, name)) => Paper::OldWorkflow(name.strip_suffix(".json")?.parse().ok()?),
             None if file == Paper::Plan.file() => Paper::Plan,
             None if file == Paper::Summary.file() => Paper::Summary,
@@ -148,6 +159,11 @@ impl Paper {
             _ => return None,
         };
         (paper.room() == *room).then_some(paper)
+    }
+
+    fn gate_log_at(file: &str) -> Option<Paper> {
+        let name = file.strip_prefix(GATE_LOGS)?.strip_prefix('/')?;
+        name.strip_suffix(".log")?.parse().ok().map(Paper::GateLog)
     }
 
     /// Returns the result that a file name in the results' folder is.
@@ -196,12 +212,29 @@ mod tests {
         {
             assert_eq!(Paper::at(&Room::Mailbox(mailbox.clone()), file), None, "{file}");
         }
-        for paper in [Paper::WorkflowView, Paper::OldWorkflow(key("wf_1"))] {
+        let of_state = [
+            Paper::WorkflowView,
+            Paper::OldWorkflow(key("wf_1")),
+            Paper::LoopState,
+            Paper::GateLog(key("lint")),
+        ];
+        for paper in of_state {
             assert_eq!(Paper::at(&Room::State, &paper.file()), Some(paper.clone()));
             assert_eq!(Paper::at(&Room::Queue, &paper.file()), None);
         }
         assert_eq!(Paper::WorkflowView.path(), ".claude/workflow_state_system.md");
-        for file in ["../x.md", "../../workflow_state_system.md", "workflow_archive/../x.json", ".."] {
+        assert_eq!(Paper::LoopState.path(), ".claude/state/loop/LOOP_STATE.md");
+        for file in [
+            "../x.md",
+            "../../workflow_state_system.md",
+            "workflow_archive/../x.json",
+            "..",
+            "loop/work_queue.json",
+            "loop/x.log",
+            "loop/gates/../x.log",
+            "loop/gates/a/b.log",
+            "loop/gatesx.log",
+        ] {
             assert_eq!(Paper::at(&Room::State, file), None, "{file}");
         }
         let session: SessionId = "s1".parse().unwrap();

@@ -1,10 +1,12 @@
 //! Cleaning up `.claude/state` by the seed's procedures: one commit, which history can take back.
 //!
-//! Only documents are deleted. The journal stays, and so do files that are none of ours.
+//! Only documents and the texts beside them are deleted. The journal stays, and so do files that are none of ours.
 
+use super::agent_loop::{gate_logs, work_queue};
 use super::{Actor, Result, compact};
 use crate::error::Code;
 use crate::model::kind::Doc;
+use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::store::{Engine, Transaction};
 
@@ -37,17 +39,25 @@ impl What {
 #[derive(Debug, Default)]
 pub struct Cleaned {
     pub documents: Vec<Doc>,
+    /// The texts that went with them.
+    pub papers: Vec<Paper>,
     pub warnings: Vec<String>,
 }
 
 /// Deletes documents in one commit; with `dry_run` only says which.
 pub fn clean(engine: &dyn Engine, what: &[What], dry_run: bool, actor: &Actor) -> Result<Cleaned> {
+    let mut cleaned = Cleaned::default();
     // A project without this room does not get one for being clean.
-    if dry_run || wanted(engine, what)?.is_empty() {
-        return Ok(Cleaned { documents: wanted(engine, what)?, warnings: Vec::new() });
+    if engine.documents(&Room::State)?.is_empty() {
+        return Ok(cleaned);
     }
     let mut transaction = engine.begin(&[&Room::State])?;
-    let mut cleaned = Cleaned::default();
+    for paper in texts(&mut *transaction, what) {
+        if transaction.paper(&paper)?.is_some() {
+            transaction.remove_paper(&paper)?;
+            cleaned.papers.push(paper);
+        }
+    }
     for doc in wanted(engine, what)? {
         match transaction.delete(&doc) {
             Ok(()) => cleaned.documents.push(doc),
@@ -57,7 +67,8 @@ pub fn clean(engine: &dyn Engine, what: &[What], dry_run: bool, actor: &Actor) -
             Err(error) => return Err(error.into()),
         }
     }
-    if !cleaned.documents.is_empty() {
+    let nothing = cleaned.documents.is_empty() && cleaned.papers.is_empty();
+    if !dry_run && !nothing {
         cleaned.warnings.extend(transaction.commit(&actor.entry("clean"))?.warnings);
     }
     Ok(cleaned)
@@ -67,6 +78,21 @@ pub fn clean(engine: &dyn Engine, what: &[What], dry_run: bool, actor: &Actor) -
 pub(super) fn old_backups(engine: &dyn Engine, transaction: &mut dyn Transaction) -> Result<()> {
     let known = compact::documents(engine)?;
     compact::forget(transaction, &known, compact::KEPT, &mut Vec::new()).map(drop)
+}
+
+/// Returns the texts that may be there and go.
+fn texts(transaction: &mut dyn Transaction, what: &[What]) -> Vec<Paper> {
+    let mut papers = Vec::new();
+    if what.iter().any(|what| matches!(what, What::Loop | What::All)) {
+        papers.push(Paper::LoopState);
+        // One that is damaged does not tell which gates it knows.
+        let queue = transaction.get(&work_queue()).ok().flatten();
+        papers.extend(queue.map(gate_logs).unwrap_or_default());
+    }
+    if what.contains(&What::All) {
+        papers.push(Paper::WorkflowView);
+    }
+    papers
 }
 
 fn wanted(engine: &dyn Engine, what: &[What]) -> Result<Vec<Doc>> {

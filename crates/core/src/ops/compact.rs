@@ -1,15 +1,16 @@
 //! Backups before a client shortens its context, and what can be got back from them.
 //!
-//! A backup holds what the loop, its agents, the session and the workflow were, and what the acting session had in
+//! A backup holds what the loop (with its text), its agents, the session and the workflow were, and what the acting session had in
 //! hand in the queue. The last few are kept. Claims are not restored: whose a task is only the queue can say.
 
 use serde_json::{Map, Value, json};
 
 use super::sessions::look;
-use super::{Actor, Error, Result};
+use super::{Actor, Error, Result, views};
 use crate::error::Code;
 use crate::model::ids::{Key, SessionId};
 use crate::model::kind::{Doc, Kind};
+use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::model::{json, time};
 use crate::store::{Engine, Transaction};
@@ -24,6 +25,9 @@ const PARTS: [(&str, &str); 4] = [
     ("session", "current_session"),
     ("workflow", "workflow"),
 ];
+
+/// The field of `preserved` for the text of `LOOP_STATE.md`.
+const LOOP_STATE: &str = "loop_state";
 
 /// What is said about a backup.
 #[derive(Debug, Default)]
@@ -57,14 +61,12 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
     let mut transaction = engine.begin(&[&Room::State])?;
     let now = actor.now();
     let mut preserved = Map::new();
+    if let Some(text) = transaction.paper(&Paper::LoopState)? {
+        preserved.insert(LOOP_STATE.into(), text.into());
+    }
     for (field, kind) in PARTS {
         match transaction.get(&document(kind)) {
-            Ok(Some(value)) => {
-                if field == "work_queue" {
-                    preserved.insert("loop_state".into(), loop_state(value));
-                }
-                preserved.insert(field.into(), value.clone());
-            }
+            Ok(Some(value)) => drop(preserved.insert(field.into(), value.clone())),
             Ok(None) => {}
             Err(error) if error.code() == Code::Damaged => {
                 warnings.push(format!("{kind} is left out: {error}"));
@@ -76,8 +78,8 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
         preserved.insert("claims".into(), claims.into());
     }
     if preserved.is_empty() {
-        let hint = "there is no loop, agent, session or workflow in this project, and the session has no task in hand";
-        return Err(Error::missing("there is nothing to back up", hint));
+        let message = "there is nothing to back up: no loop, agent, session or workflow, and no task in hand";
+        return Err(Error::missing(message, "begin with one: anthill loop start TASK"));
     }
     let mut value = json!({ "timestamp": time::stamp(now), "reason": new.reason });
     value["preserved"] = Value::Object(preserved);
@@ -156,16 +158,30 @@ pub fn restore(engine: &dyn Engine, moment: Option<&str>, apply: bool, actor: &A
             Some(_) => Standing::Differs,
         };
         if let Some(transaction) = transaction.as_mut().filter(|_| standing != Standing::Same) {
-            transaction.put(&doc, copy.clone())?;
+            views::put(&mut **transaction, &doc, copy.clone())?;
             changed = true;
         }
         documents.push((name, standing));
+    }
+    if let (Some(transaction), Some(text)) = (&mut transaction, kept_text(&backup)) {
+        let stays = documents.contains(&("work_queue", Standing::Same));
+        let found = transaction.paper(&Paper::LoopState)?;
+        // Beside a work queue that stays, a text that somebody has edited stays too.
+        if found.as_deref() != Some(text) && !(stays && found.is_some()) {
+            transaction.write_paper(&Paper::LoopState, text.to_owned())?;
+            changed = true;
+        }
     }
     let mut warnings = Vec::new();
     if let Some(transaction) = transaction.filter(|_| changed) {
         warnings = transaction.commit(&actor.entry("compact restore"))?.warnings;
     }
     Ok(Restored { backup, documents, applied: apply, warnings })
+}
+
+/// Returns the text of `LOOP_STATE.md` that a backup holds. Others keep an object there, which is no text of ours.
+fn kept_text(backup: &Backup) -> Option<&str> {
+    backup.value.get("preserved")?.get(LOOP_STATE)?.as_str()
 }
 
 /// Deletes the oldest backups until so many are left; returns their files.
@@ -237,17 +253,6 @@ fn claims(engine: &dyn Engine, actor: &Actor, warnings: &mut Vec<String>) -> Res
         }
         Err(error) => Err(error),
     }
-}
-
-/// Returns where the loop stood, without its items.
-fn loop_state(queue: &Value) -> Value {
-    let open = |item: &&Value| !matches!(item["status"].as_str(), Some("done" | "cancelled"));
-    let open = queue["items"].as_array().map_or(0, |items| items.iter().filter(open).count());
-    let fields = ["task", "iteration", "consecutive_passes", "gate_results"];
-    let mut state: Map<_, _> =
-        fields.iter().filter_map(|field| Some(((*field).to_owned(), queue.get(*field)?.clone()))).collect();
-    state.insert("open_items".into(), open.into());
-    Value::Object(state)
 }
 
 /// Returns a document without the number that every write changes.

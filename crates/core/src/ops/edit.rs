@@ -1,9 +1,9 @@
-//! Changing one place in a document: set, append, delete.
+//! Changing one place in a document: set, append, delete. A text that shows the document changes with it.
 
 use serde_json::Value;
 
 use super::read::missing;
-use super::{Actor, Error, Result};
+use super::{Actor, Error, Result, views};
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
 use crate::model::path::{self, Path, Segment};
@@ -74,7 +74,7 @@ fn change(
         None => doc.default(actor.now()),
     };
     let value = edit(&mut document)?;
-    transaction.put(doc, document)?;
+    views::put(&mut *transaction, doc, document)?;
     let mut committed = transaction.commit(&actor.entry(op))?;
     let (_, document) = committed.documents.pop().expect("a put document is committed");
     let entry = target.entry().and_then(|key| document.value.get(key));
@@ -87,7 +87,7 @@ fn delete_document(engine: &dyn Engine, target: &Target<'_>, actor: &Actor) -> R
     target.expect_revision(&mut *transaction)?;
     let value = transaction.get(target.doc)?.cloned().ok_or_else(|| missing(engine, target.doc))?;
     let revision = transaction.revision(target.doc)? + 1;
-    transaction.delete(target.doc)?;
+    views::delete(&mut *transaction, target.doc)?;
     let committed = transaction.commit(&actor.entry("delete"))?;
     Ok(Changed { revision, value, warnings: committed.warnings })
 }

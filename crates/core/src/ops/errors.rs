@@ -8,8 +8,9 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
+use super::agent_loop::work_queue;
 use super::edit::Target;
-use super::{Actor, Error, Result};
+use super::{Actor, Error, Result, views};
 use crate::model::error_class::{self, ErrorClass, Escalation};
 use crate::model::kind::{Doc, Kind};
 use crate::model::plan::word;
@@ -203,10 +204,6 @@ fn errors() -> Doc {
     Doc::shared(Kind::find("errors").expect("errors is a kind"), Room::State)
 }
 
-fn work_queue() -> Doc {
-    Doc::shared(Kind::find("work_queue").expect("work_queue is a kind"), Room::State)
-}
-
 /// Returns what makes an error this one and no other, after a look at its size.
 fn checked(new: &NewError) -> Result<Map<String, Value>> {
     let message = new.message.trim();
@@ -313,7 +310,7 @@ fn hand_on(transaction: &mut dyn Transaction, error: &Value, priority: &str) -> 
         "description": message, "status": "pending", "added_iteration": iteration, "completed_iteration": null,
         "error_id": error["id"],
     }));
-    transaction.put(&doc, queue)?;
+    views::put(transaction, &doc, queue)?;
     Ok(Some(id))
 }
 

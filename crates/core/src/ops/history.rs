@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::edit::{Changed, Target};
-use super::{Actor, Error, Result};
+use super::{Actor, Error, Result, views};
 use crate::model::diff;
 use crate::model::kind::Doc;
 use crate::model::time;
@@ -87,11 +87,11 @@ fn replace(
 ) -> Result<Changed> {
     let revision = transaction.revision(doc)? + 1;
     match value {
-        Some(value) => transaction.put(doc, value)?,
+        Some(value) => views::put(&mut *transaction, doc, value)?,
         None if transaction.get(doc)?.is_none() => {
             return Ok(Changed { revision: revision - 1, value: Value::Null, warnings: Vec::new() });
         }
-        None => transaction.delete(doc)?,
+        None => views::delete(&mut *transaction, doc)?,
     }
     let mut committed = transaction.commit(entry)?;
     let value = committed.documents.pop().map(|(_, document)| document.value).unwrap_or_default();

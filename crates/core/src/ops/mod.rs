@@ -1,5 +1,6 @@
 //! Use cases: one function each, one transaction each. They know no flags, terminal or HTTP.
 
+pub mod agent_loop;
 pub mod agents;
 pub mod clean;
 pub mod client;
@@ -16,6 +17,7 @@ pub mod read;
 pub mod sessions;
 pub mod settings;
 pub mod trust;
+mod views;
 pub mod workflow;
 
 use std::sync::Arc;

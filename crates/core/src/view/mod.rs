@@ -1,5 +1,6 @@
 //! What people see, computed and never stored as truth.
 
+pub mod agent_loop;
 pub mod board;
 pub mod briefing;
 pub mod burndown;

@@ -67,15 +67,19 @@ pub fn run(context: &Context<'_>, args: &RecordArgs) -> Result<()> {
     let class = text(error, "classification");
     let what = match (errors::standing(error), done.known) {
         (Standing::Escalated, _) => format!("Escalated to {} ({class})", receiver(error)),
-        (_, true) => format!(
-            "Recorded once more ({class}, {} of {} retries used)",
-            error["retry_count"], error["max_retries"]
-        ),
-        (_, false) => format!("Recorded ({class}, {} retries)", error["max_retries"]),
+        (_, true) => {
+            format!("Recorded once more ({class}, {} of {} used)", error["retry_count"], retries(error))
+        }
+        (_, false) => format!("Recorded ({class}, {})", retries(error)),
     };
     context.output.said(&format!("{what}: {}", text(error, "id")))?;
     context.output.status(&next(error));
     Ok(())
+}
+
+fn retries(error: &Value) -> String {
+    let most = &error["max_retries"];
+    if *most == 1 { "1 retry".into() } else { format!("{most} retries") }
 }
 
 fn receiver(error: &Value) -> &'static str {

@@ -71,6 +71,55 @@ document!(
         items: Vec<WorkItem>,
         /// The last result of each gate, by gate name.
         gate_results: Option<Entries<GateResult>>,
+        /// Where the loop stands, such as `building`, `recovering`, `complete`, `paused` or `stopped`.
+        status: Option<String>,
+        phase: Option<Phase>,
+        started: Option<Time>,
+        /// After so many iterations the loop stops.
+        max_iterations: Option<Integer>,
+        /// An open item this bad, or worse, holds the loop up for the user; `none` for never.
+        pause_on: Option<PauseOn>,
+        /// Why the loop is paused or has stopped.
+        reason: Option<String>,
+        /// Iterations in a row in which the same gates failed.
+        same_failures: Option<Integer>,
+        /// What came out of each iteration.
+        history: Option<Vec<LoopIteration>>,
+    }
+);
+
+words!(
+    /// What the loop is at, in the order of one iteration.
+    Phase {
+        Contextualize = "CONTEXTUALIZE",
+        Assess = "ASSESS",
+        MetaCognition = "META-COGNITION",
+        Plan = "PLAN",
+        Build = "BUILD",
+        Test = "TEST",
+        Quality = "QUALITY",
+        Reassess = "REASSESS",
+        Evaluate = "EVALUATE",
+        Recover = "RECOVER",
+        Done = "DONE",
+    }
+);
+
+words!(
+    /// How bad an open item must be to hold the loop up.
+    PauseOn { S0 = "S0", S1 = "S1", Never = "none" }
+);
+
+document!(
+    LoopIteration {
+        iteration: Integer,
+        /// How many items were done.
+        fixed: Option<Integer>,
+        /// How many items its gates made.
+        new_issues: Option<Integer>,
+        /// The gates that failed.
+        failed: Option<Vec<String>>,
+        timestamp: Option<Time>,
     }
 );
 
@@ -85,6 +134,10 @@ document!(
         completed_iteration: Option<Integer>,
         /// The error that made it.
         error_id: Option<String>,
+        /// The gate that made it by failing.
+        gate: Option<String>,
+        /// Who has taken it.
+        assigned_to: Option<String>,
     }
 );
 
@@ -98,7 +151,22 @@ words!(
     }
 );
 
-document!(GateResult { status: Option<String>, timestamp: Option<Time> });
+document!(
+    GateResult {
+        /// `pass`, `fail`, `warn` or `skip`.
+        status: Option<String>,
+        timestamp: Option<Time>,
+        issues: Option<Integer>,
+        /// How bad the worst issue is.
+        severity: Option<Severity>,
+        duration_seconds: Option<Decimal>,
+        exit_code: Option<Integer>,
+        /// Why there is no exit code, or what it means.
+        reason: Option<String>,
+        /// The file with the last of what its command printed.
+        log: Option<String>,
+    }
+);
 
 document!(
     /// The session that runs in this project now.

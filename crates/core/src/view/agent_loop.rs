@@ -1,0 +1,226 @@
+//! The loop for people: `LOOP_STATE.md`, and what a terminal shows.
+
+use serde_json::Value;
+
+use super::graph::{at, cut, field, one_line};
+use super::text::escape;
+
+/// Returns `LOOP_STATE.md`. Whatever the texts contain, they stay in their lines and cells.
+pub fn markdown(queue: &Value) -> String {
+    let started = field(queue, "started");
+    let mut text = format!(
+        "# Loop State\n\n## Meta\n- Started: {}\n- Current Iteration: {}\n- Status: {}\n- Task: \"{}\"\n",
+        if started.is_empty() { "unknown".into() } else { line(started) },
+        number(queue, "iteration"),
+        status(queue),
+        line(field(queue, "task")),
+    );
+    text += "\n## Quality Gates\n| Gate | Status | Last Check | Issues |\n|------|--------|------------|--------|\n";
+    for (name, result) in gates(queue) {
+        let checked =
+            at(result, "timestamp").map_or_else(|| "-".into(), |at| at.strftime("%H:%M:%S").to_string());
+        let cells = [gate_name(name), capitals(field(result, "status")), checked, issues(result)];
+        text += &row(&cells);
+    }
+    text += "\n## Work Queue\n| Priority | Item | Status |\n|----------|------|--------|\n";
+    for item in list(queue, "items") {
+        text += &row(&[field(item, "priority").to_owned(), title(item).to_owned(), item_status(item)]);
+    }
+    text += "\n## History\n";
+    for iteration in list(queue, "history") {
+        text += &format!("- Iteration {}: {}\n", number(iteration, "iteration"), outcome(iteration));
+    }
+    text
+}
+
+/// Returns where the loop stands, as a word in capitals.
+pub fn status(queue: &Value) -> String {
+    match field(queue, "status") {
+        "" => "IN_PROGRESS".into(),
+        status => line(&capitals(status)),
+    }
+}
+
+/// Returns a gate's name as people write it.
+pub fn gate_name(name: &str) -> String {
+    match name {
+        "test" | "tests" => return "Tests".into(),
+        "preflight" | "pre_flight" => return "Pre-flight".into(),
+        _ => {}
+    }
+    let mut letters = name.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    first + &letters.as_str().replace('_', " ")
+}
+
+/// Returns how many issues a gate found, and how bad the worst is.
+pub fn issues(result: &Value) -> String {
+    let count = match (result.get("issues").filter(|count| count.is_number()), field(result, "status")) {
+        (Some(count), _) => count.to_string(),
+        (None, "pass") => "0".into(),
+        (None, _) => "-".into(),
+    };
+    match field(result, "severity") {
+        severity if !severity.is_empty() && count != "0" => format!("{count} ({severity})"),
+        _ => count,
+    }
+}
+
+/// Tells what came out of an iteration.
+pub fn outcome(iteration: &Value) -> String {
+    let count = |name: &str| iteration.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let many = |number: u64, thing: &str| format!("{number} {thing}{}", if number == 1 { "" } else { "s" });
+    let failed = super::graph::list(iteration, "failed");
+    let gates = match (count("new_issues"), failed.is_empty()) {
+        (0, true) => "gates passing".into(),
+        (0, false) => format!("gates failing: {}", line(&failed.join(", "))),
+        (new, _) => format!("{} found", many(new, "new issue")),
+    };
+    format!("Fixed {}, {gates}", many(count("fixed"), "item"))
+}
+
+/// Returns the items as a person reads them in a terminal, a line each.
+pub fn items(queue: &Value) -> Vec<String> {
+    let line = |item: &Value| {
+        let mark = match field(item, "status") {
+            "done" => 'x',
+            "in_progress" => '>',
+            "blocked" => '!',
+            "cancelled" => '-',
+            _ => ' ',
+        };
+        let who = field(item, "assigned_to");
+        let who = if who.is_empty() { String::new() } else { format!(" ({})", cut(&one_line(who), 40)) };
+        let title = cut(&one_line(title(item)), 100);
+        format!("[{mark}] {} {}  {title}{who}", one_line(field(item, "id")), field(item, "priority"))
+    };
+    list(queue, "items").iter().map(line).collect()
+}
+
+fn gates(queue: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    queue.get("gate_results").and_then(Value::as_object).into_iter().flatten()
+}
+
+fn list<'a>(queue: &'a Value, name: &str) -> &'a [Value] {
+    queue.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn item_status(item: &Value) -> String {
+    capitals(match field(item, "status") {
+        "" => "pending",
+        status => status,
+    })
+}
+
+/// Returns an item's title; one that has none is still an item.
+fn title(item: &Value) -> &str {
+    let title = field(item, "title");
+    if title.trim().is_empty() { field(item, "id") } else { title }
+}
+
+fn number(value: &Value, name: &str) -> String {
+    value.get(name).filter(|number| number.is_number()).map_or_else(|| "0".into(), Value::to_string)
+}
+
+fn capitals(word: &str) -> String {
+    word.to_uppercase()
+}
+
+fn line(text: &str) -> String {
+    escape(one_line(text).trim()).into_owned()
+}
+
+fn row(cells: &[String]) -> String {
+    let cells: Vec<String> = cells.iter().map(|cell| line(cell).replace('|', "\\|")).collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_view_has_the_form_of_the_source() {
+        let at = "2026-01-29T10:45:00Z";
+        let gate = |status: &str| json!({"status": status, "timestamp": at, "issues": 0});
+        let queue = json!({
+            "version": 1, "task": "implement user authentication", "iteration": 3, "status": "building",
+            "started": "2026-01-29T10:00:00Z",
+            "items": [
+                {"id": "work-001", "priority": "S1", "title": "Implement auth endpoints", "status": "done"},
+                {"id": "work-002", "priority": "S1", "title": "Add session management", "status": "in_progress"},
+                {"id": "work-003", "priority": "S2", "title": "Update CHANGELOG", "status": "pending"},
+            ],
+            "gate_results": {
+                "pre-flight": gate("pass"), "lint": gate("pass"), "type": gate("pass"), "test": gate("pass"),
+                "security": {"status": "warn", "timestamp": at, "issues": 1, "severity": "S2"},
+            },
+            "history": [
+                {"iteration": 1, "fixed": 2, "new_issues": 1, "failed": ["lint"]},
+                {"iteration": 2, "fixed": 1, "new_issues": 0, "failed": []},
+                {"iteration": 3, "fixed": 0, "new_issues": 0, "failed": ["lint", "test"]},
+            ],
+        });
+        let expected = "# Loop State
+
+## Meta
+- Started: 2026-01-29T10:00:00Z
+- Current Iteration: 3
+- Status: BUILDING
+- Task: \"implement user authentication\"
+
+## Quality Gates
+| Gate | Status | Last Check | Issues |
+|------|--------|------------|--------|
+| Pre-flight | PASS | 10:45:00 | 0 |
+| Lint | PASS | 10:45:00 | 0 |
+| Type | PASS | 10:45:00 | 0 |
+| Tests | PASS | 10:45:00 | 0 |
+| Security | WARN | 10:45:00 | 1 (S2) |
+
+## Work Queue
+| Priority | Item | Status |
+|----------|------|--------|
+| S1 | Implement auth endpoints | DONE |
+| S1 | Add session management | IN_PROGRESS |
+| S2 | Update CHANGELOG | PENDING |
+
+## History
+- Iteration 1: Fixed 2 items, 1 new issue found
+- Iteration 2: Fixed 1 item, gates passing
+- Iteration 3: Fixed 0 items, gates failing: lint, test
+";
+        assert_eq!(markdown(&queue), expected);
+    }
+
+    #[test]
+    fn what_is_missing_is_no_trouble() {
+        let bare = json!({"version": 1, "task": "t", "iteration": 1, "items": [{"id": "w"}], "gate_results": {"x_y": {}}});
+        let text = markdown(&bare);
+        assert!(
+            text.contains("- Started: unknown\n- Current Iteration: 1\n- Status: IN_PROGRESS\n"),
+            "{text}"
+        );
+        assert!(text.contains("| X y |  | - | - |\n") && text.contains("|  | w | PENDING |\n"), "{text}");
+        assert!(markdown(&json!({})).contains("- Current Iteration: 0\n"));
+    }
+
+    #[test]
+    fn texts_stay_in_their_cells_and_steer_no_terminal() {
+        let evil = "a|b\n# Heading\n| x | y |\u{2028}z\x1b[2J\u{202e}";
+        let queue = json!({
+            "task": evil, "status": evil, "started": evil, "items": [{"id": evil, "title": evil, "status": evil}],
+            "gate_results": {evil: {"status": evil, "severity": evil, "issues": 2}},
+            "history": [{"iteration": 1, "failed": [evil]}],
+        });
+        let text = markdown(&queue);
+        assert!(!text.contains(['\x1b', '\u{202e}', '\u{2028}']), "{text}");
+        assert_eq!(text.lines().count(), 20, "{text}");
+        let cells = |line: &str| line.replace("\\|", "").matches('|').count();
+        let rows: Vec<usize> = text.lines().filter(|line| line.starts_with('|')).map(cells).collect();
+        assert_eq!(rows, [5, 5, 5, 4, 4, 4], "{text}");
+        assert!(items(&queue).iter().all(|line| !line.contains('\n')));
+    }
+}
