@@ -28,6 +28,8 @@ document!(
         started: Option<Time>,
         status: Option<String>,
         parent_task: Option<String>,
+        /// The session that started it.
+        session_id: Option<String>,
     }
 );
 
@@ -46,6 +48,8 @@ document!(
         recommendations: Option<Vec<String>>,
         files_analyzed: Option<Vec<String>>,
         metrics: Option<Map<String, Value>>,
+        /// The session that started the agent.
+        session_id: Option<String>,
     }
 );
 
@@ -183,6 +187,12 @@ document!(
         files_modified: Option<Vec<String>>,
         errors_encountered: Option<Integer>,
         errors_recovered: Option<Integer>,
+        /// How often the stop gate has sent it back to work.
+        stops_held: Option<Integer>,
+        /// When it left its work to the session that follows in the same client.
+        left: Option<Map<String, Value>>,
+        /// The same records of sessions that are at work beside it.
+        others: Option<Vec<Map<String, Value>>>,
     }
 );
 
