@@ -149,10 +149,10 @@ impl Event {
         (name.len() <= 64 && name.chars().all(fits)).then(|| name.to_owned())
     }
 
-    /// Whether a person typed this prompt, as far as can be told.
-    pub fn is_by_person(&self) -> bool {
+    /// Whether this prompt is no person's, but tells that something in the background has come to its end.
+    pub fn is_notification(&self) -> bool {
         self.what == What::Prompt
-            && self.text("prompt").is_some_and(|prompt| !prompt.starts_with("<task-notification>"))
+            && self.text("prompt").is_some_and(|prompt| prompt.starts_with("<task-notification>"))
     }
 
     /// Whether something of the session goes on in the background.
@@ -255,8 +255,8 @@ mod tests {
         }
         let skill = json!({"hook_event_name": "PostToolUse", "tool_name": "Skill", "tool_input": {"skill": "assess"}});
         assert_eq!(event(&skill).command().as_deref(), Some("assess"));
-        assert!(typed("hello").is_by_person());
-        assert!(!typed("<task-notification>\n<task-id>a</task-id>").is_by_person());
+        assert!(!typed("hello").is_notification());
+        assert!(typed("<task-notification>\n<task-id>a</task-id>").is_notification());
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub fn follow_tool(turn: &mut Turn<'_>) -> Result<()> {
 
 /// Tells where the workflow stands when an agent in the background has come to its end.
 pub fn brief_workflow(turn: &mut Turn<'_>) -> Result<()> {
-    if turn.event.is_by_person() || !turn.engine.may_exist(&document("workflow")) {
+    if !turn.event.is_notification() || !turn.engine.may_exist(&document("workflow")) {
         return Ok(());
     }
     turn.reply.parts.push(briefing::workflow(&workflow::show(turn.engine)?));

@@ -50,7 +50,7 @@ pub fn enter(turn: &mut Turn<'_>) -> Result<()> {
 
 /// Takes over what a session of the same client has left for the one that follows it, as after `/clear`.
 pub fn take_over(turn: &mut Turn<'_>) -> Result<()> {
-    if !matches!(turn.event.text("source").as_deref(), Some("clear" | "resume" | "fork")) {
+    if !matches!(turn.event.text("source").as_deref(), Some("clear" | "resume")) {
         return Ok(());
     }
     let Some(left) = left_behind(turn)? else { return Ok(()) };

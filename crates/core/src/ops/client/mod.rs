@@ -102,7 +102,7 @@ fn steps(what: What) -> &'static [Step] {
         What::AgentStop => &[life::beat_if_due, agents::stop, gate::agent],
         What::BeforeCompact => &[life::backup],
         What::Stop => &[life::rest, gate::session],
-        What::SessionEnd => &[life::leave, life::end],
+        What::SessionEnd => &[life::end, life::leave],
         What::TaskCreated | What::TaskCompleted => &[todos::mirror_native],
     }
 }
