@@ -15,6 +15,7 @@ mod direct;
 mod env;
 mod error;
 mod hooks;
+mod install;
 mod output;
 mod planning;
 mod roots;

@@ -14,6 +14,7 @@ mod error;
 mod get;
 mod history;
 mod hooks_run;
+mod init;
 mod leader;
 mod list;
 mod log;
@@ -30,6 +31,7 @@ mod team;
 mod tool;
 mod trust;
 mod undo;
+mod uninstall;
 mod update_task;
 mod validate;
 mod watch;
@@ -56,6 +58,7 @@ use crate::start::ExitCode;
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Init(init::InitArgs),
     #[command(subcommand)]
     Leader(leader::Leader),
     #[command(subcommand)]
@@ -107,12 +110,14 @@ pub enum Command {
     Demo(demo::DemoArgs),
     Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
+    Uninstall(uninstall::UninstallArgs),
 }
 
 pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
     let context = || Context::new(&cli.global, output);
     let done = |result: Result<()>| result.map(|()| ExitCode::SUCCESS);
     match cli.command {
+        Command::Init(args) => done(init::run(&context()?, &cli.global, &args)),
         Command::Leader(command) => done(leader::run(&context()?, &command)),
         Command::Worker(command) => worker::run(context, &command),
         Command::Message(command) => done(message::run(&context()?, &command)),
@@ -149,6 +154,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Demo(args) => demo::run(&cli.global, &args, output),
         Command::Bench(args) => done(bench::run(output, &args)),
         Command::Completions(args) => done(completions::run(output, &args)),
+        Command::Uninstall(args) => done(uninstall::run(&context()?, &cli.global, &args)),
     }
 }
 
