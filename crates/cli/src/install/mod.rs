@@ -185,8 +185,8 @@ impl<'p> Install<'p> {
             plan.real_changes().filter(|change| change.before.is_none()).map(|change| change.real.as_path());
         for made in new.chain([record.as_path()]).flat_map(fs::missing_dirs) {
             let made = self.relative(&made);
-            if !installed.dirs.contains(&made) {
-                installed.dirs.push(made);
+            if !self.record.dirs.contains(&made) {
+                self.record.dirs.push(made);
             }
         }
         if !installed.commands.contains(&command) {
@@ -207,7 +207,7 @@ impl<'p> Install<'p> {
     /// Writes what is planned, and forgets that there was anything.
     pub fn apply_removal(mut self, plan: &Plan) -> Result<()> {
         write(plan, &self.places.project)?;
-        let mut dirs = self.installed().dirs;
+        let mut dirs = self.record.dirs.clone();
         dirs.sort_by_key(|dir| std::cmp::Reverse(dir.components().count()));
         let dirs: Vec<_> = dirs.iter().map(|dir| self.places.base(self.scope).join(dir)).collect();
         dirs.iter().for_each(|dir| fs::remove_dir(dir));

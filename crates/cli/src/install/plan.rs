@@ -126,6 +126,7 @@ impl Plan {
         let after = (before.is_some() || !is_nothing(parts, &after)).then_some(after);
         let original = match (kept, &before) {
             (_, None) => None,
+            _ if before == after => None,
             (Some(kept), Some(before)) if kept.wrote(before) => kept.original.clone(),
             (_, Some(before)) => bare(parts, before, kept).map_err(wrong)?,
         };

@@ -23,6 +23,8 @@ const VERSION: u64 = 1;
 pub struct Record {
     version: u64,
     about: String,
+    /// Directories that were made, as seen from the root of the scopes.
+    pub dirs: Vec<PathBuf>,
     scopes: BTreeMap<String, Installed>,
 }
 
@@ -31,8 +33,6 @@ pub struct Record {
 pub struct Installed {
     /// What hooks have called.
     pub commands: Vec<String>,
-    /// Directories that were made, as seen from the root of the scope.
-    pub dirs: Vec<PathBuf>,
     pub files: Vec<Kept>,
 }
 

@@ -86,7 +86,8 @@ impl Wish {
             match client {
                 Client::Claude => self.claude(places, &mut targets),
                 Client::Codex => {
-                    targets.push(parts(self.dir(places, ".codex").join("hooks.json"), [self.codex_hooks()]))
+                    let hooks = self.dir(places, ".codex").join("hooks.json");
+                    targets.push(parts(hooks, [self.codex_hooks()]));
                 }
                 Client::Gemini => {
                     let server = Server { command: self.bare_program.clone(), wanted: self.mcp };

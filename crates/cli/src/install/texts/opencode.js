@@ -39,6 +39,8 @@ function contextOf(answer) {
 export const Anthill = async ({ directory }) => {
   // What a session was told at its start and with its last prompt: the system prompt is made anew for every request.
   const told = new Map()
+  // What calls under way were given, by the id of the call.
+  const given = new Map()
   const note = (session, when, text) => told.set(session, { ...told.get(session), [when]: text })
 
   return {
@@ -60,10 +62,15 @@ export const Anthill = async ({ directory }) => {
       const { start, prompt } = told.get(input.sessionID) ?? {}
       output.system.push(...[start, prompt].filter(Boolean))
     },
+    "tool.execute.before": async (input, output) => {
+      given.set(input.callID, output.args)
+    },
     "tool.execute.after": async (input, output) => {
+      const args = given.get(input.callID) ?? input.args ?? {}
+      given.delete(input.callID)
       const fields = {
         tool_name: TOOLS[input.tool] ?? input.tool,
-        tool_input: input.args ?? {},
+        tool_input: args,
         tool_response: { output: output.output },
         tool_use_id: input.callID,
       }
