@@ -176,6 +176,7 @@ impl<'p> Install<'p> {
 
     /// Writes what is planned.
     pub fn apply(mut self, plan: &Plan, command: String) -> Result<()> {
+        self.sweep(plan);
         if plan.real_changes().next().is_none() {
             return Ok(());
         }
@@ -206,6 +207,7 @@ impl<'p> Install<'p> {
 
     /// Writes what is planned, and forgets that there was anything.
     pub fn apply_removal(mut self, plan: &Plan) -> Result<()> {
+        self.sweep(plan);
         write(plan, &self.places.project)?;
         let mut dirs = self.record.dirs.clone();
         dirs.sort_by_key(|dir| std::cmp::Reverse(dir.components().count()));
@@ -220,9 +222,15 @@ impl<'p> Install<'p> {
         Ok(())
     }
 
+    /// Sweeps what an interrupted installation may have left.
+    fn sweep(&self, plan: &Plan) {
+        let record = self.places.record(self.scope);
+        plan.files().chain([record.as_path()]).for_each(fs::sweep);
+        record.parent().into_iter().for_each(fs::remove_dir);
+    }
+
     fn save(&self) -> Result<()> {
         let path = self.places.record(self.scope);
-        fs::sweep(&path);
         self.record.save(&path).map_err(|error| {
             io_error(&format!("write `{}`", path.display()), &error).hinted("free the cause and repeat")
         })
@@ -235,7 +243,6 @@ impl<'p> Install<'p> {
 
 /// Writes the files, one after the other; each of them whole.
 fn write(plan: &Plan, root: &Path) -> Result<()> {
-    plan.changes.iter().for_each(|change| fs::sweep(&change.real));
     let changes: Vec<_> = plan.real_changes().collect();
     for (done, change) in changes.iter().enumerate() {
         let written = match &change.after {

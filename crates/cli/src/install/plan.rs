@@ -135,7 +135,10 @@ impl Plan {
 
     fn take(&mut self, path: &Path, target: Option<&Target>, kept: Option<&Kept>) -> Result<()> {
         let real = resolve(path)?;
-        let Some(bytes) = self.bytes(&real)? else { return Ok(()) };
+        let Some(bytes) = self.bytes(&real)? else {
+            self.planned.insert(real, None);
+            return Ok(());
+        };
         let Ok(before) = String::from_utf8(bytes) else {
             self.notes.push(format!("left alone: `{}` is not text any more", path.display()));
             return Ok(());
@@ -177,6 +180,11 @@ impl Plan {
             return Ok(planned.clone().map(String::into_bytes));
         }
         fs::read(real).map_err(|error| io_error(&format!("read `{}`", real.display()), &error))
+    }
+
+    /// Returns every file that was looked at.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.planned.keys().map(PathBuf::as_path)
     }
 
     pub fn real_changes(&self) -> impl Iterator<Item = &Change> {

@@ -621,15 +621,13 @@ fn a_clone_without_a_record_can_be_cleaned_too() {
     assert!(!env.home().exists(), "nothing was changed, so there is nothing to remember");
     env.ok(&["uninstall"]);
     // Whether these were there before, only the record knew.
-    for file in ["project/.mcp.json", "project/.codex/hooks.json", "project/.gemini/settings.json"] {
-        assert_eq!(env.read_text(file), "{}\n");
-        fs::remove_file(env.root().join(file)).unwrap();
-    }
-    for file in ["project/AGENTS.md", "project/GEMINI.md", "project/.gitignore"] {
-        assert_eq!(env.read_text(file), "");
-        fs::remove_file(env.root().join(file)).unwrap();
-    }
-    same(&env, &before);
+    let empty = |text: &str, names: &[&str]| -> Vec<_> {
+        names.iter().map(|name| (format!("project/{name}"), Entry::File(text.into()))).collect()
+    };
+    let mut expected = before;
+    expected.extend(empty("{}\n", &[".mcp.json", ".codex/hooks.json", ".gemini/settings.json"]));
+    expected.extend(empty("", &["AGENTS.md", "GEMINI.md", ".gitignore"]));
+    same(&env, &expected);
 }
 
 #[test]
