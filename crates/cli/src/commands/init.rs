@@ -7,14 +7,15 @@ use clap::{Args, ValueEnum};
 
 use crate::args::Global;
 use crate::context::{Context, parse_id};
-use crate::error::Result;
+use crate::error::{CliError, Result};
 use crate::install::{Client, Install, Places, Scope, Told, Wish, program, show, tell};
 
 /// Set up a project: hooks, protocol, agents, commands, ignore rules
 ///
-/// Shows what changes as a diff, then writes. Settings of yours keep every byte: comments, order, hooks of others. Run it again after
-/// an update: what is up to date is not touched, what is older is renewed in its place. `anthill uninstall` gives back what was there.
-/// Without --client it is Claude Code, and every other client that the project shows signs of.
+/// Shows what changes as a diff, then writes. Your settings keep every other byte: comments, order, hooks of
+/// others. Run it again after an update: what is older is renewed in its place, the rest is not touched.
+/// `anthill uninstall` gives back what was there. Without --client it is Claude Code, and every other client
+/// that the project shows signs of.
 ///
 /// Examples:
 ///   anthill init --dry-run
@@ -74,6 +75,7 @@ impl ClientArg {
 
 pub fn run(context: &Context<'_>, global: &Global, args: &InitArgs) -> Result<()> {
     let project = args.project_id.as_deref().map(parse_id::<ProjectId>).transpose()?;
+    check(args)?;
     let places = Places::find(context, args.to.as_deref())?;
     let patience = (!args.dry_run).then(|| Duration::from_secs_f64(global.lock_timeout));
     let install = Install::open(&places, args.scope, patience)?;
@@ -88,6 +90,21 @@ pub fn run(context: &Context<'_>, global: &Global, args: &InitArgs) -> Result<()
     }
     let told = Told { applied: !args.dry_run, did: "Set up, changed", nothing: "Nothing to change", notes };
     tell(context, &[plan], &places.project, &told)
+}
+
+/// Refuses what does not go together.
+fn check(args: &InitArgs) -> Result<()> {
+    if args.to.is_some() && args.scope != Scope::Plugin {
+        return Err(
+            CliError::invalid("--to says where a plugin goes").hinted("add --scope plugin, or leave it out")
+        );
+    }
+    let others = args.client.iter().any(|client| *client != ClientArg::Claude);
+    if others && matches!(args.scope, Scope::Local | Scope::Plugin) {
+        let message = format!("the scope `{}` exists for Claude Code only", args.scope.word());
+        return Err(CliError::invalid(message).hinted("for other clients: --scope project or --scope user"));
+    }
+    Ok(())
 }
 
 fn wish(args: &InitArgs, places: &Places) -> Result<Wish> {

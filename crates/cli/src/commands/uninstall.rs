@@ -10,8 +10,8 @@ use crate::install::{Client, Install, Places, Scope, Told, Wish, program, show, 
 
 /// Take back what init changed
 ///
-/// Files that nobody has edited since are again what they were, byte for byte. From others only our parts are taken out. What anthill
-/// keeps (tasks, sessions, messages, …) stays.
+/// Files that nobody has edited since are again what they were, byte for byte. From others only our parts are
+/// taken out. What anthill keeps (tasks, sessions, messages, …) stays.
 ///
 /// Examples:
 ///   anthill uninstall --dry-run
@@ -57,7 +57,7 @@ fn everything(scope: Scope, known: Vec<String>) -> Result<Wish> {
     let program = program::find()?;
     Ok(Wish {
         scope,
-        clients: Client::ALL.to_vec(),
+        clients: if scope == Scope::Local { vec![Client::Claude] } else { Client::ALL.to_vec() },
         guard: true,
         mcp: true,
         program: program::quoted(&program),

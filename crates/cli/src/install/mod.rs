@@ -245,6 +245,12 @@ impl<'p> Install<'p> {
 fn write(plan: &Plan, root: &Path) -> Result<()> {
     let changes: Vec<_> = plan.real_changes().collect();
     for (done, change) in changes.iter().enumerate() {
+        let same = |bytes: Option<Vec<u8>>| bytes.as_deref() == change.before.as_deref().map(str::as_bytes);
+        if fs::read(&change.real).is_ok_and(|bytes| !same(bytes)) {
+            let message = format!("somebody else has just changed `{}`", shown(&change.path, root));
+            let error = CliError::new(Code::Conflict, message).hinted("look at it and repeat");
+            return Err(CliError { indeterminate: done > 0, ..error });
+        }
         let written = match &change.after {
             Some(text) => fs::write(&change.real, text.as_bytes(), 0o666),
             None => fs::remove(&change.real),

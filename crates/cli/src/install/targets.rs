@@ -164,7 +164,9 @@ impl Wish {
                 let hidden = !exists(project, "CLAUDE.md") && exists(project, ".claude/CLAUDE.md");
                 let claude = if hidden { ".claude/CLAUDE.md" } else { "CLAUDE.md" };
                 let agents = named(Client::Codex) || named(Client::Opencode) || exists(project, "AGENTS.md");
-                let claude = named(Client::Claude).then(|| project.join(claude));
+                // Instructions that take in those of `AGENTS.md` have the protocol from there.
+                let twice = agents && imports(&project.join(claude), "@AGENTS.md");
+                let claude = (named(Client::Claude) && !twice).then(|| project.join(claude));
                 let agents = agents.then(|| project.join("AGENTS.md"));
                 let gemini = named(Client::Gemini).then(|| project.join("GEMINI.md"));
                 [claude, agents, gemini].into_iter().flatten().collect()
@@ -250,6 +252,10 @@ fn document(path: PathBuf, value: &Value) -> Target {
 
 fn parts<const N: usize>(path: PathBuf, parts: [Part; N]) -> Target {
     Target { path, content: Content::Parts(parts.into()) }
+}
+
+fn imports(path: &Path, what: &str) -> bool {
+    std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(|line| line.trim() == what))
 }
 
 fn exists(dir: &Path, name: &str) -> bool {

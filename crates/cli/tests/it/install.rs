@@ -423,6 +423,33 @@ fn other_clients_get_what_they_read() {
 }
 
 #[test]
+fn instructions_that_take_in_others_get_the_protocol_once() {
+    let env = env();
+    env.write("project/CLAUDE.md", "# Mine\n@AGENTS.md\n");
+    env.write("project/AGENTS.md", "# All\n");
+    env.ok(&["init"]);
+    assert_eq!(env.read_text("project/CLAUDE.md"), "# Mine\n@AGENTS.md\n");
+    assert!(env.read_text("project/AGENTS.md").contains("anthill worker claim"));
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let env = env();
+    fails(&env, &["init", "--to", "x"], b"", 2, "invalid");
+    fails(&env, &["init", "--scope", "local", "--client", "codex"], b"", 2, "invalid");
+    fails(&env, &["init", "--scope", "plugin", "--client", "all"], b"", 2, "invalid");
+    fails(&env, &["init", "--project-id", "../x"], b"", 2, "invalid");
+    env.ok(&["init", "--client", "all"]);
+    env.ok(&["init", "--scope", "local"]);
+    env.ok(&["uninstall", "--scope", "local"]);
+    assert_eq!(
+        env.ok(&["init", "--client", "all"]).stdout,
+        "Nothing to change\n",
+        "the other scope is whole"
+    );
+}
+
+#[test]
 fn what_cannot_be_read_is_refused_and_kept() {
     for (text, line, column) in
         [("{\n  \"a\": 1\n  \"b\": 2\n}", 3, 3), ("[]", 1, 1), ("{\"hooks\": []}", 1, 11)]
@@ -438,7 +465,6 @@ fn what_cannot_be_read_is_refused_and_kept() {
     fails(&env, &["init"], b"", 7, "damaged");
     env.write("project/CLAUDE.md", "<!-- anthill:begin -->\nno end\n");
     fails(&env, &["init"], b"", 7, "damaged");
-    fails(&env, &["init", "--project-id", "../x"], b"", 2, "invalid");
     env.write("project/CLAUDE.md", "");
     env.ok(&["init"]);
     env.write(SETTINGS, format!("{} }}", env.read_text(SETTINGS)));
