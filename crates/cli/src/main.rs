@@ -16,6 +16,7 @@ mod env;
 mod error;
 mod git;
 mod hooks;
+mod install;
 mod output;
 mod planning;
 mod roots;

@@ -498,3 +498,125 @@ fn strace_kill_at_every_call_of_a_message() {
 fn strace_error_at_every_call_of_a_message() {
     fail_everywhere(message());
 }
+
+/// A command that changes files of others.
+struct Setup {
+    command: &'static str,
+    /// How everything was before anthill came, and how it is when it is set up.
+    states: [BTreeMap<String, Entry>; 2],
+}
+
+/// Calls that change something, or come between two that do.
+const CHANGES: &[&str] =
+    &["openat", "write", "rename", "unlink", "mkdir", "rmdir", "fsync", "chmod", "fchmod"];
+
+impl Setup {
+    fn new(command: &'static str) -> Setup {
+        let env = Setup::bare();
+        let bare = foreign(&env);
+        env.ok(&["init"]);
+        Setup { command, states: [bare, foreign(&env)] }
+    }
+
+    fn bare() -> TestEnv {
+        let env = env();
+        env.write("project/.claude/settings.json", "{ \"model\": \"x\", } // odd");
+        env.write("project/CLAUDE.md", "# Mine");
+        env
+    }
+
+    /// Runs the command on a project that is ready for it. Copies will not do: what was changed is remembered by place.
+    fn run(&self, options: &[&str]) -> (TestEnv, Ran) {
+        let env = Setup::bare();
+        if self.command == "uninstall" {
+            env.ok(&["init"]);
+        }
+        let ran = run(&env, &[self.command], options);
+        (env, ran)
+    }
+
+    fn points(&self) -> Vec<Call> {
+        let place = env();
+        let log = place.root().join("strace.log");
+        let (env, ran) = self.run(&["-o", &log.display().to_string()]);
+        if ran.code != 0 {
+            eprintln!("skipped: strace is not installed or may not trace: {}", ran.shown());
+            return Vec::new();
+        }
+        let calls = calls_in(&fs::read_to_string(&log).unwrap(), &env.root().display().to_string());
+        let points: Vec<_> =
+            calls.into_iter().filter(|call| call.in_main && CHANGES.contains(&call.name.as_str())).collect();
+        assert!(points.len() > 50, "only {} points", points.len());
+        points
+    }
+
+    /// Interrupts the command at each point; whoever comes next finishes it, or takes it back.
+    fn sweep(&self, what: &str, codes: &[i32], endings: &[&[&str]]) {
+        let points = self.points();
+        let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let work = || {
+            while let Some(call) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let inject = format!("inject={}:{what}:when={}", call.name, call.nth);
+                let trace = format!("trace={}", call.name);
+                for then in endings {
+                    let (env, ran) = self.run(&["-o", "/dev/null", "-e", &trace, "-e", &inject]);
+                    let verdict = match codes.contains(&ran.code) {
+                        true => then.iter().try_for_each(|command| self.goes_on(&env, command)),
+                        false => Err(format!("exit {}", ran.code)),
+                    };
+                    if let Err(reason) = verdict {
+                        failures.lock().unwrap().push(format!("{inject}: {reason}"));
+                    }
+                }
+            }
+        };
+        thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(work))));
+        let failures = failures.into_inner().unwrap();
+        assert!(
+            failures.is_empty(),
+            "{} at {} points:\n{}",
+            failures.len(),
+            points.len(),
+            failures.join("\n")
+        );
+    }
+
+    fn goes_on(&self, env: &TestEnv, command: &str) -> Result<(), String> {
+        let expected = &self.states[usize::from(command == "init")];
+        let ran = env.run(&[command]);
+        let found = foreign(env);
+        let differs = |path: &&String| found.get(*path) != expected.get(*path);
+        let paths: Vec<_> = found.keys().chain(expected.keys()).filter(differs).collect();
+        match ran.code == 0 && paths.is_empty() {
+            true => Ok(()),
+            false => Err(format!("{command} ends with {} and {paths:?} differ", ran.code)),
+        }
+    }
+}
+
+/// Returns everything but the record.
+fn foreign(env: &TestEnv) -> BTreeMap<String, Entry> {
+    let mut entries = env.bytes();
+    entries.retain(|path, _| !(path.contains("/.anthill-install/") && path.ends_with(".json")));
+    entries
+}
+
+#[test]
+fn strace_kill_at_every_call_of_init() {
+    Setup::new("init").sweep("signal=SIGKILL", &[137], &[&["uninstall"], &["init", "uninstall"]]);
+}
+
+#[test]
+fn strace_kill_at_every_call_of_uninstall() {
+    Setup::new("uninstall").sweep("signal=SIGKILL", &[137], &[&["uninstall"], &["init", "uninstall"]]);
+}
+
+#[test]
+fn strace_error_at_every_call_of_init() {
+    Setup::new("init").sweep("error=EIO", &[0, 6], &[&["init", "uninstall"]]);
+}
+
+#[test]
+fn strace_error_at_every_call_of_uninstall() {
+    Setup::new("uninstall").sweep("error=EIO", &[0, 6], &[&["init", "uninstall"]]);
+}

@@ -15,6 +15,7 @@ mod get;
 mod history;
 pub mod hook;
 mod hooks_run;
+mod init;
 mod leader;
 mod list;
 mod log;
@@ -31,6 +32,7 @@ mod team;
 mod tool;
 mod trust;
 mod undo;
+mod uninstall;
 mod update_task;
 mod validate;
 mod watch;
@@ -57,6 +59,7 @@ use crate::start::ExitCode;
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Init(init::InitArgs),
     #[command(subcommand)]
     Leader(leader::Leader),
     #[command(subcommand)]
@@ -109,12 +112,14 @@ pub enum Command {
     Demo(demo::DemoArgs),
     Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
+    Uninstall(uninstall::UninstallArgs),
 }
 
 pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
     let context = || Context::new(&cli.global, output);
     let done = |result: Result<()>| result.map(|()| ExitCode::SUCCESS);
     match cli.command {
+        Command::Init(args) => done(init::run(&context()?, &cli.global, &args)),
         Command::Leader(command) => done(leader::run(&context()?, &command)),
         Command::Worker(command) => worker::run(context, &command),
         Command::Message(command) => done(message::run(&context()?, &command)),
@@ -152,6 +157,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Demo(args) => demo::run(&cli.global, &args, output),
         Command::Bench(args) => done(bench::run(output, &args)),
         Command::Completions(args) => done(completions::run(output, &args)),
+        Command::Uninstall(args) => done(uninstall::run(&context()?, &cli.global, &args)),
     }
 }
 

@@ -836,6 +836,8 @@ fn every_command_has_help_with_an_example() {
         "update-task",
         "metrics",
         "clean",
+        "init",
+        "uninstall",
     ];
     let top = env.ok(&["--help"]).stdout;
     let nouns = [

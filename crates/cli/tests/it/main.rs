@@ -5,6 +5,7 @@ mod commands;
 mod damage;
 mod exit_codes;
 mod hooks;
+mod install;
 mod lines;
 mod message_storm;
 mod messages;

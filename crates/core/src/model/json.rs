@@ -176,7 +176,7 @@ fn parse_error(text: &str, error: &serde_json::Error) -> ParseError {
 }
 
 /// Returns line and column of a byte offset.
-fn position(text: &[u8], offset: usize) -> (usize, usize) {
+pub(super) fn position(text: &[u8], offset: usize) -> (usize, usize) {
     let before = &text[..offset];
     let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
     let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Error, Result};
+use super::{Actor, Error, Result};
+use crate::model::ids::ProjectId;
 use crate::model::kind::Doc;
+use crate::model::path::Path;
 use crate::store::Engine;
 
 /// The settings of `config.json` that operations keep to.
@@ -14,6 +16,33 @@ pub struct Settings(Value);
 
 /// How long a session lives without a sign of life, unless the configuration says otherwise.
 const SESSION_TIMEOUT: f64 = 3600.0;
+
+/// Which project is the default after one was proposed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DefaultProject {
+    Adopted,
+    /// There was one already.
+    Kept(String),
+}
+
+/// Makes a project the default of the configuration, if it has none.
+pub fn adopt_default_project(
+    engine: &dyn Engine,
+    project: &ProjectId,
+    actor: &Actor,
+) -> Result<DefaultProject> {
+    let doc = Doc::config();
+    let mut transaction = engine.begin(&[&doc.room])?;
+    let mut config = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(actor.now()));
+    if let Some(known) = config["global"]["default_project"].as_str() {
+        return Ok(DefaultProject::Kept(known.into()));
+    }
+    let path: Path = "global.default_project".parse().expect("a constant path");
+    path.set(&mut config, project.as_str().into())?;
+    transaction.put(&doc, config)?;
+    transaction.commit(&actor.entry("init"))?;
+    Ok(DefaultProject::Adopted)
+}
 
 impl Settings {
     pub fn read(engine: &dyn Engine) -> Result<Settings> {

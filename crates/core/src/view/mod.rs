@@ -10,4 +10,5 @@ pub mod plan;
 pub mod records;
 pub mod table;
 pub mod text;
+pub mod unified;
 pub mod workflow;

@@ -26,11 +26,20 @@ fn script_of(command: &str, place: &Path) -> Option<PathBuf> {
     Some(place.join(word)).filter(|path| path.is_file())
 }
 
+/// Returns the SHA-256 of some bytes, in hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn hash(mut bytes: impl Read) -> io::Result<String> {
     let (mut hash, mut chunk) = (Sha256::new(), vec![0; 64 << 10]);
     loop {
         match bytes.read(&mut chunk) {
-            Ok(0) => return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()),
+            Ok(0) => return Ok(hex(&hash.finalize())),
             Ok(length) => hash.update(&chunk[..length]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

@@ -1,0 +1,181 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anthill_core::model::ids::ProjectId;
+use anthill_core::ops::settings::{self, DefaultProject};
+use clap::{Args, ValueEnum};
+
+use crate::args::Global;
+use crate::context::{Context, parse_id};
+use crate::error::{CliError, Result};
+use crate::install::{Client, Install, Places, Scope, Told, Wish, program, show, tell};
+
+/// Set up a project: hooks, protocol, agents, commands, ignore rules
+///
+/// Shows what changes as a diff, then writes. Your settings keep every other byte: comments, order, hooks of
+/// others. Run it again after an update: what is older is renewed in its place, the rest is not touched.
+/// `anthill uninstall` gives back what was there. Without --client it is Claude Code, and every other client
+/// that the project shows signs of.
+///
+/// Examples:
+///   anthill init --dry-run
+///   anthill init --project-id myapp
+///   anthill init --client codex gemini
+///   anthill init --scope user
+///   anthill init --scope plugin --to ~/anthill-plugin
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct InitArgs {
+    /// Make this the configuration's default project, if it has none
+    #[arg(long, value_name = "ID")]
+    project_id: Option<String>,
+    /// Whose settings are changed
+    #[arg(long, default_value = "project")]
+    scope: Scope,
+    /// For these clients and no others
+    #[arg(long, value_name = "CLIENT", num_args = 1.., value_delimiter = ',')]
+    client: Vec<ClientArg>,
+    /// Also let hooks look at tool calls before they happen
+    #[arg(long)]
+    guard: bool,
+    /// Also register the MCP server, `anthill mcp`, for versions that have it
+    #[arg(long)]
+    mcp: bool,
+    /// Where the plugin goes [default: anthill-plugin in the home root]
+    #[arg(long, value_name = "DIR")]
+    to: Option<PathBuf>,
+    /// Only show what would change
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask; init never does, so this changes nothing
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ClientArg {
+    Claude,
+    Codex,
+    Gemini,
+    Opencode,
+    All,
+}
+
+impl ClientArg {
+    fn clients(self) -> Vec<Client> {
+        match self {
+            ClientArg::Claude => vec![Client::Claude],
+            ClientArg::Codex => vec![Client::Codex],
+            ClientArg::Gemini => vec![Client::Gemini],
+            ClientArg::Opencode => vec![Client::Opencode],
+            ClientArg::All => Client::ALL.to_vec(),
+        }
+    }
+}
+
+pub fn run(context: &Context<'_>, global: &Global, args: &InitArgs) -> Result<()> {
+    let project = args.project_id.as_deref().map(parse_id::<ProjectId>).transpose()?;
+    check(args)?;
+    let places = Places::find(context, args.to.as_deref())?;
+    let patience = (!args.dry_run).then(|| Duration::from_secs_f64(global.lock_timeout));
+    let install = Install::open(&places, args.scope, patience)?;
+    let mut wish = wish(args, &places)?;
+    wish.known = install.known_commands();
+    let plan = install.plan(&wish)?;
+    show(context, std::slice::from_ref(&plan), &places.project);
+    let mut notes = notes(args, &wish, &places);
+    if !args.dry_run {
+        notes.extend(project.map(|project| adopt(context, &project)).transpose()?);
+        install.apply(&plan, wish.command())?;
+    }
+    let told = Told { applied: !args.dry_run, did: "Set up, changed", nothing: "Nothing to change", notes };
+    tell(context, &[plan], &places.project, &told)
+}
+
+/// Refuses what does not go together.
+fn check(args: &InitArgs) -> Result<()> {
+    if args.to.is_some() && args.scope != Scope::Plugin {
+        return Err(
+            CliError::invalid("--to says where a plugin goes").hinted("add --scope plugin, or leave it out")
+        );
+    }
+    let others = args.client.iter().any(|client| *client != ClientArg::Claude);
+    if others && matches!(args.scope, Scope::Local | Scope::Plugin) {
+        let message = format!("the scope `{}` exists for Claude Code only", args.scope.word());
+        return Err(CliError::invalid(message).hinted("for other clients: --scope project or --scope user"));
+    }
+    Ok(())
+}
+
+fn wish(args: &InitArgs, places: &Places) -> Result<Wish> {
+    let program = program::find()?;
+    let named: Vec<_> = args.client.iter().flat_map(|client| client.clients()).collect();
+    // Elsewhere than in a project there are no signs to go by.
+    let clients = match (named.is_empty(), args.scope) {
+        (true, Scope::Project) => places.clients(),
+        (true, _) => vec![Client::Claude],
+        (false, _) => Client::ALL.into_iter().filter(|client| named.contains(client)).collect(),
+    };
+    Ok(Wish {
+        scope: args.scope,
+        clients,
+        guard: args.guard,
+        mcp: args.mcp,
+        program: program::quoted(&program),
+        bare_program: program,
+        known: Vec::new(),
+    })
+}
+
+/// Makes a project the default, if there is none; returns what to say about it.
+fn adopt(context: &Context<'_>, project: &ProjectId) -> Result<String> {
+    Ok(match settings::adopt_default_project(&*context.engine, project, &context.actor)? {
+        DefaultProject::Adopted => format!("the default project is now `{project}`"),
+        DefaultProject::Kept(other) if other == project.as_str() => {
+            format!("the default project is `{project}` already")
+        }
+        DefaultProject::Kept(other) => format!(
+            "the default project stays `{other}`; to change it: anthill set config global.default_project '\"{project}\"'"
+        ),
+    })
+}
+
+/// Returns what a person has to know or to do.
+fn notes(args: &InitArgs, wish: &Wish, places: &Places) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !program::is_on_path(&wish.bare_program) {
+        notes.push(format!(
+            "hooks call `{}`: no anthill on your PATH is this one. Put it there and run init again if others share these files",
+            wish.bare_program
+        ));
+    }
+    if wish.clients.contains(&Client::Codex) && args.scope != Scope::Plugin {
+        notes.push(
+            "codex: new and changed hooks do not run before you trust them: type /hooks in Codex".into(),
+        );
+        if args.mcp {
+            let command = serde_json::Value::from(wish.bare_program.as_str());
+            notes.push(format!(
+                "codex: for the MCP server add this to ~/.codex/config.toml:\n[mcp_servers.anthill]\ncommand = {command}\nargs = [\"mcp\"]"
+            ));
+        }
+    }
+    if wish.clients.contains(&Client::Opencode) && args.mcp {
+        let server = serde_json::json!({"type": "local", "command": [wish.bare_program, "mcp"]});
+        notes.push(format!(
+            "opencode: for the MCP server add this to `mcp` in opencode.json: \"anthill\": {server}"
+        ));
+    }
+    if args.scope == Scope::User && args.mcp && wish.clients.contains(&Client::Claude) {
+        notes.push(format!(
+            "claude: for the MCP server type: claude mcp add --scope user anthill -- {} mcp",
+            wish.program
+        ));
+    }
+    if args.scope == Scope::Plugin {
+        let dir = program::quoted(&places.plugin.display().to_string());
+        notes.push(format!("now type: claude plugin marketplace add {dir}"));
+        notes.push("and then: claude plugin install anthill@anthill".into());
+    }
+    notes
+}

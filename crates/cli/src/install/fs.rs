@@ -1,0 +1,121 @@
+//! The only place that touches files of others: settings, instructions and ignore rules outside our rooms.
+//!
+//! A file is replaced whole (a new one beside it, renamed over it) with the permissions that it had. A symbolic link is
+//! followed: what it leads to is replaced, and the link stays.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+
+/// Settings and instructions are not larger.
+const LIMIT: u64 = 16 << 20;
+/// How often a lock is asked for.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Keeps other installations away from a directory for as long as it lives. The directory itself is locked, so that nothing is
+/// left behind.
+#[derive(Debug)]
+pub struct Guard {
+    _dir: File,
+}
+
+/// Locks a directory, or the nearest one above it that exists; `None` when another process had it for too long.
+pub fn lock(dir: &Path, patience: Duration) -> io::Result<Option<Guard>> {
+    let dir = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
+    let (dir, start) = (File::open(dir)?, Instant::now());
+    loop {
+        match flock(&dir, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) if start.elapsed() >= patience => return Ok(None),
+            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
+            // A file system without locks is no reason not to install.
+            _ => return Ok(Some(Guard { _dir: dir })),
+        }
+    }
+}
+
+/// Returns the file that a name leads to, also if it does not exist yet.
+pub fn resolve(path: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => match fs::read_link(path) {
+            Ok(target) => Ok(path.parent().unwrap_or(Path::new("/")).join(target)),
+            Err(_) => Ok(path.to_owned()),
+        },
+        other => other,
+    }
+}
+
+pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+        Ok(about) if !about.is_file() => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file")),
+        Ok(about) if about.len() > LIMIT => Err(io::Error::new(ErrorKind::FileTooLarge, "it is too large")),
+        Ok(_) => fs::read(path).map(Some),
+    }
+}
+
+/// Replaces a file. A new one gets this mode, less what the umask takes.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "files of others are not in a room: they are no business of the store"
+)]
+pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let (dir, temporary) = (path.parent().unwrap_or(Path::new("/")), beside(path));
+    fs::create_dir_all(dir)?;
+    let written = (|| {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary)?;
+        if let Ok(about) = fs::metadata(path) {
+            file.set_permissions(Permissions::from_mode(about.permissions().mode()))?;
+        }
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written?;
+    // The content is whole in any case; whether its name survives a loss of power is up to the file system.
+    let _ = File::open(dir).and_then(|dir| dir.sync_all());
+    Ok(())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "files of others are not in a room: they are no business of the store"
+)]
+pub fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Sweeps what a killed installation may have left beside a file.
+pub fn sweep(path: &Path) {
+    // Removes a link, not what it leads to; a directory of that name makes the write fail.
+    let _ = remove(&beside(path));
+}
+
+/// Removes a directory if it is empty.
+pub fn remove_dir(path: &Path) {
+    // What is not empty is in use.
+    let _ = fs::remove_dir(path);
+}
+
+/// Returns the directories that do not exist above a file, the highest first.
+pub fn missing_dirs(path: &Path) -> Vec<PathBuf> {
+    let above = path.ancestors().skip(1).take_while(|dir| !dir.exists());
+    let mut missing: Vec<_> = above.map(Path::to_owned).collect();
+    missing.reverse();
+    missing
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.anthill-new"))
+}

@@ -1,0 +1,309 @@
+//! Putting anthill into the files that clients read, and taking it out again.
+//!
+//! [`targets`] says which file should hold what, [`plan`] what that changes, [`record`] remembers what was there, [`fs`] is the
+//! only part that writes. The record comes first and the files after it, so that whoever runs the command again after
+//! a crash finishes it.
+
+mod fs;
+mod plan;
+pub mod program;
+mod record;
+mod targets;
+mod texts;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anthill_core::error::Code;
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use self::fs::Guard;
+pub use self::plan::Plan;
+use self::plan::{Change, shown};
+use self::record::{Installed, Record};
+pub use self::targets::Wish;
+use crate::context::Context;
+use crate::env;
+use crate::error::{CliError, Result, io_error};
+use crate::output::Format;
+
+/// Whose settings are changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Scope {
+    /// Those of this project, which everybody who works on it shares
+    Project,
+    /// Yours, for all projects
+    User,
+    /// Yours, for this project: hooks in `.claude/settings.local.json` and nothing else
+    Local,
+    /// None: makes a plugin for Claude Code
+    Plugin,
+}
+
+impl Scope {
+    pub fn word(self) -> &'static str {
+        match self {
+            Scope::Project => "project",
+            Scope::User => "user",
+            Scope::Local => "local",
+            Scope::Plugin => "plugin",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Client {
+    Claude,
+    Codex,
+    Gemini,
+    Opencode,
+}
+
+impl Client {
+    pub const ALL: [Client; 4] = [Client::Claude, Client::Codex, Client::Gemini, Client::Opencode];
+
+    /// Whether a project shows signs of this client.
+    fn is_used_in(self, project: &Path) -> bool {
+        let signs: &[&str] = match self {
+            Client::Claude => return true,
+            Client::Codex => &[".codex"],
+            Client::Gemini => &[".gemini"],
+            Client::Opencode => &[".opencode", "opencode.json", "opencode.jsonc"],
+        };
+        signs.iter().any(|sign| project.join(sign).exists())
+    }
+}
+
+/// The directories in which clients look.
+#[derive(Debug)]
+pub struct Places {
+    pub project: PathBuf,
+    /// The home root, `~/.claude`.
+    pub home: PathBuf,
+    /// The user's home directory.
+    pub user: PathBuf,
+    /// Where a plugin goes.
+    pub plugin: PathBuf,
+}
+
+impl Places {
+    pub fn find(context: &Context<'_>, plugin: Option<&Path>) -> Result<Places> {
+        let found = |place: std::io::Result<PathBuf>| {
+            place.map_err(|error| io_error("find the files of clients", &error))
+        };
+        let home = found(context.roots.home())?;
+        let plugin = match plugin {
+            Some(told) => found(std::path::absolute(told))?,
+            None => home.join("anthill-plugin"),
+        };
+        let user = env::path(env::HOME).unwrap_or_else(|| "/".into());
+        Ok(Places { project: found(context.roots.project())?, home, user, plugin })
+    }
+
+    /// Returns Claude Code, and the clients that the project shows signs of.
+    pub fn clients(&self) -> Vec<Client> {
+        Client::ALL.into_iter().filter(|client| client.is_used_in(&self.project)).collect()
+    }
+
+    /// Returns the directory that paths in the record are relative to.
+    fn base(&self, scope: Scope) -> &Path {
+        match scope {
+            Scope::Project | Scope::Local => &self.project,
+            Scope::User | Scope::Plugin => &self.home,
+        }
+    }
+
+    /// Returns the file of the record.
+    fn record(&self, scope: Scope) -> PathBuf {
+        match scope {
+            Scope::Project | Scope::Local => record::place(&self.home, Some(&self.project)),
+            Scope::User | Scope::Plugin => record::place(&self.home, None),
+        }
+    }
+}
+
+/// An installation at work on one scope.
+#[derive(Debug)]
+pub struct Install<'p> {
+    places: &'p Places,
+    scope: Scope,
+    record: Record,
+    _guard: Option<Guard>,
+}
+
+impl<'p> Install<'p> {
+    /// Opens a scope; without patience nothing will be written, and no lock is needed.
+    pub fn open(places: &'p Places, scope: Scope, patience: Option<Duration>) -> Result<Install<'p>> {
+        let base = places.base(scope);
+        let guard = patience.map(|patience| {
+            let locked = fs::lock(base, patience)
+                .map_err(|error| io_error(&format!("lock `{}`", base.display()), &error));
+            locked?.ok_or_else(|| {
+                CliError::new(
+                    Code::Busy,
+                    format!("another process changes the settings in `{}`", base.display()),
+                )
+                .hinted("wait longer with --lock-timeout SECONDS")
+            })
+        });
+        let guard = guard.transpose()?;
+        Ok(Install { places, scope, record: Record::load(&places.record(scope))?, _guard: guard })
+    }
+
+    fn installed(&self) -> Installed {
+        self.record.scope(self.scope)
+    }
+
+    /// Whether something is recorded for this scope.
+    pub fn is_recorded(&self) -> bool {
+        self.record.has(self.scope)
+    }
+
+    pub fn known_commands(&self) -> Vec<String> {
+        self.installed().commands
+    }
+
+    pub fn plan(&self, wish: &Wish) -> Result<Plan> {
+        Plan::install(&wish.targets(self.places), self.places.base(self.scope), &self.installed())
+    }
+
+    pub fn plan_removal(&self, wish: &Wish) -> Result<Plan> {
+        // A plugin was told where to go; only the record knows.
+        let targets = if self.scope == Scope::Plugin { Vec::new() } else { wish.suspects(self.places) };
+        Plan::uninstall(&targets, self.places.base(self.scope), &self.installed())
+    }
+
+    /// Writes what is planned.
+    pub fn apply(mut self, plan: &Plan, command: String) -> Result<()> {
+        self.sweep(plan);
+        if plan.real_changes().next().is_none() {
+            return Ok(());
+        }
+        let mut installed = self.installed();
+        let record = self.places.record(self.scope);
+        let new =
+            plan.real_changes().filter(|change| change.before.is_none()).map(|change| change.real.as_path());
+        for made in new.chain([record.as_path()]).flat_map(fs::missing_dirs) {
+            let made = self.relative(&made);
+            if !self.record.dirs.contains(&made) {
+                self.record.dirs.push(made);
+            }
+        }
+        if !installed.commands.contains(&command) {
+            installed.commands.push(command);
+        }
+        for change in plan.real_changes() {
+            installed.note(
+                &self.relative(&change.path),
+                change.original.clone(),
+                change.after.as_deref().unwrap_or_default(),
+            );
+        }
+        self.record.set(self.scope, installed);
+        self.save()?;
+        write(plan, &self.places.project)
+    }
+
+    /// Writes what is planned, and forgets that there was anything.
+    pub fn apply_removal(mut self, plan: &Plan) -> Result<()> {
+        self.sweep(plan);
+        write(plan, &self.places.project)?;
+        let mut dirs = self.record.dirs.clone();
+        dirs.sort_by_key(|dir| std::cmp::Reverse(dir.components().count()));
+        let dirs: Vec<_> = dirs.iter().map(|dir| self.places.base(self.scope).join(dir)).collect();
+        dirs.iter().for_each(|dir| fs::remove_dir(dir));
+        if self.record.has(self.scope) {
+            self.record.forget(self.scope);
+            self.save()?;
+        }
+        // Now without the record.
+        dirs.iter().for_each(|dir| fs::remove_dir(dir));
+        Ok(())
+    }
+
+    /// Sweeps what an interrupted installation may have left.
+    fn sweep(&self, plan: &Plan) {
+        let record = self.places.record(self.scope);
+        plan.files().chain([record.as_path()]).for_each(fs::sweep);
+        record.parent().into_iter().for_each(fs::remove_dir);
+    }
+
+    fn save(&self) -> Result<()> {
+        let path = self.places.record(self.scope);
+        self.record.save(&path).map_err(|error| {
+            io_error(&format!("write `{}`", path.display()), &error).hinted("free the cause and repeat")
+        })
+    }
+
+    fn relative(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(self.places.base(self.scope)).unwrap_or(path).to_owned()
+    }
+}
+
+/// Writes the files, one after the other; each of them whole.
+fn write(plan: &Plan, root: &Path) -> Result<()> {
+    let changes: Vec<_> = plan.real_changes().collect();
+    for (done, change) in changes.iter().enumerate() {
+        let same = |bytes: Option<Vec<u8>>| bytes.as_deref() == change.before.as_deref().map(str::as_bytes);
+        if fs::read(&change.real).is_ok_and(|bytes| !same(bytes)) {
+            let message = format!("somebody else has just changed `{}`", shown(&change.path, root));
+            let error = CliError::new(Code::Conflict, message).hinted("look at it and repeat");
+            return Err(CliError { indeterminate: done > 0, ..error });
+        }
+        let written = match &change.after {
+            Some(text) => fs::write(&change.real, text.as_bytes(), 0o666),
+            None => fs::remove(&change.real),
+        };
+        written.map_err(|error| {
+            let hint = format!(
+                "{done} of {} files are done; free the cause and repeat: the rest will follow",
+                changes.len()
+            );
+            let base = io_error(&format!("write `{}`", shown(&change.path, root)), &error).hinted(hint);
+            CliError { indeterminate: done > 0, ..base }
+        })?;
+    }
+    Ok(())
+}
+
+/// Shows what will change, before it does.
+pub fn show(context: &Context<'_>, plans: &[Plan], root: &Path) {
+    for plan in plans {
+        plan.real_changes().for_each(|change| context.output.status(change.diff(root).trim_end()));
+        plan.notes.iter().for_each(|note| context.output.warning(note));
+    }
+}
+
+/// Tells what was changed, or would be.
+pub fn tell(context: &Context<'_>, plans: &[Plan], root: &Path, told: &Told<'_>) -> Result<()> {
+    let changes = || plans.iter().flat_map(|plan| &plan.changes);
+    if context.output.json {
+        let changes: Vec<Value> = changes().map(|change| change.json(root)).collect();
+        let left = plans.iter().flat_map(|plan| plan.notes.iter());
+        let notes: Vec<_> = left.map(String::as_str).chain(told.notes.iter().map(String::as_str)).collect();
+        let value = json!({"changes": changes, "applied": told.applied, "notes": notes});
+        return context.output.changed(&value, Format::Json);
+    }
+    let count = changes().filter(|change: &&Change| change.is_change()).count();
+    let files = if count == 1 { "1 file".into() } else { format!("{count} files") };
+    let line = match (count, told.applied) {
+        (0, _) => told.nothing.to_owned(),
+        (_, true) => format!("{} {files}", told.did),
+        (_, false) => format!("Would change {files}; nothing was written"),
+    };
+    context.output.said(&line)?;
+    told.notes.iter().for_each(|note| context.output.status(note));
+    Ok(())
+}
+
+/// What to say at the end.
+#[derive(Debug)]
+pub struct Told<'t> {
+    pub applied: bool,
+    /// What was done, with the number of files behind it.
+    pub did: &'t str,
+    /// What to say when there was nothing to do.
+    pub nothing: &'t str,
+    pub notes: Vec<String>,
+}
