@@ -15,6 +15,7 @@ pub mod message;
 pub mod new_task;
 pub mod paper;
 pub mod path;
+pub mod pipeline;
 pub mod plan;
 pub mod quick_hash;
 pub mod raw;
