@@ -41,7 +41,7 @@ impl CliError {
         self
     }
 
-    fn detail(mut self, name: &'static str, value: impl Into<Value>) -> CliError {
+    pub fn detail(mut self, name: &'static str, value: impl Into<Value>) -> CliError {
         self.details.push((name, value.into()));
         self
     }

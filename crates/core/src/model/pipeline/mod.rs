@@ -6,7 +6,7 @@
 //! `handoff.rs`. All of it is pure: `simulate.rs` runs it by the thousand.
 //!
 //! The documents are edited as the values they are, so that what we do not know of them stays. Ours are, beside the
-//! seed's fields: `orders`, `plans`, `next_order` and `stop_reason` in the orchestrator's state; `next_order`,
+//! seed's fields: `orders` (open ones), `past_orders`, `plans`, `next_order` and `stop_reason` in the orchestrator's state; `next_order`,
 //! `handoff`, `counts` and `escalations` in the entry of a group.
 
 mod handoff;
@@ -48,7 +48,7 @@ pub const PLANS: usize = 10;
 
 /// How much of a growing list is kept; the store's history has the rest.
 const DECISIONS: usize = 500;
-const ORDERS: usize = 100;
+const PAST_ORDERS: usize = 100;
 
 /// The six documents of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,7 +110,7 @@ impl Pipeline {
         let orchestrator = json!({
             "session_id": session, "current_phase": "initialization", "active_agents": [], "iteration": 0,
             "total_spawns": 0, "decisions_log": [], "status": "running", "start_time": time::stamp(now),
-            "end_time": null, "last_update": time::stamp(now), "orders": [], "plans": [],
+            "end_time": null, "last_update": time::stamp(now), "orders": [], "past_orders": [], "plans": [],
         });
         let messages = || json!({"messages": []});
         Pipeline {
@@ -224,7 +224,8 @@ impl Pipeline {
         self.group_ids().next().is_some()
     }
 
-    fn check_group(&self, id: &str) -> Result<(), Refusal> {
+    /// Refuses a group that the plan does not have.
+    pub fn check_group(&self, id: &str) -> Result<(), Refusal> {
         if self.group_ids().any(|known| known == id) {
             return Ok(());
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::table::{self, Purpose, Role};
 use super::{
-    DEVELOPER_ITERATIONS, GroupStage, Mode, NO_GROUP, ORDERS, Pipeline, RunStatus, bump, list, number,
+    DEVELOPER_ITERATIONS, GroupStage, Mode, NO_GROUP, PAST_ORDERS, Pipeline, RunStatus, bump, list, number,
     object, push, remove, text, time, word,
 };
 use crate::model::ids::Key;
@@ -112,10 +112,7 @@ impl Pipeline {
 
     /// Returns the open orders, oldest first.
     pub fn open_orders(&self) -> impl Iterator<Item = Order> + '_ {
-        list(&self.orchestrator, "orders")
-            .iter()
-            .filter(|order| text(order, "status") == "open")
-            .filter_map(Order::of)
+        list(&self.orchestrator, "orders").iter().filter_map(Order::of)
     }
 
     /// Returns what a group needs next; `None` while somebody is at it, and when it is complete.
@@ -240,10 +237,9 @@ impl Pipeline {
     fn open(&mut self, purpose: Purpose, group: &str, now: Timestamp) -> Order {
         let id = self.free_order_id();
         let order = Order { id, role: purpose.role(), group: group.into(), purpose };
-        self.drop_old_orders();
         let kept = json!({
             "id": order.id, "role": order.role, "group_id": group, "purpose": purpose,
-            "spawned_at": time::stamp(now), "status": "open",
+            "spawned_at": time::stamp(now),
         });
         push(&mut self.orchestrator, "orders", kept, usize::MAX);
         if group == NO_GROUP {
@@ -260,18 +256,11 @@ impl Pipeline {
         let run = self.session().parse::<Key>().map_or_else(|_| "order".into(), |run| run.to_string());
         loop {
             let id = format!("{run}-{}", bump(&mut self.orchestrator, "total_spawns"));
-            if !list(&self.orchestrator, "orders").iter().any(|order| text(order, "id") == id) {
+            let mut known =
+                ["orders", "past_orders"].into_iter().flat_map(|field| list(&self.orchestrator, field));
+            if !known.any(|order| text(order, "id") == id) {
                 return id;
             }
-        }
-    }
-
-    /// Forgets the oldest orders that are finished.
-    fn drop_old_orders(&mut self) {
-        let Some(orders) = self.orchestrator["orders"].as_array_mut() else { return };
-        while orders.len() >= ORDERS {
-            let Some(place) = orders.iter().position(|order| text(order, "status") != "open") else { return };
-            orders.remove(place);
         }
     }
 
@@ -341,13 +330,21 @@ impl Pipeline {
         }
     }
 
-    /// Returns an order that is kept, open or not, and its place.
-    pub(super) fn kept_order(&self, fits: impl Fn(&Value) -> bool) -> Option<(usize, &Value)> {
-        list(&self.orchestrator, "orders").iter().enumerate().rfind(|(_, order)| fits(order))
+    /// Takes an order off the open ones and keeps what became of it.
+    pub(super) fn close(&mut self, id: &str, said: &Value, digest: &str, now: Timestamp) {
+        let Some(orders) = self.orchestrator["orders"].as_array_mut() else { return };
+        let Some(place) = orders.iter().position(|order| text(order, "id") == id) else { return };
+        let mut order = orders.remove(place);
+        order["finished_at"] = time::stamp(now).into();
+        order["said"] = said.clone();
+        order["digest"] = digest.into();
+        push(&mut self.orchestrator, "past_orders", order, PAST_ORDERS);
     }
 
-    pub(super) fn order_at(&self, place: usize) -> Option<Order> {
-        list(&self.orchestrator, "orders").get(place).and_then(Order::of)
+    /// Returns the last finished order like this, and how it was kept.
+    pub(super) fn past_order(&self, fits: impl Fn(&Order) -> bool) -> Option<(Order, &Value)> {
+        let past = list(&self.orchestrator, "past_orders").iter().rev();
+        past.filter_map(|kept| Some((Order::of(kept)?, kept))).find(|(order, _)| fits(order))
     }
 }
 

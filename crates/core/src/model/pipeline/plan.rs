@@ -443,13 +443,9 @@ impl Pipeline {
     /// Finishes the order for a plan.
     fn finish_planning(&mut self, now: Timestamp) {
         remove(&mut self.orchestrator, "next_order");
-        let orders = self.orchestrator.get_mut("orders").and_then(Value::as_array_mut).into_iter().flatten();
-        for order in
-            orders.filter(|order| text(order, "purpose") == "plan" && text(order, "status") == "open")
-        {
-            order["status"] = "finished".into();
-            order["finished_at"] = time::stamp(now).into();
-            order["said"] = "PLAN".into();
+        let open = self.open_orders().filter(|order| order.purpose == Purpose::Plan);
+        for order in open.collect::<Vec<_>>() {
+            self.close(&order.id, &"PLAN".into(), "", now);
         }
     }
 }

@@ -70,7 +70,6 @@ impl Pipeline {
     fn derive_orchestrator(&mut self) {
         let agents: Vec<Value> = list(&self.orchestrator, "orders")
             .iter()
-            .filter(|order| text(order, "status") == "open")
             .map(|order| {
                 json!({
                     "agent_type": text(order, "role"), "group_id": text(order, "group_id"),

@@ -39,6 +39,21 @@ impl Effect {
     }
 }
 
+/// The order that a report is about.
+enum Found<'p> {
+    Open(Order),
+    /// With how it was kept.
+    Past(Order, &'p Value),
+}
+
+impl Found<'_> {
+    fn order(&self) -> &Order {
+        match self {
+            Found::Open(order) | Found::Past(order, _) => order,
+        }
+    }
+}
+
 impl Said<'_> {
     /// Returns what tells this report from others.
     fn digest(&self) -> String {
@@ -56,20 +71,20 @@ impl Pipeline {
             return Err(Refusal::NeedsGroup { role: said.role });
         }
         let digest = said.digest();
-        let place = self.find_order(said)?;
-        let order = self.order_at(place).ok_or_else(|| no_order(said))?;
-        let kept = &list(&self.orchestrator, "orders")[place];
-        if text(kept, "status") != "open" {
-            return match text(kept, "digest") == digest {
-                true => Ok(Effect::Repeated { group: order.group }),
-                false => Err(Refusal::Reported { order: order.id, said: text(kept, "said").into() }),
-            };
-        }
+        let order = match self.find_order(said)? {
+            Found::Open(order) => order,
+            Found::Past(order, kept) if text(kept, "digest") == digest => {
+                return Ok(Effect::Repeated { group: order.group });
+            }
+            Found::Past(order, kept) => {
+                return Err(Refusal::Reported { order: order.id, said: text(kept, "said").into() });
+            }
+        };
         let row =
             table::find(order.purpose, said.outcome).ok_or_else(|| not_allowed(&order, said.outcome))?;
         handoff::check(said.role, said.content).map_err(Refusal::Report)?;
         self.check_claims(said)?;
-        self.finish(place, said.outcome, &digest, now);
+        self.close(&order.id, &json!(said.outcome), &digest, now);
         self.count();
         let decision = match order.group.as_str() {
             NO_GROUP => format!("{}_{}", word(order.role), word(said.outcome)),
@@ -83,34 +98,31 @@ impl Pipeline {
         Ok(Effect::Moved { group: order.group })
     }
 
-    /// Returns the place of the order that a report is about: the one it names, else the open one, else the last one.
-    fn find_order(&self, said: &Said<'_>) -> Result<usize, Refusal> {
+    /// Returns the order that a report is about: the one it names, else the open one, else the last one.
+    fn find_order(&self, said: &Said<'_>) -> Result<Found<'_>, Refusal> {
+        let any_group = said.role == Role::Pm && said.group == NO_GROUP;
+        let fits = |order: &Order| order.role == said.role && (any_group || order.group == said.group);
         if let Some(id) = said.order {
-            let found = self.kept_order(|order| text(order, "id") == id);
-            let (place, _) = found.ok_or_else(|| Refusal::NoOrder { id: id.into() })?;
-            let order = self.order_at(place).ok_or_else(|| Refusal::NoOrder { id: id.into() })?;
-            let fits = order.role == said.role
-                && (order.group == said.group || (said.role == Role::Pm && said.group == NO_GROUP));
-            return match fits {
-                true => Ok(place),
-                false => Err(Refusal::OtherOrder { id: id.into(), role: order.role, group: order.group }),
+            let open = self.open_orders().find(|order| order.id == id).map(Found::Open);
+            let past =
+                || self.past_order(|order| order.id == id).map(|(order, kept)| Found::Past(order, kept));
+            let found = open.or_else(past).ok_or_else(|| Refusal::NoOrder { id: id.into() })?;
+            let order = found.order();
+            return match fits(order) {
+                true => Ok(found),
+                false => {
+                    Err(Refusal::OtherOrder { id: id.into(), role: order.role, group: order.group.clone() })
+                }
             };
         }
-        let role = word(said.role);
-        let any_group = said.role == Role::Pm && said.group == NO_GROUP;
-        let fits = |order: &Value| {
-            text(order, "role") == role && (any_group || text(order, "group_id") == said.group)
-        };
-        let is_open = |order: &Value| text(order, "status") == "open";
-        let open: Vec<String> =
-            self.open_orders().filter(|order| order.role == said.role).map(|order| order.id).collect();
-        if any_group && open.len() > 1 {
-            return Err(Refusal::WhichOrder { orders: open });
+        let mut open: Vec<Order> = self.open_orders().filter(|order| fits(order)).collect();
+        if open.len() > 1 {
+            return Err(Refusal::WhichOrder { orders: open.into_iter().map(|order| order.id).collect() });
         }
-        let found = self
-            .kept_order(|order| fits(order) && is_open(order))
-            .or_else(|| self.kept_order(|order| fits(order) && text(order, "purpose") != "plan"));
-        found.map(|(place, _)| place).ok_or_else(|| no_order(said))
+        let past = || self.past_order(|order| fits(order) && order.purpose != Purpose::Plan);
+        let found =
+            open.pop().map(Found::Open).or_else(|| past().map(|(order, kept)| Found::Past(order, kept)));
+        found.ok_or_else(|| Refusal::NoneOpen { role: said.role, group: said.group.into() })
     }
 
     /// Refuses a report that what it carries does not bear out.
@@ -146,14 +158,6 @@ impl Pipeline {
             }
         }
         missing
-    }
-
-    fn finish(&mut self, place: usize, outcome: Outcome, digest: &str, now: Timestamp) {
-        let order = &mut self.orchestrator["orders"][place];
-        order["status"] = "finished".into();
-        order["finished_at"] = time::stamp(now).into();
-        order["said"] = json!(outcome);
-        order["digest"] = digest.into();
     }
 
     fn move_run(&mut self, row: &Row, said: &Said<'_>, decision: &str, now: Timestamp) {
@@ -259,10 +263,6 @@ impl Pipeline {
         entry["counts"] = json!({"developer": 0, "qa_failures": 0, "rejected_reviews": 0});
         remove(entry, "escalations");
     }
-}
-
-fn no_order(said: &Said<'_>) -> Refusal {
-    Refusal::NoneOpen { role: said.role, group: said.group.into() }
 }
 
 fn not_allowed(order: &Order, said: Outcome) -> Refusal {

@@ -27,7 +27,7 @@ use crate::model::plan::texts;
 const MOST_REPORTS: usize = 5000;
 
 /// Of so many runs, the documents of one are checked after every step; of the others at the end.
-const THOROUGH: u64 = 8;
+const THOROUGH: u64 = 64;
 
 /// What many runs came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Run {
             thorough: seed.is_multiple_of(THOROUGH),
             said: BTreeMap::new(),
             seen: Vec::new(),
-            more_plans: dice.below(3) as u64,
+            more_plans: [0, 0, 0, 0, 0, 0, 0, 0, 1, 2][dice.below(10)],
             dice,
         }
     }
@@ -297,7 +297,7 @@ impl Run {
     fn make_plan(&mut self) -> Value {
         let known: Vec<String> = self.pipeline.group_ids().map(Into::into).collect();
         let first = known.len();
-        let count = 1 + self.dice.below(8);
+        let count = 1 + self.dice.below(if first == 0 { 7 } else { 2 });
         let ids: Vec<String> =
             known.into_iter().chain((first..first + count).map(|id| format!("G{id}"))).collect();
         let (density, social) = (self.dice.below(40) as u64, 60 + self.dice.below(41) as u64);
