@@ -8,6 +8,7 @@ mod hooks;
 mod lines;
 mod message_storm;
 mod messages;
+mod pipeline;
 mod planning;
 mod queue;
 mod queue_storm;

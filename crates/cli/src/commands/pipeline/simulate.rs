@@ -38,7 +38,8 @@ pub fn run(output: &Output, args: &SimulateArgs) -> Result<()> {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} plans").expect("a constant template");
     let bar = ProgressBar::with_draw_target(Some(args.plans), target).with_style(style);
     let started = Instant::now();
-    let result = simulate::simulate(args.plans, args.seed, &mut |_| bar.inc(1));
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
+    let result = simulate::simulate(args.plans, args.seed, threads, &|| bar.inc(1));
     bar.finish_and_clear();
     let figures = result.map_err(|broken| {
         let again = format!("repeat it alone: anthill pipeline simulate --plans 1 --seed {}", broken.seed);

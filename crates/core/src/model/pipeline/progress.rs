@@ -1,8 +1,9 @@
 //! What follows from the groups for everything that tells how far the run is.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::table::{Purpose, Role};
+use super::table::{self, Purpose, Role};
 use super::{GroupStage, MOST_DEVELOPERS, Mode, Order, Pipeline, RunStatus, list, text, word};
 use crate::model::documents::pipeline::{PipelinePhase, PmProgress, TaskGroupStatus};
 use crate::model::plan::{figure, number, texts};
@@ -10,60 +11,50 @@ use crate::model::plan::{figure, number, texts};
 impl Pipeline {
     /// Brings every figure that follows from others up to date.
     pub(super) fn derive(&mut self) {
-        let ids: Vec<String> = self.group_ids().map(Into::into).collect();
-        let with = |stages: fn(GroupStage) -> bool| -> Vec<&String> {
-            ids.iter().filter(|id| stages(self.stage(id))).collect()
+        // Asked for once each: this is what a change spends its time on.
+        let stages: Vec<(String, GroupStage)> =
+            self.group_ids().map(|id| (id.to_owned(), self.stage(id))).collect();
+        let stage_of = |id: &str| {
+            let found = stages.iter().find(|(known, _)| known == id);
+            found.map_or(GroupStage::Pending, |(_, stage)| *stage)
+        };
+        let with = |wanted: fn(GroupStage) -> bool| -> Vec<Value> {
+            stages.iter().filter(|(_, stage)| wanted(*stage)).map(|(id, _)| id.as_str().into()).collect()
         };
         let complete = with(|stage| stage == GroupStage::Complete);
-        let pending = with(|stage| stage == GroupStage::Pending);
-        let in_flight = with(|stage| !matches!(stage, GroupStage::Complete | GroupStage::Pending));
-        let percentage = match ids.len() {
+        let percentage = match stages.len() {
             0 => 0.0,
             all => (1000.0 * complete.len() as f64 / all as f64).round() / 10.0,
         };
-        let lists = [json!(complete), json!(in_flight), json!(pending)];
-        let [complete, in_flight, pending] = lists;
-        let remaining = number(self.minutes_left().round());
-        self.pm["completed_groups"] = complete;
-        self.pm["in_progress_groups"] = in_flight;
-        self.pm["pending_groups"] = pending;
+        self.pm["completed_groups"] = complete.into();
+        self.pm["in_progress_groups"] =
+            with(|stage| !matches!(stage, GroupStage::Complete | GroupStage::Pending)).into();
+        self.pm["pending_groups"] = with(|stage| stage == GroupStage::Pending).into();
         self.pm["completion_percentage"] = number(percentage);
-        self.pm["estimated_time_remaining_minutes"] = remaining;
+        self.pm["estimated_time_remaining_minutes"] = number(self.minutes_left(&stage_of).round());
         self.derive_groups();
-        self.derive_tasks();
-        self.derive_phases();
+        for task in items(&mut self.pm, "all_tasks") {
+            let progress = progress([stage_of(text(task, "group_id"))].into_iter());
+            set(task, "status", progress);
+        }
+        for phase in items(&mut self.pm, "execution_phases") {
+            let progress = progress(texts(phase, "group_ids").into_iter().map(stage_of));
+            set(phase, "status", progress);
+        }
         self.derive_orchestrator();
     }
 
     fn derive_groups(&mut self) {
-        for place in 0..self.task_groups().len() {
-            let id = text(&self.task_groups()[place], "id");
-            let status = match self.stage(id) {
-                GroupStage::Pending => TaskGroupStatus::Pending,
-                GroupStage::Complete => TaskGroupStatus::Complete,
-                _ if self.entry(id).is_some_and(|entry| entry.get("handoff").is_some()) => {
-                    TaskGroupStatus::InProgress
-                }
+        for group in items(&mut self.pm, "task_groups") {
+            let entry = self.groups.get(text(group, "id"));
+            let status = match entry.and_then(|entry| table::stage(text(entry, "status"))) {
+                None | Some(GroupStage::Pending) => TaskGroupStatus::Pending,
+                Some(GroupStage::Complete) => TaskGroupStatus::Complete,
+                _ if entry.is_some_and(|entry| entry.get("handoff").is_some()) => TaskGroupStatus::InProgress,
                 // A developer has it and nobody has heard of it yet.
                 _ => TaskGroupStatus::Assigned,
             };
-            self.pm["task_groups"][place]["status"] = json!(status);
-        }
-    }
-
-    fn derive_tasks(&mut self) {
-        for place in 0..list(&self.pm, "all_tasks").len() {
-            let group = text(&self.pm["all_tasks"][place], "group_id");
-            let progress = progress([self.stage(group)].into_iter());
-            self.pm["all_tasks"][place]["status"] = json!(progress);
-        }
-    }
-
-    fn derive_phases(&mut self) {
-        for place in 0..list(&self.pm, "execution_phases").len() {
-            let ids = texts(&self.pm["execution_phases"][place], "group_ids");
-            let progress = progress(ids.into_iter().map(|id| self.stage(id)));
-            self.pm["execution_phases"][place]["status"] = json!(progress);
+            set(group, "status", status);
         }
     }
 
@@ -101,11 +92,12 @@ impl Pipeline {
     }
 
     /// Estimates the minutes until all groups are complete: phase after phase, as many groups at once as may be.
-    fn minutes_left(&self) -> f64 {
+    fn minutes_left(&self, stage_of: &impl Fn(&str) -> GroupStage) -> f64 {
         let at_once = if self.mode() == Mode::Parallel { MOST_DEVELOPERS } else { 1 };
         let phases = list(&self.pm, "execution_phases").iter();
         let of_phase = |phase: &Value| {
-            let left: Vec<f64> = texts(phase, "group_ids").into_iter().map(|id| self.left_of(id)).collect();
+            let left: Vec<f64> =
+                texts(phase, "group_ids").into_iter().map(|id| self.left_of(id, stage_of(id))).collect();
             let longest = left.iter().copied().fold(0.0, f64::max);
             longest.max(left.iter().sum::<f64>() / at_once.min(left.len().max(1)) as f64)
         };
@@ -113,7 +105,10 @@ impl Pipeline {
     }
 
     /// Estimates the minutes until a group is complete, by what the plan says and the step it is at.
-    fn left_of(&self, id: &str) -> f64 {
+    fn left_of(&self, id: &str, stage: GroupStage) -> f64 {
+        if stage == GroupStage::Complete {
+            return 0.0;
+        }
         let Some(group) = self.task_group(id) else { return 0.0 };
         let told = figure(group, "estimated_effort_minutes").filter(|minutes| *minutes >= 0.0);
         let all = told.unwrap_or(match text(group, "complexity") {
@@ -121,8 +116,7 @@ impl Pipeline {
             "high" => 30.0,
             _ => 15.0,
         });
-        match self.stage(id) {
-            GroupStage::Complete => 0.0,
+        match stage {
             GroupStage::WaitingReview | GroupStage::TechReview => all / 4.0,
             GroupStage::WaitingQa | GroupStage::QaTesting => all / 2.0,
             _ => all,
@@ -135,6 +129,19 @@ impl Pipeline {
             (RunStatus::Error, Some(reason)) => format!("stopped: {reason}"),
             (status, _) => word(status),
         }
+    }
+}
+
+/// Returns the items of a list field, for a change.
+fn items<'v>(value: &'v mut Value, field: &str) -> impl Iterator<Item = &'v mut Value> {
+    value.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// Sets a word, if it is another one.
+fn set(item: &mut Value, field: &str, word: impl Serialize) {
+    let word = json!(word);
+    if item.get(field) != Some(&word) {
+        item[field] = word;
     }
 }
 
