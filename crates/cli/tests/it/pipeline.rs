@@ -497,6 +497,46 @@ fn a_limit_sends_a_group_to_somebody_else() {
 }
 
 #[test]
+fn a_group_that_is_too_large_can_be_split_on_the_way() {
+    let env = env();
+    let group = |id: &str, needs: &[&str]| json!({"id": id, "depends_on": needs});
+    start(
+        &env,
+        &json!({"task_groups": [group("A", &[]), group("B", &["A"])], "success_criteria": ["fast", "safe"]}),
+    );
+    for _ in 0..5 {
+        ok(&env, "pipeline next");
+        ok(&env, "pipeline report developer A INCOMPLETE");
+        ok(&env, "pipeline next");
+        ok(&env, "pipeline report tech_lead A UNBLOCKED");
+    }
+    assert_eq!(open(&env), ["pm A simplify"]);
+    let smaller = json!({"task_groups": [
+        {"id": "A", "name": "Half of it"}, group("A2", &["A"]), group("B", &["A", "A2"]),
+    ]});
+    let pm = with_file(&env, "pipeline plan", &smaller);
+    let phases: Vec<_> =
+        pm["execution_phases"].as_array().unwrap().iter().map(|phase| phase["group_ids"].clone()).collect();
+    assert_eq!(phases, [json!(["A"]), json!(["A2"]), json!(["B"])]);
+    assert_eq!(pm["success_criteria"], json!(["fast", "safe"]), "what the plan does not name stays");
+    assert_eq!(open(&env), ["pm A simplify"], "the question is still open");
+    ok(&env, "pipeline report pm A CONTINUE");
+    for id in ["A", "A2", "B"] {
+        assert_eq!(open(&env), [format!("developer {id} work")]);
+        ok(&env, &format!("pipeline report developer {id} READY_FOR_REVIEW"));
+        ok(&env, "pipeline next");
+        ok(&env, &format!("pipeline report tech_lead {id} APPROVED"));
+    }
+    ok(&env, "pipeline next");
+    let evidence = |names: &[&str]| {
+        let entry = |name: &&str| json!({"requirement": name, "met": true, "evidence": "measured"});
+        json!({"evidence": names.iter().map(entry).collect::<Vec<_>>()})
+    };
+    refused_with(&env, "pipeline report pm - COMPLETE", &evidence(&["fast"]), 1, &["`safe` has no entry"]);
+    with_file(&env, "pipeline report pm - COMPLETE", &evidence(&["safe", "fast"]));
+}
+
+#[test]
 fn plans_are_checked_before_anybody_works_by_them() {
     let env = env();
     refused_with(

@@ -134,11 +134,21 @@ pub fn report(
 
 /// Returns the run as it stands.
 pub fn show(engine: &dyn Engine) -> Result<Pipeline> {
-    let mut values = Vec::new();
-    for kind in KINDS {
-        values.push(engine.read(&doc(kind))?.map(|document| document.value));
+    // Readers take no lock. Every change of the run counts in the orchestrator's state, so that documents of two
+    // moments are noticed.
+    let clock = || Ok::<_, Error>(engine.read(&doc("orchestrator_state"))?.map(|document| document.revision));
+    let mut before = clock()?;
+    loop {
+        let mut values = Vec::new();
+        for kind in KINDS {
+            values.push(engine.read(&doc(kind))?.map(|document| document.value));
+        }
+        let after = clock()?;
+        if before == after {
+            return assemble(&values, Timestamp::UNIX_EPOCH).ok_or_else(|| none(engine));
+        }
+        before = after;
     }
-    assemble(&values, Timestamp::UNIX_EPOCH).ok_or_else(|| none(engine))
 }
 
 /// Returns how many may work at once, by the configuration.
@@ -292,5 +302,168 @@ fn open_hint(pipeline: Option<&Pipeline>) -> String {
     match open.is_empty() {
         true => "open orders first: anthill pipeline next".into(),
         false => format!("waited for: {}\nsee them: anthill pipeline next", open.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::store::memory::MemoryEngine;
+
+    /// What somebody does to a run, sensible or not.
+    #[derive(Debug, Clone)]
+    enum Act {
+        Init(bool),
+        Plan(Value),
+        Next,
+        /// A role, a group, a status and a content.
+        Report(usize, usize, usize, usize),
+        /// The answer to an open order: which one, and which of its statuses.
+        Answer(usize, usize),
+        /// Somebody writes what he likes into a field that the shapes leave open.
+        Vandal(usize, usize),
+    }
+
+    const ROLES: [Role; 4] = [Role::Pm, Role::Developer, Role::QaExpert, Role::TechLead];
+    const GROUPS: [&str; 6] = ["-", "A", "B", "C", "nobody", "../x"];
+
+    fn contents() -> Vec<Value> {
+        vec![
+            json!({}),
+            json!({"notes": "x", "files_modified": ["a"], "commits": ["c"], "unit_tests_status": "1/2 passing"}),
+            json!({"test_results": {"e2e_tests": "9999999999999999999999/1", "unit_tests": {"total": -1}, "x": null}}),
+            json!({"feedback": "no", "issues": [], "quality_metrics": {"first_pass_approval": true, "x": [1]}}),
+            json!({"evidence": [{"requirement": "all", "met": true, "evidence": "seen"}], "id": 1, "read": "x"}),
+            json!({"feedback": 1, "notes": 2, "context": 3, "test_results": 4, "branch_name": "-x"}),
+        ]
+    }
+
+    fn plans() -> Vec<Value> {
+        vec![
+            json!({"task_groups": [{"id": "A"}, {"id": "B"}, {"id": "C", "depends_on": ["A"]}]}),
+            json!({"all_tasks": [{"id": "T1"}, {"id": "T2", "description": "x"}]}),
+            json!({"task_groups": [{"id": "B", "can_parallel": false}, {"id": "D"}], "mode": "parallel"}),
+            json!({"task_groups": [{"id": "A", "depends_on": ["A"]}]}),
+            json!([]),
+        ]
+    }
+
+    const FIELDS: [(&str, &str); 9] = [
+        ("orchestrator_state", "orders"),
+        ("orchestrator_state", "past_orders"),
+        ("orchestrator_state", "plans"),
+        ("orchestrator_state", "next_order"),
+        ("orchestrator_state", "stop_reason"),
+        ("group_status", "counts"),
+        ("group_status", "next_order"),
+        ("group_status", "handoff"),
+        ("group_status", "escalations"),
+    ];
+
+    fn junk() -> Vec<Value> {
+        let order = json!({"id": "o", "role": "pm", "group_id": "A", "purpose": "simplify"});
+        vec![
+            Value::Null,
+            json!("x"),
+            json!(-1.5),
+            json!([]),
+            json!({}),
+            json!([1, null, "x", {"id": 1}, order, order]),
+            json!({"purpose": "final_check", "developer": "many", "content": [1]}),
+            json!({"purpose": "nothing", "developer": 18_446_744_073_709_551_615_u64}),
+        ]
+    }
+
+    fn act() -> impl Strategy<Value = Act> {
+        prop_oneof![
+            1 => any::<bool>().prop_map(Act::Init),
+            3 => prop::sample::select(plans()).prop_map(Act::Plan),
+            6 => Just(Act::Next),
+            4 => (0..4usize, 0..6usize, 0..16usize, 0..6usize).prop_map(|(role, group, status, content)| Act::Report(role, group, status, content)),
+            12 => (0..8usize, 0..6usize).prop_map(|(order, status)| Act::Answer(order, status)),
+            3 => (0..9usize, 0..8usize).prop_map(|(field, value)| Act::Vandal(field, value)),
+        ]
+    }
+
+    fn perform(engine: &MemoryEngine, act: &Act, actor: &Actor) -> Result<()> {
+        match act {
+            Act::Init(replace) => {
+                let new = NewRun { requirements: "all".into(), mode: None, replace: *replace };
+                init(engine, &new, None, actor).map(drop)
+            }
+            Act::Plan(plan) => super::plan(engine, plan, None, actor).map(drop),
+            Act::Next => {
+                let (orders, done) = next(engine, None, actor)?;
+                for order in &orders {
+                    let text = crate::view::prompt::order(&done.pipeline, order)["prompt"].to_string();
+                    assert!(text.len() < 32_000);
+                }
+                let caps = caps(engine)?;
+                crate::view::pipeline::head(&done.pipeline);
+                crate::view::pipeline::table(&done.pipeline, caps);
+                Ok(())
+            }
+            Act::Report(role, group, status, content) => {
+                let role = ROLES[*role];
+                let words = table::words_of(role);
+                let status = words.get(*status).map_or("WRONG", String::as_str).to_owned();
+                let content = contents()[*content].as_object().cloned().unwrap_or_default();
+                let group = GROUPS[*group].to_owned();
+                super::report(engine, &Report { role, group, status, content, order: None }, None, actor)
+                    .map(drop)
+            }
+            Act::Answer(order, status) => {
+                let pipeline = show(engine)?;
+                let open: Vec<Order> = pipeline.open_orders().collect();
+                let Some(order) = open.get(order % open.len().max(1)) else { return Ok(()) };
+                let allowed = table::allowed(order.purpose);
+                let Some(said) = allowed.get(status % allowed.len().max(1)) else { return Ok(()) };
+                let content = contents()[*status].as_object().cloned().unwrap_or_default();
+                let report = Report {
+                    role: order.role,
+                    group: order.group.clone(),
+                    status: word(said),
+                    content,
+                    order: Some(order.id.clone()),
+                };
+                super::report(engine, &report, None, actor).map(drop)
+            }
+            Act::Vandal(field, value) => {
+                let (kind, field) = FIELDS[*field];
+                let path = if kind == "group_status" { format!("A.{field}") } else { field.to_owned() };
+                let path: Path = path.parse().expect("a constant path");
+                let doc = doc(kind);
+                let target = Target { doc: &doc, path: &path, expect: None };
+                super::super::edit::set(engine, &target, junk()[*value].clone(), actor).map(drop)
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        #[test]
+        fn whatever_happens_the_documents_stay_valid(acts in prop::collection::vec(act(), 1..40)) {
+            let engine = MemoryEngine::default();
+            let actor = Actor { clock: Arc::new(Timestamp::UNIX_EPOCH), session: None, user: "tester".into() };
+            let read = |kind: &str| engine.read(&doc(kind)).unwrap();
+            perform(&engine, &Act::Init(false), &actor).unwrap();
+            perform(&engine, &Act::Plan(plans().remove(0)), &actor).unwrap();
+            for act in acts {
+                let before: Vec<_> = KINDS.iter().map(|kind| read(kind)).collect();
+                let result = perform(&engine, &act, &actor);
+                for (kind, before) in KINDS.iter().zip(before) {
+                    let after = read(kind);
+                    let value = &after.as_ref().expect("it was made").value;
+                    prop_assert_eq!(doc(kind).kind.shape.check(value), Ok(()), "{} after {:?}", kind, act);
+                    prop_assert!(result.is_ok() || after == before, "{} changed by {:?}, which was refused", kind, act);
+                }
+            }
+        }
     }
 }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::plan::is_branch;
 use super::table::{Outcome, Role};
 use super::{Content, Pipeline, clip, list, object, push, text, time, unite, word};
 use crate::model::documents::pipeline::{
@@ -29,7 +30,11 @@ pub(super) fn check(role: Role, content: &Content) -> Result<(), String> {
     };
     match role {
         Role::Developer => {
-            DevContext::SHAPE.check(&Value::Object(content.clone())).map_err(|misfit| misfit.to_string())
+            DevContext::SHAPE.check(&content.clone().into()).map_err(|misfit| misfit.to_string())?;
+            match content.get("branch_name").and_then(Value::as_str) {
+                Some(branch) if !is_branch(branch) => Err("`branch_name` is no name for a branch".into()),
+                _ => Ok(()),
+            }
         }
         Role::QaExpert => is("developer_context", DeveloperContext::SHAPE)
             .and_then(|()| is("subject", &Shape::Text))

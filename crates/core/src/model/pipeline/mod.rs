@@ -1,16 +1,18 @@
 //! The pipeline: a project manager plans, developers work, testers test, the tech lead reviews.
 //!
-//! The six documents of a run are one value, [`Pipeline`]. Three things happen to it: a plan is adopted (`plan.rs`),
-//! orders are opened for whoever is needed (`orders.rs`), and what somebody reports moves a group (`report.rs`) by the
-//! one table (`table.rs`). What follows for the figures is in `progress.rs`, the messages between roles in
-//! `handoff.rs`. All of it is pure: `simulate.rs` runs it by the thousand.
+//! The six documents of a run are one value, [`Pipeline`]. Three things happen to it: a plan (`plan.rs`, `phases.rs`)
+//! is adopted (`adopt.rs`), orders are opened for whoever is needed (`orders.rs`), and what somebody reports moves a
+//! group (`report.rs`) by the one table (`table.rs`). What follows for the figures is in `progress.rs`, the messages
+//! between roles in `handoff.rs`. All of it is pure: `simulate.rs` runs it by the thousand.
 //!
 //! The documents are edited as the values they are, so that what we do not know of them stays. Ours are, beside the
-//! seed's fields: `orders` (open ones), `past_orders`, `plans`, `next_order` and `stop_reason` in the orchestrator's state; `next_order`,
-//! `handoff`, `counts` and `escalations` in the entry of a group.
+//! seed's fields: `orders` (open ones), `past_orders`, `plans`, `next_order` and `stop_reason` in the orchestrator's
+//! state; `next_order`, `handoff`, `counts` and `escalations` in the entry of a group.
 
+mod adopt;
 mod handoff;
 mod orders;
+mod phases;
 mod plan;
 mod progress;
 mod report;
@@ -26,7 +28,7 @@ use super::plan::word;
 use super::time;
 
 pub use orders::{Caps, MOST_DEVELOPERS, Obstacle, Order};
-pub use plan::{Plan, decide};
+pub use plan::Plan;
 pub use report::{Effect, Said};
 use table::{Outcome, Purpose, Role};
 

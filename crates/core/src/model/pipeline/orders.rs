@@ -97,7 +97,9 @@ impl Pipeline {
         let before = open.len();
         if self.status() == RunStatus::Running {
             for (purpose, group) in self.due(&open) {
-                if self.held_up(&group, purpose, caps, &open).is_empty() {
+                // A plan that somebody edited may name a group twice.
+                let twice = open.iter().any(|order| order.group == group);
+                if !twice && self.held_up(&group, purpose, caps, &open).is_empty() {
                     open.push(self.open(purpose, &group, now));
                 }
             }
@@ -287,7 +289,7 @@ impl Pipeline {
             bump(object(entry, "iterations"), counter);
         }
         if purpose == Purpose::Work {
-            object(entry, "counts")["developer"] = (began + 1).into();
+            object(entry, "counts")["developer"] = began.saturating_add(1).into();
             if !entry.get("start_time").is_some_and(Value::is_string) {
                 entry["start_time"] = time::stamp(now).into();
             }

@@ -207,7 +207,9 @@ impl Pipeline {
         self.log(decision, &format!("{}; {then}", word(status)), now);
         let mediations = self.mediations(group);
         if next.is_some_and(|next| next.role() == Role::Pm) && mediations > MEDIATIONS {
-            let reason = format!("group {group} needed the project manager for the {mediations}rd time");
+            let reason = format!(
+                "group {group} needed the project manager {mediations} times, at most {MEDIATIONS} are allowed"
+            );
             self.stop(&reason, now);
         }
     }
@@ -220,14 +222,14 @@ impl Pipeline {
             _ => None,
         };
         if let Some((what, most, instead)) = counted {
-            let count = self.count_of(group, what) + 1;
+            let count = self.count_of(group, what).saturating_add(1);
             object(self.entry_mut(group), "counts")[what] = count.into();
             if count > most {
                 return self.escalate(group, what, count, instead, now);
             }
         }
         if next == Purpose::Work && self.developers_used_up(group) {
-            let count = self.count_of(group, "developer") + 1;
+            let count = self.count_of(group, "developer").saturating_add(1);
             return self.escalate(group, "developer", count, Purpose::Simplify, now);
         }
         next

@@ -65,7 +65,7 @@ pub fn simulate(plans: u64, seed: u64, threads: u64, done: &(dyn Fn() + Sync)) -
         let mut figures = Figures::default();
         for number in (first..plans).step_by(usize::try_from(threads).unwrap_or(1)) {
             let seed = seed.wrapping_add(number);
-            Run::new(seed).to_its_end(&mut figures).map_err(|what| Broken { seed, what })?;
+            Run::new(seed).go(&mut figures).map_err(|what| Broken { seed, what })?;
             figures.plans += 1;
             done();
         }
@@ -136,7 +136,7 @@ impl Run {
         }
     }
 
-    fn to_its_end(&mut self, figures: &mut Figures) -> Checked {
+    fn go(&mut self, figures: &mut Figures) -> Checked {
         let mut reports = 0;
         loop {
             let open = self.look(figures)?;

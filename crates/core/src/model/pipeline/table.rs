@@ -244,6 +244,22 @@ mod tests {
     }
 
     #[test]
+    fn the_page_for_users_has_this_table() {
+        let page = include_str!("../../../../../docs/pipeline.md");
+        let line = |row: &Row| {
+            let of: Vec<String> = row.of.iter().map(word).collect();
+            let to = row.status.map_or("-".into(), word);
+            let next = row.next.map_or("-".into(), |next| format!("{} to {}", word(next.role()), word(next)));
+            let (role, of) = (word(row.of[0].role()), of.join(", "));
+            format!("| {role} | {of} | {} | {to} | {next} |", word(row.outcome))
+        };
+        TABLE
+            .iter()
+            .map(line)
+            .for_each(|line| assert!(page.contains(&line), "docs/pipeline.md lacks {line}"));
+    }
+
+    #[test]
     fn a_word_is_known_to_its_roles_only() {
         let of = |role| words_of(role).join(" ");
         assert_eq!(of(Role::Pm), "CONTINUE COMPLETE BAZINGA");
