@@ -22,6 +22,7 @@ mod log;
 mod message;
 mod metrics;
 mod on;
+mod pipeline;
 mod restore;
 mod schema;
 mod session;
@@ -82,6 +83,8 @@ pub enum Command {
     Team(team::Team),
     #[command(subcommand)]
     Workflow(workflow::Workflow),
+    #[command(subcommand)]
+    Pipeline(pipeline::Pipeline),
     UpdateTask(update_task::UpdateTaskArgs),
     #[command(subcommand)]
     Error(error::ErrorCommand),
@@ -131,6 +134,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Tool(command) => done(tool::run(&context()?, &command)),
         Command::Team(command) => done(team::run(&context()?, &command)),
         Command::Workflow(command) => done(workflow::run(&context()?, &command)),
+        Command::Pipeline(command) => pipeline::run(context, output, &command),
         Command::UpdateTask(args) => done(update_task::run(&context()?, &args)),
         Command::Error(command) => done(error::run(&context()?, &command)),
         Command::Compact(command) => done(compact::run(&context()?, &command)),

@@ -9,6 +9,7 @@ mod install;
 mod lines;
 mod message_storm;
 mod messages;
+mod pipeline;
 mod planning;
 mod queue;
 mod queue_storm;

@@ -18,6 +18,7 @@ pub mod message;
 pub mod new_task;
 pub mod paper;
 pub mod path;
+pub mod pipeline;
 pub mod plan;
 pub mod present;
 pub mod quick_hash;

@@ -10,11 +10,13 @@ use anthill_core::model::kind::{Doc, Kind, Scope};
 use anthill_core::model::message::{Letter, Sender};
 use anthill_core::model::new_task::NewTask;
 use anthill_core::model::paper::Paper;
+use anthill_core::model::pipeline::table::Role;
 use anthill_core::model::room::Room;
 use anthill_core::model::session::Start;
 use anthill_core::model::task::Report;
 use anthill_core::ops::edit::Target;
 use anthill_core::ops::messages::{self, PollRequest};
+use anthill_core::ops::pipeline::{self, NewRun};
 use anthill_core::ops::queue::{lead, work};
 use anthill_core::ops::sessions::handoff::{self, Handoff};
 use anthill_core::ops::workflow::{self, NewWorkflow};
@@ -24,6 +26,9 @@ use anthill_core::store::{Durability, Engine, Entry};
 use anthill_testkit::sim_fs::{Plan, SimFs};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+
+const PIPELINE: &[&str] =
+    &["pm_state", "group_status", "orchestrator_state", "dev_to_qa", "qa_to_techlead", "techlead_to_dev"];
 
 /// One operation on a prepared disk.
 #[derive(Clone, Copy)]
@@ -132,6 +137,12 @@ impl Store {
         let phases = vec![phase("one"), NewPhase { depends_on: vec![0], ..phase("two") }];
         let new = NewWorkflow { id: Some(task.parse().unwrap()), task: task.into(), phases, replace: true };
         Ok(workflow::create(&self.engine, &new, None, &actor()).map(drop)?)
+    }
+
+    /// Begins a run of the pipeline.
+    pub fn begin_run(&self, requirements: &str) -> Result<(), Failure> {
+        let new = NewRun { requirements: requirements.into(), mode: None, replace: true };
+        Ok(pipeline::init(&self.engine, &new, None, &actor()).map(drop)?)
     }
 
     /// Changes a file as a person with an editor does.
@@ -577,6 +588,32 @@ pub const SCENARIOS: &[Scenario] = &[
         segment_bytes: SMALL,
         prepare: |store| store.plan_work("old").unwrap(),
         act: |store| store.plan_work("new"),
+    },
+    Scenario {
+        name: "a first run of the pipeline",
+        kinds: PIPELINE,
+        act: |store| store.begin_run("new"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "a report to the pipeline",
+        kinds: &["pm_state", "group_status", "orchestrator_state", "dev_to_qa"],
+        prepare: |store| {
+            store.begin_run("old").unwrap();
+            pipeline::plan(&store.engine, &json!({"task_groups": [{"id": "A"}]}), None, &actor()).unwrap();
+            pipeline::next(&store.engine, None, &actor()).unwrap();
+        },
+        act: |store| {
+            let said = pipeline::Report {
+                role: Role::Developer,
+                group: "A".into(),
+                status: "READY_FOR_QA".into(),
+                content: serde_json::Map::new(),
+                order: None,
+            };
+            Ok(pipeline::report(&store.engine, &said, None, &actor()).map(drop)?)
+        },
+        ..PLAIN
     },
     Scenario {
         name: "texts without exchange",

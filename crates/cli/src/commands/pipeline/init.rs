@@ -1,0 +1,55 @@
+use anthill_core::model::documents::pipeline::Mode;
+use anthill_core::ops::pipeline::{self, NewRun};
+use clap::Args;
+
+use super::{read_text, tell_next};
+use crate::args::prose;
+use crate::context::Context;
+use crate::error::{CliError, Result};
+use crate::output::Format;
+use crate::planning::{ExpectArgs, one_of};
+
+/// Begin a run for these requirements
+///
+/// Makes the six files of `coordination/`. The requirements are kept word for word: the end is checked against them. A
+/// run that is complete makes room, and the history keeps it; one that is not only with --replace. The same
+/// requirements again are no second run. --expect-revision is about pm_state.
+///
+/// Examples:
+///   anthill pipeline init "JWT authentication, user registration, password reset"
+///   anthill pipeline init --mode simple "Rename the module"
+///   anthill pipeline init - < requirements.md
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct InitArgs {
+    /// What is to be built, word for word; `-` reads it from stdin
+    #[arg(allow_hyphen_values = true, value_parser = prose)]
+    requirements: String,
+    /// One developer at a time, or several, whatever the plan says
+    #[arg(long, value_parser = one_of::<Mode>())]
+    mode: Option<Mode>,
+    /// Put a run aside that is not complete
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    expect: ExpectArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
+    let requirements = match args.requirements.as_str() {
+        "-" => {
+            String::from_utf8(read_text("-")?).map_err(|_| CliError::invalid("stdin is not UTF-8 text"))?
+        }
+        text => text.to_owned(),
+    };
+    let new = NewRun { requirements, mode: args.mode, replace: args.replace };
+    let done = pipeline::init(&*context.engine, &new, args.expect.expect_revision, &context.actor)?;
+    done.warnings.iter().for_each(|warning| context.output.warning(warning));
+    if context.output.json {
+        return context.output.changed(&done.pipeline.pm, Format::Json);
+    }
+    let what = if done.changed { "Started" } else { "Unchanged" };
+    context.output.said(&format!("{what}: {}", done.pipeline.session()))?;
+    tell_next(context, &done.pipeline);
+    Ok(())
+}

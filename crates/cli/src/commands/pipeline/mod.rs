@@ -1,0 +1,105 @@
+//! The pipeline: project manager, developers, testers, tech lead.
+
+mod explain;
+mod init;
+mod next;
+mod plan;
+mod report;
+mod simulate;
+mod status;
+
+use std::io::Read;
+
+use anthill_core::model::json;
+use anthill_core::model::pipeline::Pipeline as Run;
+use clap::Subcommand;
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::error::{CliError, Result, io_error};
+use crate::output::Output;
+use crate::start::ExitCode;
+
+/// Build as a team: a plan, developers, tests, reviews, one state machine over all of it
+///
+/// Agents keep nothing; the six files of `coordination/` are their memory. `next` says who is needed now and with which
+/// prompt, `report` says what came out and moves the group on. See docs/pipeline.md for the table.
+///
+/// Examples:
+///   anthill pipeline init "JWT authentication, user registration, password reset"
+///   anthill pipeline next --json | jq -r '.[0].prompt'
+///   anthill pipeline plan --file plan.json
+///   anthill pipeline report developer A READY_FOR_QA --file done.json
+///   anthill pipeline status
+///   anthill pipeline simulate --plans 1000
+#[derive(Debug, Subcommand)]
+#[command(verbatim_doc_comment)]
+pub enum Pipeline {
+    Init(init::InitArgs),
+    Plan(plan::PlanArgs),
+    Next(next::NextArgs),
+    Report(report::ReportArgs),
+    Status(status::StatusArgs),
+    Explain(explain::ExplainArgs),
+    Simulate(simulate::SimulateArgs),
+}
+
+pub fn run<'o>(
+    context: impl Fn() -> Result<Context<'o>>,
+    output: &Output,
+    command: &Pipeline,
+) -> Result<ExitCode> {
+    let done = |result: Result<()>| result.map(|()| ExitCode::SUCCESS);
+    match command {
+        Pipeline::Init(args) => done(init::run(&context()?, args)),
+        Pipeline::Plan(args) => done(plan::run(&context()?, args)),
+        Pipeline::Next(args) => done(next::run(&context()?, args)),
+        Pipeline::Report(args) => done(report::run(&context()?, args)),
+        Pipeline::Status(_) => done(status::run(&context()?)),
+        Pipeline::Explain(args) => done(explain::run(&context()?, args)),
+        Pipeline::Simulate(args) => done(simulate::run(output, args)),
+    }
+}
+
+/// The largest file that is read.
+const LIMIT: u64 = 1 << 20;
+
+/// Reads a file of text, or stdin for `-`.
+fn read_text(file: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = match file {
+        "-" => std::io::stdin().take(LIMIT + 1).read_to_end(&mut bytes),
+        path => std::fs::File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes)),
+    };
+    match read {
+        Ok(_) if bytes.len() as u64 <= LIMIT => Ok(bytes),
+        Ok(_) => Err(CliError::invalid(format!("`{file}` is larger than {LIMIT} bytes"))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(CliError::invalid(format!("there is no file `{file}`"))
+                .hinted("name a file, or `-` for stdin"))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => {
+            Err(CliError::invalid(format!("`{file}` is a directory")).hinted("name a file, or `-` for stdin"))
+        }
+        Err(error) => Err(io_error(&format!("read `{file}`"), &error)),
+    }
+}
+
+/// Reads a file of JSON, or stdin for `-`.
+fn read_json(file: &str) -> Result<Value> {
+    json::parse(&read_text(file)?).map_err(|error| {
+        CliError::invalid(format!("`{file}` is not JSON: {error}")).hinted("nothing was changed")
+    })
+}
+
+/// Says what to do next with a run.
+fn tell_next(context: &Context<'_>, run: &Run) {
+    let line = match run.stop_reason() {
+        Some(reason) => {
+            format!("the run has stopped: {reason}; a new plan lets it go on: anthill pipeline plan --file F")
+        }
+        None if run.summary() == "completed" => "the run is complete".into(),
+        None => "next: anthill pipeline next".into(),
+    };
+    context.output.status(&line);
+}

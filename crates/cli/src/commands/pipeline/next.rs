@@ -1,0 +1,45 @@
+use anthill_core::model::plan::word;
+use anthill_core::ops::pipeline;
+use anthill_core::view::prompt;
+use clap::Args;
+use serde_json::Value;
+
+use super::tell_next;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::Format;
+use crate::planning::ExpectArgs;
+
+/// Say who is needed now, and with which prompt
+///
+/// Opens an order for everybody who may begin: dependencies complete, earlier phases complete, at most 4 developers (and
+/// no more agents than `global.max_parallel_agents`) at once. Orders stay open, with their ids, until they are reported:
+/// asking again gives the same ones. With --json an array of {id, role, group_id, purpose, prompt, state}.
+/// --expect-revision is about orchestrator_state.
+///
+/// Examples:
+///   anthill pipeline next
+///   anthill pipeline next --json | jq -c '.[] | {id, role, group_id}'
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct NextArgs {
+    #[command(flatten)]
+    expect: ExpectArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &NextArgs) -> Result<()> {
+    let (orders, done) = pipeline::next(&*context.engine, args.expect.expect_revision, &context.actor)?;
+    done.warnings.iter().for_each(|warning| context.output.warning(warning));
+    if context.output.json {
+        let orders: Vec<Value> = orders.iter().map(|order| prompt::order(&done.pipeline, order)).collect();
+        return context.output.changed(&Value::Array(orders), Format::Json);
+    }
+    for order in &orders {
+        let head = format!("{} {} ({}): {}", word(order.role), order.group, word(order.purpose), order.id);
+        context.output.said(&format!("## {head}\n\n{}\n", prompt::prompt(&done.pipeline, order)))?;
+    }
+    if orders.is_empty() {
+        tell_next(context, &done.pipeline);
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+use anthill_core::model::pipeline::NO_GROUP;
+use anthill_core::model::pipeline::table::Role;
+use anthill_core::ops::pipeline::{self, Report};
+use clap::Args;
+use serde_json::{Map, Value};
+
+use super::{read_json, tell_next};
+use crate::context::Context;
+use crate::error::{CliError, Result};
+use crate::output::Format;
+use crate::planning::{ExpectArgs, one_of, text};
+
+/// Report what came out of an order
+///
+/// Moves the group by the one table, writes the message to the next role and all figures in one commit:
+///   developer  READY_FOR_QA, READY_FOR_REVIEW (nothing but unit tests), BLOCKED, INCOMPLETE
+///   qa_expert  PASS, FAIL, BLOCKED, FLAKY
+///   tech_lead  APPROVED, CHANGES_REQUESTED; UNBLOCKED when asked for help
+///   pm         COMPLETE (or BAZINGA) with evidence, CONTINUE; GROUP is - unless it is about one group
+/// The file is one JSON object: what the next one should know. The same report again changes nothing; another one for
+/// the same order is a conflict (exit 3). With --order the order that is answered is sure. --expect-revision is about the
+/// group's entry, for the pm about orchestrator_state.
+///
+/// Examples:
+///   anthill pipeline report developer A READY_FOR_QA --file done.json
+///   echo '{"test_results": {"e2e_tests": "2/3 passed"}, "notes": "reset link fails"}' | anthill pipeline report qa_expert A FAIL --file -
+///   anthill pipeline report tech_lead A APPROVED --order v4_20260101_000001-7
+///   anthill pipeline report pm - COMPLETE --file evidence.json
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct ReportArgs {
+    /// Who reports
+    #[arg(value_parser = one_of::<Role>())]
+    role: Role,
+    /// The group; - for the project manager
+    #[arg(allow_hyphen_values = true)]
+    group: String,
+    /// What came out
+    status: String,
+    /// What to hand over, a JSON object; `-` reads it from stdin
+    #[arg(long, value_name = "F")]
+    file: Option<String>,
+    /// The order that this answers [default: the open one of this role and group]
+    #[arg(long, value_name = "ID")]
+    order: Option<String>,
+    #[command(flatten)]
+    expect: ExpectArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &ReportArgs) -> Result<()> {
+    let report = Report {
+        role: args.role,
+        group: args.group.clone(),
+        status: args.status.clone(),
+        content: content(args.file.as_deref())?,
+        order: args.order.clone(),
+    };
+    let (group, done) =
+        pipeline::report(&*context.engine, &report, args.expect.expect_revision, &context.actor)?;
+    done.warnings.iter().for_each(|warning| context.output.warning(warning));
+    let run = &done.pipeline;
+    let entry = run.entry(&group).unwrap_or(&run.orchestrator);
+    if context.output.json {
+        return context.output.changed(entry, Format::Json);
+    }
+    let what = if done.changed { "Reported" } else { "Unchanged" };
+    let stands = if group == NO_GROUP { text(entry, "current_phase") } else { text(entry, "status") };
+    context.output.said(&format!("{what}: {group} {stands}"))?;
+    tell_next(context, run);
+    Ok(())
+}
+
+fn content(file: Option<&str>) -> Result<Map<String, Value>> {
+    match file.map(read_json).transpose()? {
+        None => Ok(Map::new()),
+        Some(Value::Object(content)) => Ok(content),
+        Some(_) => Err(CliError::invalid("a report is one JSON object").hinted("nothing was changed")),
+    }
+}

@@ -1,0 +1,32 @@
+use anthill_core::ops::pipeline;
+use anthill_core::view::pipeline::{head, status, table};
+use clap::Args;
+
+use super::tell_next;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::Format;
+
+/// Show where the run stands
+///
+/// With --json an object {pm_state, orchestrator_state, groups, orders}, each as it is stored; orders are the open ones.
+///
+/// Examples:
+///   anthill pipeline status
+///   anthill pipeline status --json | jq '.pm_state.completion_percentage'
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct StatusArgs {}
+
+pub fn run(context: &Context<'_>) -> Result<()> {
+    let run = pipeline::show(&*context.engine)?;
+    if context.output.json {
+        return context.output.value(&status(&run), Format::Json);
+    }
+    context.output.said(&head(&run).join("\n"))?;
+    if run.is_planned() {
+        context.output.value(&table(&run, pipeline::caps(&*context.engine)?), Format::Table)?;
+    }
+    tell_next(context, &run);
+    Ok(())
+}

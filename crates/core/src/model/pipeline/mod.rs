@@ -1,0 +1,347 @@
+//! The pipeline: a project manager plans, developers work, testers test, the tech lead reviews.
+//!
+//! The six documents of a run are one value, [`Pipeline`]. Three things happen to it: a plan (`plan.rs`, `phases.rs`)
+//! is adopted (`adopt.rs`), orders are opened for whoever is needed (`orders.rs`), and what somebody reports moves a
+//! group (`report.rs`) by the one table (`table.rs`). What follows for the figures is in `progress.rs`, the messages
+//! between roles in `handoff.rs`. All of it is pure: `simulate.rs` runs it by the thousand.
+//!
+//! The documents are edited as the values they are, so that what we do not know of them stays. Ours are, beside the
+//! seed's fields: `orders` (open ones), `past_orders`, `plans`, `next_order` and `stop_reason` in the orchestrator's
+//! state; `next_order`, `handoff`, `counts` and `escalations` in the entry of a group.
+
+mod adopt;
+mod handoff;
+mod orders;
+mod phases;
+mod plan;
+mod progress;
+mod report;
+pub mod simulate;
+pub mod table;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::documents::pipeline::{GroupStage, Mode, RunStatus};
+use super::plan::word;
+use super::time;
+
+pub use orders::{Caps, MOST_DEVELOPERS, Obstacle, Order};
+pub use plan::Plan;
+pub use report::{Effect, Said};
+use table::{Outcome, Purpose, Role};
+
+/// The group of whoever works for all of them.
+pub const NO_GROUP: &str = "-";
+
+/// The kinds of the documents, in the order of [`Pipeline::documents`].
+pub const KINDS: [&str; 6] =
+    ["pm_state", "group_status", "orchestrator_state", "dev_to_qa", "qa_to_techlead", "techlead_to_dev"];
+
+/// Limits of one group. Reaching one is allowed, going beyond is not.
+pub const DEVELOPER_ITERATIONS: u64 = 5;
+pub const QA_FAILURES: u64 = 3;
+pub const REJECTED_REVIEWS: u64 = 3;
+/// How often the project manager may help one group before the run stops.
+pub const MEDIATIONS: usize = 2;
+/// How many plans a run may have before it stops.
+pub const PLANS: usize = 10;
+
+/// How much of a growing list is kept; the store's history has the rest.
+const DECISIONS: usize = 500;
+const PAST_ORDERS: usize = 100;
+
+/// The six documents of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pipeline {
+    pub pm: Value,
+    pub groups: Value,
+    pub orchestrator: Value,
+    pub dev_to_qa: Value,
+    pub qa_to_techlead: Value,
+    pub techlead_to_dev: Value,
+}
+
+/// Why something may not happen to a pipeline.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the plan is not valid: {0}")]
+    Plan(String),
+    #[error("there is a plan already, and nobody has asked for another one")]
+    Planned,
+    #[error("the run is over")]
+    Over,
+    #[error("there is no group `{id}`; {known}")]
+    NoGroup { id: String, known: String },
+    #[error("{} works for a group, not for `-`", word(role))]
+    NeedsGroup { role: Role },
+    #[error("there is no order `{id}`, or it is long finished")]
+    NoOrder { id: String },
+    #[error("the order `{id}` is for {} of {group}", word(role))]
+    OtherOrder { id: String, role: Role, group: String },
+    #[error("nobody is waited for: there is no open order for {} of {group}", word(role))]
+    NoneOpen { role: Role, group: String },
+    #[error("several orders are open for the project manager: {}", orders.join(", "))]
+    WhichOrder { orders: Vec<String> },
+    #[error("`{}` is no answer to the order `{order}` ({}); {allowed}", word(said), word(purpose))]
+    NotAllowed { said: Outcome, order: String, purpose: Purpose, allowed: String },
+    #[error("the order `{order}` was reported already, as `{said}`")]
+    Reported { order: String, said: String },
+    #[error("the run is not complete: {}", missing.join("; "))]
+    Unproven { missing: Vec<String> },
+    #[error("the report contradicts itself: {0}")]
+    Contradiction(String),
+    #[error("the report is not valid: {0}")]
+    Report(String),
+}
+
+impl Pipeline {
+    /// Returns a run that has not begun.
+    pub fn new(session: &str, requirements: &str, mode: Option<Mode>, now: Timestamp) -> Pipeline {
+        let mut pm = json!({
+            "session_id": session, "mode": mode.unwrap_or(Mode::Simple), "mode_reasoning": "not planned yet",
+            "original_requirements": requirements, "all_tasks": [], "task_groups": [], "execution_phases": [],
+            "completed_groups": [], "in_progress_groups": [], "pending_groups": [], "iteration": 0,
+            "last_update": time::stamp(now), "completion_percentage": 0, "estimated_time_remaining_minutes": 0,
+        });
+        if let Some(mode) = mode {
+            pm["requested_mode"] = json!(mode);
+            pm["mode_reasoning"] = "asked for".into();
+        }
+        let orchestrator = json!({
+            "session_id": session, "current_phase": "initialization", "active_agents": [], "iteration": 0,
+            "total_spawns": 0, "decisions_log": [], "status": "running", "start_time": time::stamp(now),
+            "end_time": null, "last_update": time::stamp(now), "orders": [], "past_orders": [], "plans": [],
+        });
+        let messages = || json!({"messages": []});
+        Pipeline {
+            pm,
+            groups: json!({}),
+            orchestrator,
+            dev_to_qa: messages(),
+            qa_to_techlead: messages(),
+            techlead_to_dev: messages(),
+        }
+    }
+
+    /// Returns the documents, in the order of [`KINDS`].
+    pub fn documents(&self) -> [&Value; 6] {
+        [
+            &self.pm,
+            &self.groups,
+            &self.orchestrator,
+            &self.dev_to_qa,
+            &self.qa_to_techlead,
+            &self.techlead_to_dev,
+        ]
+    }
+
+    /// Returns the place of a document by its kind.
+    pub fn document_mut(&mut self, kind: &str) -> Option<&mut Value> {
+        match kind {
+            "pm_state" => Some(&mut self.pm),
+            "group_status" => Some(&mut self.groups),
+            "orchestrator_state" => Some(&mut self.orchestrator),
+            "dev_to_qa" => Some(&mut self.dev_to_qa),
+            "qa_to_techlead" => Some(&mut self.qa_to_techlead),
+            "techlead_to_dev" => Some(&mut self.techlead_to_dev),
+            _ => None,
+        }
+    }
+
+    pub fn session(&self) -> &str {
+        text(&self.pm, "session_id")
+    }
+
+    pub fn requirements(&self) -> &str {
+        text(&self.pm, "original_requirements")
+    }
+
+    pub fn mode(&self) -> Mode {
+        if text(&self.pm, "mode") == "parallel" { Mode::Parallel } else { Mode::Simple }
+    }
+
+    /// Returns the mode that whoever started the run has asked for.
+    pub fn requested_mode(&self) -> Option<Mode> {
+        serde_json::from_value(self.pm.get("requested_mode")?.clone()).ok()
+    }
+
+    pub fn status(&self) -> RunStatus {
+        match text(&self.orchestrator, "status") {
+            "completed" => RunStatus::Completed,
+            "error" => RunStatus::Error,
+            _ => RunStatus::Running,
+        }
+    }
+
+    /// Returns why a run has stopped at a limit.
+    pub fn stop_reason(&self) -> Option<&str> {
+        self.orchestrator.get("stop_reason")?.as_str()
+    }
+
+    /// Returns the groups as the plan describes them.
+    pub fn task_groups(&self) -> &[Value] {
+        list(&self.pm, "task_groups")
+    }
+
+    pub fn task_group(&self, id: &str) -> Option<&Value> {
+        self.task_groups().iter().find(|group| text(group, "id") == id)
+    }
+
+    /// Returns the tasks of a group.
+    pub fn tasks_of(&self, id: &str) -> Vec<&Value> {
+        list(&self.pm, "all_tasks").iter().filter(|task| text(task, "group_id") == id).collect()
+    }
+
+    /// Returns how a group stands.
+    pub fn entry(&self, id: &str) -> Option<&Value> {
+        self.groups.get(id)
+    }
+
+    pub fn stage(&self, id: &str) -> GroupStage {
+        self.entry(id).and_then(|entry| table::stage(text(entry, "status"))).unwrap_or_default()
+    }
+
+    pub fn is_complete(&self, id: &str) -> bool {
+        self.stage(id) == GroupStage::Complete
+    }
+
+    /// Whether work on a group has begun and is not complete.
+    pub fn is_in_flight(&self, id: &str) -> bool {
+        !matches!(self.stage(id), GroupStage::Pending | GroupStage::Complete)
+    }
+
+    /// Returns the ids of the groups, in the order of the plan.
+    pub fn group_ids(&self) -> impl Iterator<Item = &str> {
+        self.task_groups().iter().map(|group| text(group, "id")).filter(|id| !id.is_empty())
+    }
+
+    /// Whether everything that was planned is complete.
+    pub fn all_complete(&self) -> bool {
+        self.group_ids().next().is_some() && self.group_ids().all(|id| self.is_complete(id))
+    }
+
+    pub fn is_planned(&self) -> bool {
+        self.group_ids().next().is_some()
+    }
+
+    /// Refuses a group that the plan does not have.
+    pub fn check_group(&self, id: &str) -> Result<(), Refusal> {
+        if self.group_ids().any(|known| known == id) {
+            return Ok(());
+        }
+        let known: Vec<&str> = self.group_ids().collect();
+        let known = if known.is_empty() {
+            "there is no plan yet".into()
+        } else {
+            format!("there are {}", known.join(", "))
+        };
+        Err(Refusal::NoGroup { id: id.into(), known })
+    }
+
+    /// Returns the entry of a group, for a change.
+    fn entry_mut(&mut self, id: &str) -> &mut Value {
+        if !self.groups.is_object() {
+            self.groups = json!({});
+        }
+        let entry = &mut self.groups[id];
+        if !entry.is_object() {
+            *entry = json!({"group_id": id, "status": "pending", "current_agent": "none"});
+        }
+        entry
+    }
+
+    /// Counts one change more. Returns its number.
+    fn count(&mut self) -> u64 {
+        bump(&mut self.pm, "iteration");
+        bump(&mut self.orchestrator, "iteration")
+    }
+
+    /// Writes down what was decided and why.
+    fn log(&mut self, decision: &str, reasoning: &str, now: Timestamp) {
+        let line = json!({
+            "iteration": number(&self.orchestrator, "iteration"), "decision": decision,
+            "reasoning": clip(reasoning, 500), "timestamp": time::stamp(now),
+        });
+        push(&mut self.orchestrator, "decisions_log", line, DECISIONS);
+    }
+
+    /// Ends the run at a limit.
+    fn stop(&mut self, reason: &str, now: Timestamp) {
+        self.orchestrator["status"] = json!(RunStatus::Error);
+        self.orchestrator["stop_reason"] = reason.into();
+        self.orchestrator["end_time"] = time::stamp(now).into();
+        self.log("stop", reason, now);
+    }
+}
+
+/// Returns a text field, empty when there is none.
+pub fn text<'v>(value: &'v Value, field: &str) -> &'v str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns a list field.
+pub fn list<'v>(value: &'v Value, field: &str) -> &'v [Value] {
+    value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn number(value: &Value, field: &str) -> u64 {
+    value.get(field).and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// Counts one more in a field.
+fn bump(value: &mut Value, field: &str) -> u64 {
+    let next = number(value, field).saturating_add(1);
+    value[field] = next.into();
+    next
+}
+
+/// Appends to a list field and keeps its last items.
+fn push(value: &mut Value, field: &str, item: Value, most: usize) {
+    if !value[field].is_array() {
+        value[field] = json!([]);
+    }
+    let Some(items) = value[field].as_array_mut() else { return };
+    items.push(item);
+    let over = items.len().saturating_sub(most);
+    items.drain(..over);
+}
+
+/// Adds texts to a list field that are not in it yet.
+fn unite(value: &mut Value, field: &str, more: &[Value], most: usize) {
+    for item in more.iter().filter(|item| item.is_string()) {
+        if !list(value, field).contains(item) {
+            push(value, field, item.clone(), most);
+        }
+    }
+}
+
+/// Returns the object of a field, which is made if there is none.
+fn object<'v>(value: &'v mut Value, field: &str) -> &'v mut Value {
+    if !value[field].is_object() {
+        value[field] = json!({});
+    }
+    &mut value[field]
+}
+
+fn remove(value: &mut Value, field: &str) {
+    if let Some(map) = value.as_object_mut() {
+        map.shift_remove(field);
+    }
+}
+
+/// Returns the begin of a text, with a sign that something was cut.
+fn clip(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into(),
+    }
+}
+
+fn joined(words: impl IntoIterator<Item = impl Serialize>) -> String {
+    words.into_iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// What somebody hands over beside the word.
+pub type Content = Map<String, Value>;

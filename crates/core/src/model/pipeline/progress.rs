@@ -1,0 +1,156 @@
+//! What follows from the groups for everything that tells how far the run is.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::table::{self, Purpose, Role};
+use super::{GroupStage, MOST_DEVELOPERS, Mode, Order, Pipeline, RunStatus, list, text, word};
+use crate::model::documents::pipeline::{PipelinePhase, PmProgress, TaskGroupStatus};
+use crate::model::plan::{figure, number, texts};
+
+impl Pipeline {
+    /// Brings every figure that follows from others up to date.
+    pub(super) fn derive(&mut self) {
+        // Asked for once each: this is what a change spends its time on.
+        let stages: Vec<(String, GroupStage)> =
+            self.group_ids().map(|id| (id.to_owned(), self.stage(id))).collect();
+        let stage_of = |id: &str| {
+            let found = stages.iter().find(|(known, _)| known == id);
+            found.map_or(GroupStage::Pending, |(_, stage)| *stage)
+        };
+        let with = |wanted: fn(GroupStage) -> bool| -> Vec<Value> {
+            stages.iter().filter(|(_, stage)| wanted(*stage)).map(|(id, _)| id.as_str().into()).collect()
+        };
+        let complete = with(|stage| stage == GroupStage::Complete);
+        let percentage = match stages.len() {
+            0 => 0.0,
+            all => (1000.0 * complete.len() as f64 / all as f64).round() / 10.0,
+        };
+        self.pm["completed_groups"] = complete.into();
+        self.pm["in_progress_groups"] =
+            with(|stage| !matches!(stage, GroupStage::Complete | GroupStage::Pending)).into();
+        self.pm["pending_groups"] = with(|stage| stage == GroupStage::Pending).into();
+        self.pm["completion_percentage"] = number(percentage);
+        self.pm["estimated_time_remaining_minutes"] = number(self.minutes_left(&stage_of).round());
+        self.derive_groups();
+        for task in items(&mut self.pm, "all_tasks") {
+            let progress = progress([stage_of(text(task, "group_id"))].into_iter());
+            set(task, "status", progress);
+        }
+        for phase in items(&mut self.pm, "execution_phases") {
+            let progress = progress(texts(phase, "group_ids").into_iter().map(stage_of));
+            set(phase, "status", progress);
+        }
+        self.derive_orchestrator();
+    }
+
+    fn derive_groups(&mut self) {
+        for group in items(&mut self.pm, "task_groups") {
+            let entry = self.groups.get(text(group, "id"));
+            let status = match entry.and_then(|entry| table::stage(text(entry, "status"))) {
+                None | Some(GroupStage::Pending) => TaskGroupStatus::Pending,
+                Some(GroupStage::Complete) => TaskGroupStatus::Complete,
+                _ if entry.is_some_and(|entry| entry.get("handoff").is_some()) => TaskGroupStatus::InProgress,
+                // A developer has it and nobody has heard of it yet.
+                _ => TaskGroupStatus::Assigned,
+            };
+            set(group, "status", status);
+        }
+    }
+
+    fn derive_orchestrator(&mut self) {
+        let agents: Vec<Value> = list(&self.orchestrator, "orders")
+            .iter()
+            .map(|order| {
+                json!({
+                    "agent_type": text(order, "role"), "group_id": text(order, "group_id"),
+                    "spawned_at": text(order, "spawned_at"), "order_id": text(order, "id"),
+                })
+            })
+            .collect();
+        self.orchestrator["active_agents"] = json!(agents);
+        self.orchestrator["current_phase"] = json!(self.phase());
+    }
+
+    /// Returns the phase of the run: that of the order opened last, else of what is needed first.
+    fn phase(&self) -> PipelinePhase {
+        if self.status() == RunStatus::Completed {
+            return PipelinePhase::Completed;
+        }
+        let open: Vec<Order> = self.open_orders().collect();
+        let last = open.last().map(|order| order.purpose);
+        match last.or_else(|| self.due(&open).first().map(|(purpose, _)| *purpose)) {
+            None => PipelinePhase::Initialization,
+            Some(Purpose::FinalCheck) => PipelinePhase::PmFinalCheck,
+            Some(purpose) => match purpose.role() {
+                Role::Pm => PipelinePhase::PmPlanning,
+                Role::Developer => PipelinePhase::DeveloperWorking,
+                Role::QaExpert => PipelinePhase::QaTesting,
+                Role::TechLead => PipelinePhase::TechReview,
+            },
+        }
+    }
+
+    /// Estimates the minutes until all groups are complete: phase after phase, as many groups at once as may be.
+    fn minutes_left(&self, stage_of: &impl Fn(&str) -> GroupStage) -> f64 {
+        let at_once = if self.mode() == Mode::Parallel { MOST_DEVELOPERS } else { 1 };
+        let phases = list(&self.pm, "execution_phases").iter();
+        let of_phase = |phase: &Value| {
+            let left: Vec<f64> =
+                texts(phase, "group_ids").into_iter().map(|id| self.left_of(id, stage_of(id))).collect();
+            let longest = left.iter().copied().fold(0.0, f64::max);
+            longest.max(left.iter().sum::<f64>() / at_once.min(left.len().max(1)) as f64)
+        };
+        phases.map(of_phase).sum()
+    }
+
+    /// Estimates the minutes until a group is complete, by what the plan says and the step it is at.
+    fn left_of(&self, id: &str, stage: GroupStage) -> f64 {
+        if stage == GroupStage::Complete {
+            return 0.0;
+        }
+        let Some(group) = self.task_group(id) else { return 0.0 };
+        let told = figure(group, "estimated_effort_minutes").filter(|minutes| *minutes >= 0.0);
+        let all = told.unwrap_or(match text(group, "complexity") {
+            "low" => 10.0,
+            "high" => 30.0,
+            _ => 15.0,
+        });
+        match stage {
+            GroupStage::WaitingReview | GroupStage::TechReview => all / 4.0,
+            GroupStage::WaitingQa | GroupStage::QaTesting => all / 2.0,
+            _ => all,
+        }
+    }
+
+    /// Returns how the run stands, in a word or two.
+    pub fn summary(&self) -> String {
+        match (self.status(), self.stop_reason()) {
+            (RunStatus::Error, Some(reason)) => format!("stopped: {reason}"),
+            (status, _) => word(status),
+        }
+    }
+}
+
+/// Returns the items of a list field, for a change.
+fn items<'v>(value: &'v mut Value, field: &str) -> impl Iterator<Item = &'v mut Value> {
+    value.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// Sets a word, if it is another one.
+fn set(item: &mut Value, field: &str, word: impl Serialize) {
+    let word = json!(word);
+    if item.get(field) != Some(&word) {
+        item[field] = word;
+    }
+}
+
+fn progress(stages: impl Iterator<Item = GroupStage> + Clone) -> PmProgress {
+    if stages.clone().all(|stage| stage == GroupStage::Complete) {
+        return PmProgress::Complete;
+    }
+    match stages.into_iter().all(|stage| stage == GroupStage::Pending) {
+        true => PmProgress::Pending,
+        false => PmProgress::InProgress,
+    }
+}

@@ -1,0 +1,133 @@
+//! A run of the pipeline for people and scripts: where it stands, and what a group waits for.
+
+use serde_json::{Value, json};
+
+use super::graph::{cut, field, one_line};
+use crate::model::pipeline::table;
+use crate::model::pipeline::{Caps, NO_GROUP, Obstacle, Pipeline, list};
+use crate::model::plan::word;
+
+/// Returns everything about a run, as it is stored.
+pub fn status(pipeline: &Pipeline) -> Value {
+    let fields = [
+        ("pm_state", pipeline.pm.clone()),
+        ("orchestrator_state", pipeline.orchestrator.clone()),
+        ("groups", pipeline.groups.clone()),
+        ("orders", Value::Array(list(&pipeline.orchestrator, "orders").to_vec())),
+    ];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Returns the lines above the table of groups.
+pub fn head(pipeline: &Pipeline) -> Vec<String> {
+    let (pm, orchestrator) = (&pipeline.pm, &pipeline.orchestrator);
+    let percent = &pm["completion_percentage"];
+    let minutes = &pm["estimated_time_remaining_minutes"];
+    let mut lines = vec![
+        format!(
+            "{} ({}) {}",
+            one_line(pipeline.session()),
+            pipeline.summary(),
+            cut(&one_line(pipeline.requirements()), 200)
+        ),
+        format!(
+            "mode {}, phase {}, {percent} % of the groups complete, about {minutes} minutes left, {} agents started",
+            word(pipeline.mode()),
+            field(orchestrator, "current_phase"),
+            orchestrator["total_spawns"],
+        ),
+    ];
+    for order in pipeline.open_orders() {
+        let group =
+            if order.group == NO_GROUP { String::new() } else { format!(" of {}", one_line(&order.group)) };
+        lines.push(format!(
+            "at work: {}{group} ({}), order {}",
+            word(order.role),
+            word(order.purpose),
+            order.id
+        ));
+    }
+    lines
+}
+
+/// Returns the table of groups.
+pub fn table(pipeline: &Pipeline, caps: Caps) -> Value {
+    let row = |id: &str| {
+        let entry = pipeline.entry(id).cloned().unwrap_or_default();
+        let name = pipeline.task_group(id).map_or("", |group| field(group, "name"));
+        let count = |role: &str| entry["iterations"][role].as_u64().unwrap_or(0);
+        let waits: Vec<String> = pipeline
+            .obstacles(id, caps)
+            .iter()
+            .filter(|obstacle| !matches!(obstacle, Obstacle::Open { .. }))
+            .map(ToString::to_string)
+            .collect();
+        json!({
+            "group": one_line(id), "name": cut(&one_line(name), 40), "status": word(pipeline.stage(id)),
+            "agent": field(&entry, "current_agent"),
+            "dev/qa/lead": format!("{}/{}/{}", count("developer"), count("qa"), count("tech_lead")),
+            "waits": waits.join("; "),
+        })
+    };
+    pipeline.group_ids().map(row).collect()
+}
+
+/// Returns what a group waits for, and which report would move it.
+pub fn explanation(pipeline: &Pipeline, id: &str, caps: Caps) -> Value {
+    let obstacles = pipeline.obstacles(id, caps);
+    let open = pipeline.open_orders().find(|order| order.group == id);
+    let allowed: Vec<String> =
+        open.iter().flat_map(|order| table::allowed(order.purpose)).map(word).collect();
+    let command = open.as_ref().map(|order| {
+        format!("anthill pipeline report {} {id} STATUS --order {} --file F", word(order.role), order.id)
+    });
+    let waits: Vec<Value> = obstacles
+        .iter()
+        .map(|obstacle| json!({"what": obstacle.name(), "detail": obstacle.to_string()}))
+        .collect();
+    let counts = json!({
+        "developer": pipeline.count_of(id, "developer"), "qa_failures": pipeline.count_of(id, "qa_failures"),
+        "rejected_reviews": pipeline.count_of(id, "rejected_reviews"),
+    });
+    json!({
+        "group_id": id, "status": pipeline.stage(id), "waits_for": waits, "order": open.map(|order| order.id),
+        "allowed": allowed, "report": command, "counts": counts,
+        "escalations": pipeline.entry(id).map_or(&[][..], |entry| list(entry, "escalations")),
+    })
+}
+
+/// Returns the same as lines.
+pub fn explained(explanation: &Value) -> Vec<String> {
+    use crate::model::pipeline::{DEVELOPER_ITERATIONS, QA_FAILURES, REJECTED_REVIEWS};
+    let id = one_line(field(explanation, "group_id"));
+    let mut lines = vec![format!("{id} is {}", field(explanation, "status"))];
+    let waits = list(explanation, "waits_for");
+    lines.extend(waits.iter().map(|wait| format!("  waits: {}", one_line(field(wait, "detail")))));
+    let allowed: Vec<&str> = list(explanation, "allowed").iter().filter_map(Value::as_str).collect();
+    match field(explanation, "report") {
+        "" if field(explanation, "status") == "complete" => lines.push("  nothing is left to do".into()),
+        "" if waits.is_empty() => lines.push("  goes on with: anthill pipeline next".into()),
+        "" => {}
+        command => {
+            lines.push(format!("  moves with: {}", one_line(command)));
+            lines.push(format!("  STATUS: {}", allowed.join(", ")));
+        }
+    }
+    let counts = &explanation["counts"];
+    lines.push(format!(
+        "  since the last help: {} of {DEVELOPER_ITERATIONS} developers, {} of {QA_FAILURES} failed tests, {} of {REJECTED_REVIEWS} rejected reviews",
+        counts["developer"], counts["qa_failures"], counts["rejected_reviews"]
+    ));
+    for escalation in list(explanation, "escalations") {
+        let (limit, to, at) =
+            (field(escalation, "limit"), field(escalation, "to"), field(escalation, "timestamp"));
+        lines.push(format!(
+            "  escalated to {}: {} was {} ({})",
+            one_line(to),
+            one_line(limit),
+            escalation["count"],
+            one_line(at)
+        ));
+    }
+    lines
+}
