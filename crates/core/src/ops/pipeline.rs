@@ -119,6 +119,7 @@ pub fn report(
         NO_GROUP => ("orchestrator_state", &path::ROOT),
         _ => ("group_status", &entry),
     };
+    let caps = caps(engine)?;
     let desk = Desk::open(engine, kind, path, expect, actor)?;
     let mut pipeline = desk.pipeline(engine)?;
     let said = Said {
@@ -128,6 +129,9 @@ pub fn report(
         content: &report.content,
         order: report.order.as_deref(),
     };
+    if said.order.is_none() {
+        pipeline.open_for(said.role, said.group, caps, desk.now);
+    }
     let effect = pipeline.report(&said, desk.now).map_err(|refusal| refused(&refusal, Some(&pipeline)))?;
     Ok((effect.group().to_owned(), desk.finish(pipeline, "pipeline report", actor)?))
 }
