@@ -2,9 +2,11 @@
 //! that is not in the store.
 //!
 //! - [`waiting`]: claim a task as soon as there is one.
+//! - [`gates`]: run the checks of a project, for its loop.
 //! - [`hooks`]: run what sessions registered for a change.
 //! - [`runner`]: run a command for every task that can be claimed.
 
+pub mod gates;
 pub mod hooks;
 pub mod runner;
 pub mod waiting;

@@ -1,5 +1,6 @@
 //! One file per command: its arguments, whose doc comments are the help, and `run`.
 
+mod agent_loop;
 mod agents;
 mod append;
 mod bench;
@@ -78,6 +79,8 @@ pub enum Command {
     Team(team::Team),
     #[command(subcommand)]
     Workflow(workflow::Workflow),
+    #[command(subcommand, name = "loop")]
+    AgentLoop(agent_loop::AgentLoop),
     UpdateTask(update_task::UpdateTaskArgs),
     #[command(subcommand)]
     Error(error::ErrorCommand),
@@ -124,6 +127,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Tool(command) => done(tool::run(&context()?, &command)),
         Command::Team(command) => done(team::run(&context()?, &command)),
         Command::Workflow(command) => done(workflow::run(&context()?, &command)),
+        Command::AgentLoop(command) => agent_loop::run(&context()?, &command),
         Command::UpdateTask(args) => done(update_task::run(&context()?, &args)),
         Command::Error(command) => done(error::run(&context()?, &command)),
         Command::Compact(command) => done(compact::run(&context()?, &command)),

@@ -9,7 +9,7 @@
 //! - `signals`: Ctrl-C and its kin end the shift.
 //! - [`watchdog`]: if the runner is killed, its commands do not go on without it.
 
-mod child;
+pub(crate) mod child;
 mod crew;
 mod errand;
 mod report;
