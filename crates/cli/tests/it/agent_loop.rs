@@ -495,6 +495,7 @@ fn what_is_wrong_is_named_and_changes_nothing() {
         "loop gate lint --issues 0",
         "loop gate --all",
         "loop start",
+        "loop run",
         "loop status",
     ] {
         let error = refused(&env, line, 4);
@@ -514,7 +515,7 @@ fn what_is_wrong_is_named_and_changes_nothing() {
         "loop start t --max-iterations 0",
         "loop start t --pause-on S3",
         "loop done",
-        "loop run",
+        "loop run x",
     ] {
         assert_eq!(env.run(&words(line)).code, 2, "{line}");
     }
@@ -562,4 +563,92 @@ fn hostile_texts_steer_nothing() {
     }
     let text = env.read_text(VIEW);
     assert!(!text.contains(['\u{1b}', '\u{202e}']) && text.contains("a\\|b # x"), "{text}");
+}
+
+// ---- by itself
+
+#[test]
+fn a_command_does_the_items_until_the_gates_pass() {
+    let env = started();
+    configure(&env, &[("test", "test -f fixed")]);
+    let agent = r#"cat > "prompt-$ANTHILL_TASK_ID"; grep '"title"' "$ANTHILL_TASK_FILE" >> titles; echo "by $ANTHILL_WORKER";
+        case $ANTHILL_TASK_ID in work-002) touch fixed; anthill loop done work-002 2> said;; esac"#;
+    let ran = env.ok(&["loop", "run", "--agent", agent, "--as", "ann"]);
+    let expected = "\
+--- stderr
+Taken: work-001  implement auth
+| by ann
+Done: work-001
+test: fail (exit 1), see .claude/state/loop/gates/test.log
+Failed; iteration 2 begins
+Taken: work-002  Fix the failed gate: test
+| by ann
+| Done: work-002
+Done: work-002
+test: pass
+Passed; iteration 3 begins
+test: pass
+Complete: implement auth
+[exit 0]
+";
+    assert_eq!(ran.shown(), expected, "\n{}", ran.shown());
+    stands(&env, "3 2 DONE complete");
+    let titles = env.read_text("project/titles");
+    assert!(titles.contains("implement auth") && titles.contains("Fix the failed gate: test"), "{titles}");
+    let prompt = env.read_text("project/prompt-work-002");
+    assert!(prompt.contains("## Task of the loop\n\n```text\nimplement auth\n```\n"), "{prompt}");
+    assert!(prompt.contains("## Description\n\n```text\nexit 1\n```\n"), "{prompt}");
+    let again = json_of(&env, "loop run --agent false");
+    assert_eq!(again, queue(&env), "what is complete stays so");
+}
+
+#[test]
+fn a_command_that_fails_ends_the_run_after_a_while() {
+    let env = started();
+    configure(&env, &[("test", "true")]);
+    ok(&env, "loop add a");
+    let ran = env.run(&["loop", "run", "--agent", "echo x >> runs; echo no luck >&2; exit 7"]);
+    assert_eq!(ran.code, 1, "{}", ran.shown());
+    let end = "The run ends: the command failed 3 times in a row: exit code 7\nnext: anthill loop status\n";
+    assert!(ran.stderr.ends_with(end), "{}", ran.shown());
+    assert!(ran.stderr.contains("Put back: work-001: exit code 7\n"), "{}", ran.shown());
+    assert_eq!(env.read_text("project/runs"), "x\nx\nx\n");
+    let item = &queue(&env)["items"][0];
+    assert_eq!((&item["status"], item.get("assigned_to")), (&json!("pending"), None));
+    let late = env.run(&["loop", "run", "--agent", "sleep 600 & sleep 600", "--timeout", "0.1"]);
+    assert!(late.stderr.contains("Put back: work-001: timed out after 0.1 s\n"), "{}", late.shown());
+}
+
+#[test]
+fn a_run_ends_where_somebody_has_to_look() {
+    let env = started();
+    let error = refused(&env, "loop run --agent true", 1);
+    assert!(error["hint"].as_str().unwrap().contains("[gates.lint]  run = "), "{error}");
+    configure(&env, &[("test", "true")]);
+    ok(&env, "loop add a");
+    ok(&env, "loop take --as bob");
+    let ran = fails_by_a_gate(&env, "loop run --agent true");
+    assert!(
+        ran.stderr.contains("The run ends: `work-001` is in_progress, and not with us\n"),
+        "{}",
+        ran.shown()
+    );
+    stands(&env, "2 1 CONTEXTUALIZE in_progress");
+    ok(&env, "loop start --max-iterations 2");
+    ok(&env, "loop done work-001");
+    configure(&env, &[("test", "false")]);
+    let ran = env.run(&words("loop run --agent true --json"));
+    assert_eq!((ran.code, ran.json()), (1, queue(&env)), "{}", ran.shown());
+    stands(&env, "2 0 EVALUATE stopped");
+    refused(&env, "loop run --agent true", 1);
+}
+
+#[test]
+fn a_command_does_not_choose_its_own_judge() {
+    let env = started();
+    configure(&env, &[("test", "false")]);
+    let agent = r#"printf '[gates.test]\nrun = "true"\n' > .claude/anthill.toml"#;
+    let ran = env.run(&["loop", "run", "--agent", agent]);
+    assert_eq!(ran.code, 1, "{}", ran.shown());
+    stands(&env, "3 0 EVALUATE stopped");
 }

@@ -852,6 +852,7 @@ fn every_command_has_help_with_an_example() {
         ("compact", 3),
         ("agents", 3),
         ("workflow", 6),
+        ("loop", 8),
     ];
     for (noun, verbs) in nouns {
         let help = env.ok(&[noun, "--help"]).stdout;

@@ -370,6 +370,17 @@ impl WorkLoop {
         Ok(id)
     }
 
+    /// Puts an item back that somebody has in hand; others stay as they are.
+    pub fn put_back(&mut self, who: &str, id: &str) -> Result<(), Refusal> {
+        let place = self.place(id)?;
+        let item = &mut self.queue["items"][place];
+        if text(item, "status") == "in_progress" && text(item, "assigned_to") == who {
+            item["status"] = "pending".into();
+            item.as_object_mut().map(|item| item.shift_remove("assigned_to"));
+        }
+        Ok(())
+    }
+
     /// Notes that an item is done; one that is stays as it is.
     pub fn done(&mut self, id: &str) -> Result<(), Refusal> {
         let place = self.place(id)?;
@@ -781,6 +792,10 @@ mod tests {
         work.done("work-003").unwrap();
         assert_eq!(work.take("ann", Some("work-001")), Ok("work-001".into()));
         assert_eq!(work.take("cy", None), Err(Refusal::Nothing));
+        work.put_back("cy", "work-004").unwrap();
+        assert_eq!(work.take("cy", None), Err(Refusal::Nothing), "it is not hers");
+        work.put_back("bob", "work-004").unwrap();
+        assert_eq!(work.take("cy", None), Ok("work-004".into()));
         assert!(matches!(work.done("work-9"), Err(Refusal::NoItem { .. })));
     }
 

@@ -114,6 +114,15 @@ pub fn take(
     desk.finish(work, "loop take", actor)
 }
 
+/// Puts an item back that somebody has in hand and did not do.
+pub fn put_back(engine: &dyn Engine, who: &str, id: &str, actor: &Actor) -> Result<Done> {
+    let mut desk = Desk::open(engine, None)?;
+    let mut work = desk.work(engine)?;
+    work.put_back(who, id).map_err(|refusal| refused(&refusal))?;
+    desk.item = Some(id.to_owned());
+    desk.finish(work, "loop put back", actor)
+}
+
 /// Notes that an item is done.
 pub fn done(engine: &dyn Engine, id: &str, expect: Option<u64>, actor: &Actor) -> Result<Done> {
     let mut desk = Desk::open(engine, expect)?;

@@ -5,19 +5,14 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anthill_core::model::agent_loop::Ended;
-use rustix::process::Signal;
 
 use super::{Gate, Run};
 use crate::runner::child::{self, Process};
 use crate::runner::watchdog::Watchdog;
-
-/// How long a command has to end after it was asked to.
-const GRACE: Duration = Duration::from_secs(2);
 
 /// What a shell says of a program that it cannot start.
 const CANNOT_RUN: i32 = 126;
@@ -94,15 +89,7 @@ fn start_and_wait(gate: &Gate, job: &Job, watchdog: &Watchdog) -> io::Result<(bo
     command.current_dir(&job.root).envs(environment).env("ANTHILL_GATE", gate.name.as_str());
     let process = Process::start(&mut command, String::new(), |_| {})?;
     watchdog.guard(process.group);
-    let (sender, ended) = mpsc::channel();
-    // Who waits no longer knows already.
-    process.when_ended(move || sender.send(()).unwrap_or_default());
-    let in_time = ended.recv_timeout(gate.timeout).is_ok();
-    if !in_time {
-        process.signal(Signal::TERM);
-        let _ = ended.recv_timeout(GRACE);
-    }
-    Ok((in_time, process.finish(|group| watchdog.forget(group))?))
+    process.end_within(gate.timeout, |group| watchdog.forget(group))
 }
 
 fn command(gate: &Gate) -> io::Result<Command> {

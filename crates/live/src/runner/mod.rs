@@ -12,10 +12,10 @@
 pub(crate) mod child;
 mod crew;
 mod errand;
-mod report;
+pub(crate) mod report;
 mod shift;
 mod signals;
-mod task_file;
+pub(crate) mod task_file;
 pub mod watchdog;
 
 use std::ffi::OsString;

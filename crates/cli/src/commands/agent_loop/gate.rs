@@ -15,7 +15,7 @@ use crate::args::seconds;
 use crate::commands::worker;
 use crate::context::{Context, parse_id};
 use crate::error::{CliError, Result, io_error};
-use crate::output::Format;
+use crate::output::{Format, Output};
 use crate::planning::{ExpectArgs, one_of};
 use crate::start::ExitCode;
 use crate::{env, hooks};
@@ -102,7 +102,7 @@ fn chosen(context: &Context<'_>, name: Key, args: &GateArgs) -> Result<Gate> {
     Ok(gate)
 }
 
-fn every(context: &Context<'_>) -> Result<Vec<Gate>> {
+pub fn every(context: &Context<'_>) -> Result<Vec<Gate>> {
     let (_, gates) = super::gates(context)?;
     if gates.list.is_empty() {
         let message = "no gate is configured, and the project's files tell of none";
@@ -138,35 +138,48 @@ fn told(name: Key, args: &GateArgs) -> GateReport {
 }
 
 fn run_gates(context: &Context<'_>, gates: Vec<Gate>, args: &GateArgs) -> Result<Vec<GateReport>> {
+    let job = place(context)?;
+    hooks::keep_running();
+    let ran = run_all(&gates, &job, &|event| progress(context.output, &event));
+    let report = |(gate, ran): (Gate, Ran)| {
+        let mut report = ran.report(&gate);
+        (report.check.issues, report.check.severity) = (args.issues, args.severity);
+        report
+    };
+    Ok(gates.into_iter().zip(ran).map(report).collect())
+}
+
+/// Returns where commands are run, and with what.
+pub fn place(context: &Context<'_>) -> Result<Job> {
     let found = |root: io::Result<PathBuf>| root.map_err(|error| io_error("run", &error));
     let (home, root) = (found(context.roots.home())?, found(context.roots.project())?);
     let environment = vec![(env::ANTHILL_ROOT, root.clone().into()), (env::ANTHILL_HOME, home.into())];
-    let job = Job { root, environment, watchdog: worker::watchdog_program() };
-    hooks::keep_running();
-    let output = context.output;
-    let ran = run_all(&gates, &job, &|event| match event {
+    Ok(Job { root, environment, watchdog: worker::watchdog_program() })
+}
+
+pub fn progress(output: &Output, event: &Event<'_>) {
+    match event {
         Event::Begun(gate) => output.progress(&format!("{}: running", gate.name)),
         Event::Ended(gate, ran) => {
             output.progress(&format!("{}: ended after {:.1} s", gate.name, ran.took.as_secs_f64()));
         }
-        Event::Warning(warning) => output.warning(&warning),
-    });
-    Ok(gates.into_iter().zip(ran).map(|(gate, ran)| report(gate, ran, args)).collect())
-}
-
-fn report(gate: Gate, ran: Ran, args: &GateArgs) -> GateReport {
-    let check = Check {
-        ended: ran.ended,
-        issues: args.issues,
-        severity: args.severity,
-        default_severity: gate.severity,
-        blocking: gate.blocking,
-        seconds: Some(ran.took.as_secs_f64()),
-    };
-    GateReport { name: gate.name, check, output: Some(ran.output) }
+        Event::Warning(warning) => output.warning(warning),
+    }
 }
 
 fn tell(context: &Context<'_>, reports: &[GateReport], done: &Done) -> Result<()> {
+    context.output.said(&lines(reports, done).join("\n"))?;
+    let next = match &done.verdict {
+        None | Some(Verdict::Complete) => return Ok(()),
+        Some(Verdict::Failed(_)) => "anthill loop take",
+        Some(Verdict::Passed | Verdict::Paused(_) | Verdict::Stopped(_)) => "anthill loop status",
+    };
+    context.output.status(&format!("next: {next}"));
+    Ok(())
+}
+
+/// Returns a line for each gate, and one for what follows.
+pub fn lines(reports: &[GateReport], done: &Done) -> Vec<String> {
     let line = |report: &GateReport| {
         let name = report.name.as_str();
         let result = done.work.gate(name);
@@ -176,24 +189,13 @@ fn tell(context: &Context<'_>, reports: &[GateReport], done: &Done) -> Result<()
         let log = field("log").filter(|_| bad).map(|log| format!(", see {log}")).unwrap_or_default();
         format!("{name}: {}{reason}{log}", report.check.status().word())
     };
-    let mut lines: Vec<String> = reports.iter().map(line).collect();
     let iteration = done.work.iteration();
-    let (verdict, next) = match &done.verdict {
-        None => (None, ""),
-        Some(Verdict::Complete) => (Some(format!("Complete: {}", done.work.task())), ""),
-        Some(Verdict::Passed) => {
-            (Some(format!("Passed; iteration {iteration} begins")), "anthill loop status")
-        }
-        Some(Verdict::Failed(_)) => {
-            (Some(format!("Failed; iteration {iteration} begins")), "anthill loop take")
-        }
-        Some(Verdict::Paused(reason)) => (Some(format!("Paused: {reason}")), "anthill loop status"),
-        Some(Verdict::Stopped(reason)) => (Some(format!("Stopped: {reason}")), "anthill loop status"),
-    };
-    lines.extend(verdict);
-    context.output.said(&lines.join("\n"))?;
-    if !next.is_empty() {
-        context.output.status(&format!("next: {next}"));
-    }
-    Ok(())
+    let verdict = done.verdict.as_ref().map(|verdict| match verdict {
+        Verdict::Complete => format!("Complete: {}", done.work.task()),
+        Verdict::Passed => format!("Passed; iteration {iteration} begins"),
+        Verdict::Failed(_) => format!("Failed; iteration {iteration} begins"),
+        Verdict::Paused(reason) => format!("Paused: {reason}"),
+        Verdict::Stopped(reason) => format!("Stopped: {reason}"),
+    });
+    reports.iter().map(line).chain(verdict).collect()
 }

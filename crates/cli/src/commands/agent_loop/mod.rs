@@ -4,6 +4,7 @@ mod add;
 mod done;
 mod gate;
 mod reset;
+mod run;
 mod start;
 mod status;
 mod take;
@@ -43,6 +44,7 @@ use crate::start::ExitCode;
 ///   anthill loop take
 ///   anthill loop done work-001
 ///   anthill loop gate --all
+///   anthill loop run --agent "claude -p"
 ///   anthill loop status
 #[derive(Debug, Subcommand)]
 #[command(verbatim_doc_comment)]
@@ -52,6 +54,7 @@ pub enum AgentLoop {
     Take(take::TakeArgs),
     Done(done::DoneArgs),
     Gate(gate::GateArgs),
+    Run(run::RunArgs),
     Status(status::StatusArgs),
     Reset(reset::ResetArgs),
 }
@@ -64,6 +67,7 @@ pub fn run(context: &Context<'_>, command: &AgentLoop) -> Result<ExitCode> {
         AgentLoop::Take(args) => done(take::run(context, args)),
         AgentLoop::Done(args) => done(done::run(context, args)),
         AgentLoop::Gate(args) => gate::run(context, args),
+        AgentLoop::Run(args) => run::run(context, args),
         AgentLoop::Status(_) => done(status::run(context)),
         AgentLoop::Reset(args) => done(reset::run(context, args)),
     }
