@@ -308,13 +308,7 @@ fn gates_are_told_by_their_exit_code() {
     let slow = fails_by_a_gate(&env, "loop gate slow");
     assert!(slow.stdout.starts_with("slow: fail (timed out after 0.3 s)"), "{}", slow.shown());
     assert!(begun.elapsed() < Duration::from_secs(60));
-    let child: i32 = env.read_text("project/pid").trim().parse().unwrap();
-    let gone = || test_kill_process(Pid::from_raw(child).unwrap()).is_err() || is_zombie(child);
-    let end = Instant::now() + Duration::from_secs(30);
-    while !gone() {
-        assert!(Instant::now() < end, "what it started lives on");
-        std::thread::yield_now();
-    }
+    gone(&env, "pid");
     let results = &queue(&env)["gate_results"];
     assert_eq!((&results["gone"]["status"], &results["gone"]["exit_code"]), (&json!("skip"), &json!(127)));
     assert_eq!((&results["bad"]["severity"], &results["bad"]["issues"]), (&json!("S2"), &json!(1)));
@@ -325,6 +319,39 @@ fn gates_are_told_by_their_exit_code() {
     // With --json the document is printed all the same.
     let ran = env.run(&words("loop gate bad --json"));
     assert_eq!((ran.code, ran.json()), (1, queue(&env)));
+}
+
+/// Waits until the process is gone whose number is in a file of the project.
+#[track_caller]
+fn gone(env: &TestEnv, file: &str) {
+    let id: i32 = env.read_text(&format!("project/{file}")).trim().parse().unwrap();
+    until(|| test_kill_process(Pid::from_raw(id).unwrap()).is_err() || is_zombie(id));
+}
+
+/// Waits until something is so.
+#[track_caller]
+fn until(check: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !check() {
+        assert!(Instant::now() < end, "still not so");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn what_runs_ends_with_who_runs_it() {
+    for (line, name) in [("loop gate slow", "pid"), ("loop run --agent ./work", "agent")] {
+        let env = started();
+        configure(&env, &[("slow", "echo $$ > pid; sleep 600")]);
+        env.write("project/work", "#!/bin/sh\nsleep 600 &\necho $! > agent\nwait\n");
+        env.sh("chmod +x work");
+        let mut running = env.spawn(&words(line));
+        let written =
+            || std::fs::read_to_string(env.project().join(name)).is_ok_and(|text| text.ends_with('\n'));
+        until(written);
+        running.kill();
+        gone(&env, name);
+    }
 }
 
 /// Whether a process has ended and nobody has asked how.
