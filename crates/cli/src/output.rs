@@ -122,6 +122,13 @@ impl Output {
         }
     }
 
+    /// Says how far something is, to somebody who watches.
+    pub fn progress(&self, text: &str) {
+        if io::stderr().is_terminal() {
+            self.status(text);
+        }
+    }
+
     pub fn warning(&self, text: &str) {
         self.talk("warning: ", AnsiColor::Yellow.on_default().bold(), text);
     }

@@ -1,5 +1,6 @@
 //! One file per command: its arguments, whose doc comments are the help, and `run`.
 
+mod agent_loop;
 mod agents;
 mod append;
 mod bench;
@@ -85,6 +86,8 @@ pub enum Command {
     Workflow(workflow::Workflow),
     #[command(subcommand)]
     Pipeline(pipeline::Pipeline),
+    #[command(subcommand, name = "loop")]
+    AgentLoop(agent_loop::AgentLoop),
     UpdateTask(update_task::UpdateTaskArgs),
     #[command(subcommand)]
     Error(error::ErrorCommand),
@@ -135,6 +138,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Team(command) => done(team::run(&context()?, &command)),
         Command::Workflow(command) => done(workflow::run(&context()?, &command)),
         Command::Pipeline(command) => pipeline::run(context, output, &command),
+        Command::AgentLoop(command) => agent_loop::run(&context()?, &command),
         Command::UpdateTask(args) => done(update_task::run(&context()?, &args)),
         Command::Error(command) => done(error::run(&context()?, &command)),
         Command::Compact(command) => done(compact::run(&context()?, &command)),

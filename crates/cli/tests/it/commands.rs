@@ -855,6 +855,7 @@ fn every_command_has_help_with_an_example() {
         ("agents", 3),
         ("workflow", 6),
         ("pipeline", 7),
+        ("loop", 8),
     ];
     for (noun, verbs) in nouns {
         let help = env.ok(&[noun, "--help"]).stdout;

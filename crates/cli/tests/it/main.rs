@@ -1,5 +1,6 @@
 //! The binary from the outside: real processes on real files.
 
+mod agent_loop;
 mod bench;
 mod commands;
 mod damage;

@@ -61,8 +61,11 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
     let mut transaction = engine.begin(&[&Room::State])?;
     let now = actor.now();
     let mut preserved = Map::new();
-    if let Some(text) = transaction.paper(&Paper::LoopState)? {
-        preserved.insert(LOOP_STATE.into(), text.into());
+    match transaction.paper(&Paper::LoopState) {
+        Ok(Some(text)) => drop(preserved.insert(LOOP_STATE.into(), text.into())),
+        Ok(None) => {}
+        // A view that cannot be read does not stop a backup.
+        Err(error) => warnings.push(format!("{LOOP_STATE} is left out: {error}")),
     }
     for (field, kind) in PARTS {
         match transaction.get(&document(kind)) {

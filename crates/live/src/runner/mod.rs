@@ -9,13 +9,13 @@
 //! - `signals`: Ctrl-C and its kin end the shift.
 //! - [`watchdog`]: if the runner is killed, its commands do not go on without it.
 
-mod child;
+pub(crate) mod child;
 mod crew;
 mod errand;
-mod report;
+pub(crate) mod report;
 mod shift;
 mod signals;
-mod task_file;
+pub(crate) mod task_file;
 pub mod watchdog;
 
 use std::ffi::OsString;
