@@ -26,8 +26,9 @@ const PARTS: [(&str, &str); 4] = [
     ("workflow", "workflow"),
 ];
 
-/// The field of `preserved` for the text of `LOOP_STATE.md`.
+/// The field of `preserved` that says where the loop stood, and the field of that for the text of `LOOP_STATE.md`.
 const LOOP_STATE: &str = "loop_state";
+const MARKDOWN: &str = "markdown";
 
 /// What is said about a backup.
 #[derive(Debug, Default)]
@@ -61,21 +62,30 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
     let mut transaction = engine.begin(&[&Room::State])?;
     let now = actor.now();
     let mut preserved = Map::new();
+    let mut loop_state = Map::new();
     match transaction.paper(&Paper::LoopState) {
-        Ok(Some(text)) => drop(preserved.insert(LOOP_STATE.into(), text.into())),
+        Ok(Some(text)) => drop(loop_state.insert(MARKDOWN.into(), text.into())),
         Ok(None) => {}
         // A view that cannot be read does not stop a backup.
-        Err(error) => warnings.push(format!("{LOOP_STATE} is left out: {error}")),
+        Err(error) => warnings.push(format!("the text of {LOOP_STATE} is left out: {error}")),
     }
     for (field, kind) in PARTS {
         match transaction.get(&document(kind)) {
-            Ok(Some(value)) => drop(preserved.insert(field.into(), value.clone())),
+            Ok(Some(value)) => {
+                if field == "work_queue" {
+                    sum_up(value, &mut loop_state);
+                }
+                preserved.insert(field.into(), value.clone());
+            }
             Ok(None) => {}
             Err(error) if error.code() == Code::Damaged => {
                 warnings.push(format!("{kind} is left out: {error}"));
             }
             Err(error) => return Err(error.into()),
         }
+    }
+    if !loop_state.is_empty() {
+        preserved.shift_insert(0, LOOP_STATE.into(), loop_state.into());
     }
     if !claims.is_empty() {
         preserved.insert("claims".into(), claims.into());
@@ -182,9 +192,19 @@ pub fn restore(engine: &dyn Engine, moment: Option<&str>, apply: bool, actor: &A
     Ok(Restored { backup, documents, applied: apply, warnings })
 }
 
-/// Returns the text of `LOOP_STATE.md` that a backup holds. Others keep an object there, which is no text of ours.
+/// Returns the text of `LOOP_STATE.md` that a backup holds.
 fn kept_text(backup: &Backup) -> Option<&str> {
-    backup.value.get("preserved")?.get(LOOP_STATE)?.as_str()
+    backup.value.get("preserved")?.get(LOOP_STATE)?.get(MARKDOWN)?.as_str()
+}
+
+/// Says where the loop stood, without its items.
+fn sum_up(queue: &Value, state: &mut Map<String, Value>) {
+    for field in ["task", "status", "phase", "iteration", "consecutive_passes", "gate_results"] {
+        state.extend(queue.get(field).map(|value| (field.to_owned(), value.clone())));
+    }
+    let open = |item: &&Value| !matches!(item["status"].as_str(), Some("done" | "cancelled"));
+    let open = queue["items"].as_array().map_or(0, |items| items.iter().filter(open).count());
+    state.insert("open_items".into(), open.into());
 }
 
 /// Deletes the oldest backups until so many are left; returns their files.
