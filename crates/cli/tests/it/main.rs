@@ -1,6 +1,7 @@
 //! The binary from the outside: real processes on real files.
 
 mod bench;
+mod client;
 mod commands;
 mod damage;
 mod exit_codes;
