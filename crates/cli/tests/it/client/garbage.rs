@@ -22,7 +22,8 @@ fn ignored(env: &TestEnv, ran: &Ran, what: &str) {
 fn event(fields: Value) -> Vec<u8> {
     let mut event =
         json!({"session_id": "s1", "cwd": "/", "hook_event_name": "SessionStart", "source": "startup"});
-    event.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    let Value::Object(fields) = fields else { panic!("no fields: {fields}") };
+    event.as_object_mut().unwrap().extend(fields);
     event.to_string().into_bytes()
 }
 

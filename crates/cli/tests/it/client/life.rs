@@ -1,5 +1,7 @@
 //! Sessions come, follow each other, go, and are given up.
 
+use std::time::{Duration, Instant};
+
 use anthill_testkit::test_env::TestEnv;
 use serde_json::{Value, json};
 
@@ -341,12 +343,35 @@ fn an_end_does_not_wait_for_long() {
     let client = Client::start(&env, "s1");
     let lock = std::fs::File::open(env.root().join(super::STATE).join(".anthill/lock")).unwrap();
     lock.lock().unwrap();
-    let start = std::time::Instant::now();
-    let ran = env.run_with_input(
-        &["hook"],
-        client.event("SessionEnd", json!({"reason": "other"})).to_string().as_bytes(),
-    );
-    assert!(start.elapsed().as_secs_f64() < 1.4, "{:?}", start.elapsed());
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.shown());
-    assert!(ran.stderr.contains("anthill hook: "), "{}", ran.shown());
+    let event = client.event("SessionEnd", json!({"reason": "other"})).to_string();
+    let took = |_| {
+        let start = Instant::now();
+        let ran = env.run_with_input(&["hook"], event.as_bytes());
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.shown());
+        assert!(ran.stderr.contains("anthill hook: "), "{}", ran.shown());
+        start.elapsed()
+    };
+    // The best of a few: the machine may have other things to do.
+    let best = (0..4).map(took).min().unwrap();
+    assert!(best < Duration::from_millis(1_000), "{best:?}");
+}
+
+/// Whether a sign of life is due is told by the time of the file.
+#[test]
+fn tool_calls_give_a_sign_of_life_once_a_second() {
+    let env = env();
+    let client = Client::start(&env, "s1");
+    let event = client.event("PostToolUse", json!({"tool_name": "Read", "tool_input": {}})).to_string();
+    let file = env.home().join("sessions/s1/state.json");
+    let modified = || jiff::Timestamp::try_from(file.metadata().unwrap().modified().unwrap()).unwrap();
+    let after = |wait: Duration| {
+        let now = modified() + jiff::SignedDuration::try_from(wait).unwrap();
+        let before = env.bytes();
+        let ran = env.finish(env.command(&["hook"]).env("ANTHILL_NOW", now.to_string()), event.as_bytes());
+        answer(&ran, "PostToolUse");
+        env.bytes() != before
+    };
+    assert!(!after(Duration::from_millis(500)), "there was one just now");
+    assert!(after(Duration::from_millis(1_500)), "it is due");
+    assert!(!after(Duration::from_millis(0)));
 }

@@ -40,7 +40,8 @@ impl<'e> Client<'e> {
             "session_id": self.session, "transcript_path": "/none.jsonl", "cwd": self.env.project(),
             "hook_event_name": name,
         });
-        event.as_object_mut().unwrap().extend(fields.as_object().expect("fields").clone());
+        let Value::Object(fields) = fields else { panic!("no fields: {fields}") };
+        event.as_object_mut().unwrap().extend(fields);
         event
     }
 
@@ -60,8 +61,8 @@ impl<'e> Client<'e> {
     /// A tool call that went well.
     #[track_caller]
     fn used(&self, tool: &str, input: Value) -> String {
-        let fields =
-            json!({"tool_name": tool, "tool_input": input, "tool_response": {}, "tool_use_id": "toolu_1"});
+        let mut fields = json!({"tool_name": tool, "tool_response": {}, "tool_use_id": "toolu_1"});
+        fields["tool_input"] = input;
         self.told("PostToolUse", fields)
     }
 
