@@ -638,7 +638,8 @@ fn session_start() -> Option<Hook> {
 }
 
 fn tool_use() -> Option<Hook> {
-    let input = json!({"file_path": "a.rs"});
+    // An absolute path: the two runs have different working directories.
+    let input = json!({"file_path": "/elsewhere/a.rs"});
     Hook::new(
         with_hooks(),
         json!({"hook_event_name": "PostToolUse", "tool_name": "Write", "tool_input": input}),
