@@ -576,16 +576,17 @@ impl Hook {
         if tells && !told(ran) && !told(&again) {
             return Err("the message is lost".into());
         }
+        // It also writes what the dead have committed into the files.
+        let report = env.run(&["doctor", "--json"]);
+        if report.code != 0 || report.json()["findings"] != json!([]) {
+            return Err(format!("doctor: {}", report.shown()));
+        }
         let found = documents(env);
         let names = found.keys().chain(self.new.keys());
         if let Some(name) = names.into_iter().find(|name| found.get(*name) != self.new.get(*name)) {
             return Err(format!("{name}: {:?} instead of {:?}", found.get(name), self.new.get(name)));
         }
-        let report = env.run(&["doctor", "--json"]);
-        match report.code == 0 && report.json()["findings"] == json!([]) {
-            true => Ok(()),
-            false => Err(format!("doctor: {}", report.shown())),
-        }
+        Ok(())
     }
 }
 
