@@ -2,6 +2,7 @@
 
 mod agent_loop;
 mod bench;
+mod client;
 mod commands;
 mod damage;
 mod exit_codes;

@@ -96,6 +96,9 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
     }
     let mut value = json!({ "timestamp": time::stamp(now), "reason": new.reason });
     value["preserved"] = Value::Object(preserved);
+    if let Some(session) = &actor.session {
+        value["session_id"] = session.as_str().into();
+    }
     if let Some(tokens) = new.context_tokens {
         value["context_tokens_before"] = tokens.into();
     }
@@ -125,10 +128,19 @@ pub fn list(engine: &dyn Engine) -> Result<Vec<Backup>> {
     Ok(backups)
 }
 
-/// Returns the newest backup, if there is one that can be read.
-pub fn newest(engine: &dyn Engine) -> Result<Option<Value>> {
-    let Some(newest) = documents(engine)?.pop() else { return Ok(None) };
-    Ok(read(engine, &newest)?.map(|backup| backup.value))
+/// Returns the newest backup of one of these sessions, or of nobody in particular. One that cannot be read is none.
+pub fn newest_of(engine: &dyn Engine, sessions: &[&str]) -> Result<Option<Value>> {
+    for doc in documents(engine)?.into_iter().rev() {
+        let found = match engine.read(&doc) {
+            Err(error) if error.code() == Code::Damaged => None,
+            found => found?,
+        };
+        let Some(backup) = found else { continue };
+        if backup.value["session_id"].as_str().is_none_or(|session| sessions.contains(&session)) {
+            return Ok(Some(backup.value));
+        }
+    }
+    Ok(None)
 }
 
 /// How a document stands to its copy in a backup.

@@ -17,7 +17,7 @@ pub fn check(turn: &mut Turn<'_>) -> Result<()> {
         return Ok(());
     }
     let session = &turn.event.session;
-    if life::is_over(turn)? {
+    if life::is_over(turn, session)? {
         turn.reply.deny = Some(format!(
             "anthill: session {session} has expired or ended, and its tasks were given to others: it may not edit files. \
              To work again: anthill session start {session}, then claim a task."
