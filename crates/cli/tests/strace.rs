@@ -533,7 +533,7 @@ impl Setup {
         if self.command == "uninstall" {
             env.ok(&["init"]);
         }
-        let ran = run(&env, &[self.command], options);
+        let ran = run(&env, &[self.command], b"", options);
         (env, ran)
     }
 

@@ -343,6 +343,8 @@ fn what_runs_ends_with_who_runs_it() {
     for (line, name) in [("loop gate slow", "pid"), ("loop run --agent ./work", "agent")] {
         let env = started();
         configure(&env, &[("slow", "echo $$ > pid; sleep 600")]);
+        // An item comes before the gates.
+        env.ok(&["loop", "add", "x", "-p", "S1"]);
         env.write("project/work", "#!/bin/sh\nsleep 600 &\necho $! > agent\nwait\n");
         env.sh("chmod +x work");
         let mut running = env.spawn(&words(line));
