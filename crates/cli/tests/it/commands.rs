@@ -837,6 +837,7 @@ fn every_command_has_help_with_an_example() {
         "metrics",
         "clean",
         "init",
+        "status",
         "uninstall",
     ];
     let top = env.ok(&["--help"]).stdout;

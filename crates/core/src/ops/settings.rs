@@ -11,7 +11,7 @@ use crate::model::path::Path;
 use crate::store::Engine;
 
 /// The settings of `config.json` that operations keep to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Settings(Value);
 
 /// How long a session lives without a sign of life, unless the configuration says otherwise.
