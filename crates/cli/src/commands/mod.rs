@@ -342,7 +342,7 @@ mod tests {
         message_send: message::send::SendArgs, ["w1", "t1", "x y", "1", "--priority", "high", "--ttl", "0.5", "--as", "agent", "--require-session"];
         message_poll: message::poll::PollArgs, ["w1", "--wait", "0.5", "--limit", "7", "--no-mark-read", "--format", "value"];
         message_done: message::done::DoneArgs, ["w1", "t1", "--json"];
-        status: leader::status::StatusArgs, ["--json"];
+        leader_status: leader::status::StatusArgs, ["--json"];
         whole_status: status::StatusArgs, ["--line", "--project-id", "p", "--session-id", "s"];
         list: worker::list::ListArgs, ["--home", "/x"];
         claim: worker::claim::ClaimArgs, ["w1", "--wait", "--lease", "0.5", "--json"];

@@ -19,6 +19,7 @@ mod roots;
 mod run;
 mod seeds;
 mod sessions;
+mod status;
 mod storm;
 mod watch;
 mod workflow;

@@ -85,7 +85,8 @@ pub fn json(queue: &Value) -> Value {
 
 /// Returns `{counts, progress}` of a queue of which only the numbers are known.
 pub fn totals(counts: &[(&str, usize)]) -> Value {
-    let number = |wanted: &str| counts.iter().find(|(name, _)| *name == wanted).map_or(0, |(_, number)| *number);
+    let number =
+        |wanted: &str| counts.iter().find(|(name, _)| *name == wanted).map_or(0, |(_, number)| *number);
     let all: usize = counts.iter().map(|(_, number)| number).sum();
     let progress = Progress { done: number("done"), total: all - number("cancelled") };
     Value::Object(Map::from_iter([

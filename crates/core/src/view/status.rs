@@ -54,7 +54,8 @@ fn sessions(page: &mut Page, sessions: &Value, now: Timestamp) {
             page.line(Tone::Bad, &format!("  {id}  {error}"));
             continue;
         }
-        let heard = at(session, "last_heartbeat").map(|heard| format!("heard {} ago", short(since(heard, now))));
+        let heard =
+            at(session, "last_heartbeat").map(|heard| format!("heard {} ago", short(since(heard, now))));
         let heard = heard.unwrap_or_default();
         let parts = [id, field(session, "status"), field(session, "project_id"), &heard];
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect();
@@ -130,7 +131,9 @@ fn messages(page: &mut Page, messages: &Value, _: Timestamp) {
     let sessions = messages["sessions"].as_object().into_iter().flatten();
     let waiting: Vec<_> = sessions
         .filter(|(_, unread)| unread.as_u64() != Some(0))
-        .map(|(id, unread)| format!("{id} {}", unread.as_u64().map_or("cannot be read".into(), |unread| unread.to_string())))
+        .map(|(id, unread)| {
+            format!("{id} {}", unread.as_u64().map_or("cannot be read".into(), |unread| unread.to_string()))
+        })
         .collect();
     page.fold(Tone::Plain, "  ", &waiting[..waiting.len().min(MOST)]);
     more(page, waiting.len());
@@ -183,7 +186,8 @@ fn with_phase(status: &Value, columns: usize) -> Line {
     if number(&status["messages"], "unread") > 0 {
         parts.push(format!("✉ {}", number(&status["messages"], "unread")));
     }
-    for (name, _) in status.as_object().into_iter().flatten().filter(|(_, part)| part.get("error").is_some()) {
+    for (name, _) in status.as_object().into_iter().flatten().filter(|(_, part)| part.get("error").is_some())
+    {
         tone = Tone::Bad;
         parts.push(format!("{name} unreadable"));
     }
@@ -197,7 +201,8 @@ fn phase(workflow: &Value, columns: usize) -> Option<String> {
     if matches!(status, "" | "completed") {
         return None;
     }
-    let phase = list(&workflow["phases"]).iter().find(|phase| !current.is_empty() && field(phase, "id") == current);
+    let phase =
+        list(&workflow["phases"]).iter().find(|phase| !current.is_empty() && field(phase, "id") == current);
     let failed = if status == "failed" { " failed" } else { "" };
     Some(match phase {
         Some(phase) if columns > 0 => {
@@ -222,7 +227,9 @@ fn looping(queue: &Value) -> Option<String> {
     match field(queue, "status") {
         _ if queue.get("iteration").is_none() => None,
         "complete" => None,
-        status @ ("paused" | "stopped") => Some(format!("loop {} {status}", iteration(queue).replace(" of ", "/"))),
+        status @ ("paused" | "stopped") => {
+            Some(format!("loop {} {status}", iteration(queue).replace(" of ", "/")))
+        }
         _ => Some(format!("loop {}", iteration(queue).replace(" of ", "/"))),
     }
 }
@@ -341,7 +348,8 @@ MESSAGES  1 unread by s1
         status["queue"]["counts"]["failed"] = json!(1);
         status["loop"]["status"] = json!("paused");
         status["workflow"]["status"] = json!("failed");
-        let expected = "ants: 3/10 done · 2 running · 1 failed · wf phase_1 Fix failed · loop 2/50 paused · ✉ 1";
+        let expected =
+            "ants: 3/10 done · 2 running · 1 failed · wf phase_1 Fix failed · loop 2/50 paused · ✉ 1";
         assert_eq!(text(&status).unwrap(), clipped(&expected.replace(" Fix", ""), LINE));
         assert_eq!(text(&json!({"queue": {"error": "x"}})).as_deref(), Some("ants: queue unreadable"));
         for over in [
