@@ -33,6 +33,7 @@ use crate::{env, git};
 /// Examples:
 ///   anthill init
 ///   echo '{"session_id":"s1","hook_event_name":"SessionStart","source":"startup"}' | anthill hook
+///   anthill hook < event.json
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct HookArgs {}

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::output::{Format, Output};
 use crate::start::ExitCode;
 
-/// Show everything at a glance: sessions, queue, workflow, pipeline, loop, errors, messages
+/// Show how everything stands: sessions, tasks, phases, errors, messages
 ///
 /// Only looks: nothing is changed, made or given up. What cannot be read says so in its place, and the exit code stays
 /// 0. With --json an object {sessions, queue, workflow, pipeline, loop, errors, messages}, with null for what there is

@@ -836,6 +836,7 @@ fn every_command_has_help_with_an_example() {
         "update-task",
         "metrics",
         "clean",
+        "hook",
         "init",
         "status",
         "uninstall",

@@ -98,7 +98,7 @@ fn every_system_has_its_place() {
                "open": {"S0": 0, "S1": 2, "S2": 0, "S3": 1}, "gates": {"lint": "pass", "tests": "fail"}})
     );
 
-    env.ok(&["error", "record", "connection refused"]);
+    env.ok(&["error", "record", "--class", "rate_limit", "--message", "slow down", "--retry-after", "600"]);
     let errors = env.json(&["status"])["errors"].take();
     assert_eq!(errors, json!({"total": 1, "recovered": 0, "pending": 1, "escalated": 0, "due": 0}));
 
@@ -153,7 +153,7 @@ fn damage_hides_nothing_else() {
     env.ok(&["workflow", "create", "Build it", "--phase", "Look=a"]);
     env.ok(&["pipeline", "init", "A calculator"]);
     env.ok(&["set", "work_queue", ".", LOOP]);
-    env.ok(&["error", "record", "connection refused"]);
+    env.ok(&["error", "record", "--class", "rate_limit", "--message", "slow down", "--retry-after", "600"]);
     env.ok(&["session", "start", "s1"]);
     env.ok(&["session", "start", "s2"]);
     env.ok(&["message", "send", "s1", "s2", "note", "1"]);

@@ -158,8 +158,10 @@ pub fn line(status: &Value) -> Option<Line> {
 
 /// Returns the line with so many columns for the phase of the workflow.
 fn with_phase(status: &Value, columns: usize) -> Line {
-    let mut parts: Vec<String> = Vec::new();
-    let mut tone = Tone::Plain;
+    let unreadable = status.as_object().into_iter().flatten().filter(|(_, part)| part.get("error").is_some());
+    // First, so that it is not cut off.
+    let mut parts: Vec<String> = unreadable.map(|(name, _)| format!("{name} unreadable")).collect();
+    let (mut tone, damaged) = (Tone::Plain, !parts.is_empty());
     let queue = &status["queue"];
     let count = |state: &str| number(&queue["counts"], state);
     let (done, total) = (number(&queue["progress"], "done"), number(&queue["progress"], "total"));
@@ -175,6 +177,9 @@ fn with_phase(status: &Value, columns: usize) -> Line {
         tone = Tone::Warn;
         parts.push(format!("{failed} failed"));
     }
+    if damaged {
+        tone = Tone::Bad;
+    }
     parts.extend(phase(&status["workflow"], columns));
     parts.extend(run(&status["pipeline"]));
     parts.extend(looping(&status["loop"]));
@@ -185,11 +190,6 @@ fn with_phase(status: &Value, columns: usize) -> Line {
     }
     if number(&status["messages"], "unread") > 0 {
         parts.push(format!("✉ {}", number(&status["messages"], "unread")));
-    }
-    for (name, _) in status.as_object().into_iter().flatten().filter(|(_, part)| part.get("error").is_some())
-    {
-        tone = Tone::Bad;
-        parts.push(format!("{name} unreadable"));
     }
     let text = if parts.is_empty() { String::new() } else { format!("ants: {}", parts.join(" · ")) };
     Line { tone, text }
