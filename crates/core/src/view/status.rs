@@ -18,10 +18,13 @@ const PHASE: usize = 32;
 /// How many entries of a list a block shows.
 const MOST: usize = 10;
 
+/// Writes what is to be said of one system.
+type Block = fn(&mut Page, &Value, Timestamp);
+
 /// Returns the board.
 pub fn board(status: &Value, now: Timestamp, width: usize) -> Vec<Line> {
     let mut page = Page { width: width.max(40), lines: Vec::new() };
-    let blocks: [(&str, fn(&mut Page, &Value, Timestamp)); 7] = [
+    let blocks: [(&str, Block); 7] = [
         ("sessions", sessions),
         ("queue", queue),
         ("workflow", workflow),
@@ -37,6 +40,9 @@ pub fn board(status: &Value, now: Timestamp, width: usize) -> Vec<Line> {
             (part, None) => block(&mut page, part, now),
         }
     }
+    if status.as_object().is_some_and(|parts| parts.values().any(|part| part.get("error").is_some())) {
+        page.hint(Tone::Warn, "see what can be done:", "anthill doctor");
+    }
     if page.lines.is_empty() {
         page.line(Tone::Dim, "nothing here yet");
         page.hint(Tone::Plain, "a queue of tasks:", "anthill leader init GOAL");
@@ -47,7 +53,8 @@ pub fn board(status: &Value, now: Timestamp, width: usize) -> Vec<Line> {
 
 fn sessions(page: &mut Page, sessions: &Value, now: Timestamp) {
     let sessions = list(sessions);
-    page.line(Tone::Title, &format!("SESSIONS  {} at work", sessions.len()));
+    let readable = sessions.iter().filter(|session| session.get("error").is_none()).count();
+    page.line(Tone::Title, &format!("SESSIONS  {readable} at work"));
     for session in sessions.iter().take(MOST) {
         let id = field(session, "session_id");
         if let Some(error) = session.get("error").and_then(Value::as_str) {
@@ -92,8 +99,9 @@ fn workflow(page: &mut Page, workflow: &Value, _: Timestamp) {
 fn pipeline(page: &mut Page, pipeline: &Value, _: Timestamp) {
     let (status, mode) = (field(pipeline, "status"), field(pipeline, "mode"));
     let (percent, orders) = (number(pipeline, "completion_percentage"), number(pipeline, "open_orders"));
+    let s = if orders == 1 { "" } else { "s" };
     let tone = if status == "error" { Tone::Bad } else { Tone::Title };
-    page.line(tone, &format!("PIPELINE  {status}  {mode}, {percent}% complete, {orders} orders open"));
+    page.line(tone, &format!("PIPELINE  {status}  {mode}, {percent}% complete, {orders} open order{s}"));
     let groups = list(&pipeline["groups"]);
     let named = |group: &Value| format!("{} {}", field(group, "id"), field(group, "status"));
     page.fold(Tone::Plain, "  ", &groups.iter().take(MOST).map(named).collect::<Vec<_>>());
@@ -315,7 +323,7 @@ mod tests {
             board(status, now, 100).into_iter().map(|line| line.text + "\n").collect()
         };
         let expected = "\
-SESSIONS  2 at work
+SESSIONS  1 at work
   s1  active  myapp  heard 1m00s ago
   s2  it is damaged
 QUEUE  3/10 (30%)
@@ -323,7 +331,7 @@ QUEUE  3/10 (30%)
 WORKFLOW  active  Build it
   [x] phase_0  Look
   [>] phase_1  Fix
-PIPELINE  running  parallel, 50% complete, 1 orders open
+PIPELINE  running  parallel, 50% complete, 1 open order
   A complete  B dev_working
 LOOP  iteration 2 of 50  building  Get it green
   2 S1 open  lint: pass  tests: not run
@@ -333,7 +341,10 @@ MESSAGES  1 unread by s1
         assert_eq!(shown(&busy("Fix")), expected);
         let nothing = "nothing here yet\n\na queue of tasks: anthill leader init GOAL\ninside your coding agents: anthill init\n";
         assert_eq!(shown(&json!({})), nothing);
-        assert_eq!(shown(&json!({"queue": {"error": "line 1\nis bad"}})), "QUEUE  line 1 is bad\n");
+        assert_eq!(
+            shown(&json!({"queue": {"error": "line 1\nis bad"}})),
+            "QUEUE  line 1 is bad\n\nsee what can be done: anthill doctor\n"
+        );
         let many = json!({"messages": {"unread": 2, "sessions": {"a": 2, "b": 0, "c": {"error": "x"}}}});
         assert_eq!(shown(&many), "MESSAGES  2 unread\n  a 2  c cannot be read\n");
     }
