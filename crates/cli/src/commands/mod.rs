@@ -29,6 +29,7 @@ mod schema;
 mod session;
 mod set;
 mod sprint;
+mod status;
 mod story;
 mod team;
 mod tool;
@@ -62,6 +63,7 @@ use crate::start::ExitCode;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Init(init::InitArgs),
+    Status(status::StatusArgs),
     #[command(subcommand)]
     Leader(leader::Leader),
     #[command(subcommand)]
@@ -126,6 +128,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
     let done = |result: Result<()>| result.map(|()| ExitCode::SUCCESS);
     match cli.command {
         Command::Init(args) => done(init::run(&context()?, &cli.global, &args)),
+        Command::Status(args) => done(status::run(context, output, &args)),
         Command::Leader(command) => done(leader::run(&context()?, &command)),
         Command::Worker(command) => worker::run(context, &command),
         Command::Message(command) => done(message::run(&context()?, &command)),
@@ -174,6 +177,7 @@ pub fn direct(noun: &str, verb: &str, rest: &[String]) -> Option<ExitCode> {
     match noun {
         "get" => one(rest, get::run),
         "set" => one(rest, set::run),
+        "status" => status::direct(rest),
         "leader" => leader::direct(verb, rest),
         "worker" => worker::direct(verb, rest),
         "message" => message::direct(verb, rest),
@@ -342,7 +346,8 @@ mod tests {
         message_send: message::send::SendArgs, ["w1", "t1", "x y", "1", "--priority", "high", "--ttl", "0.5", "--as", "agent", "--require-session"];
         message_poll: message::poll::PollArgs, ["w1", "--wait", "0.5", "--limit", "7", "--no-mark-read", "--format", "value"];
         message_done: message::done::DoneArgs, ["w1", "t1", "--json"];
-        status: leader::status::StatusArgs, ["--json"];
+        leader_status: leader::status::StatusArgs, ["--json"];
+        whole_status: status::StatusArgs, ["--line", "--project-id", "p", "--session-id", "s"];
         list: worker::list::ListArgs, ["--home", "/x"];
         claim: worker::claim::ClaimArgs, ["w1", "--wait", "--lease", "0.5", "--json"];
         start: worker::start::StartArgs, ["w1", "t1", "--epoch", "1"];

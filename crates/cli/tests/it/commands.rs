@@ -836,7 +836,9 @@ fn every_command_has_help_with_an_example() {
         "update-task",
         "metrics",
         "clean",
+        "hook",
         "init",
+        "status",
         "uninstall",
         "hook",
     ];

@@ -21,6 +21,7 @@ mod roots;
 mod run;
 mod seeds;
 mod sessions;
+mod status;
 mod storm;
 mod watch;
 mod workflow;

@@ -191,10 +191,26 @@ pub fn list(engine: &dyn Engine, wanted: Option<Standing>) -> Result<Vec<Value>>
 pub fn due(engine: &dyn Engine, actor: &Actor) -> Result<Vec<Value>> {
     let now = actor.now();
     let mut due = list(engine, Some(Standing::Pending))?;
-    // One that does not say when has nothing to wait for.
-    due.retain(|error| next_retry(error).is_none_or(|next| next <= now));
+    due.retain(|error| is_due(error, now));
     due.sort_by_key(next_retry);
     Ok(due)
+}
+
+/// One that does not say when has nothing to wait for.
+fn is_due(error: &Value, now: Timestamp) -> bool {
+    next_retry(error).is_none_or(|next| next <= now)
+}
+
+/// Returns how many errors stand how, and how many of them are due; `None` if nobody has recorded any.
+pub fn summary(engine: &dyn Engine, actor: &Actor) -> Result<Option<Value>> {
+    let Some(mut document) = engine.read(&errors())? else { return Ok(None) };
+    let now = actor.now();
+    let due = |error: &&Value| standing(error) == Standing::Pending && is_due(error, now);
+    let due = items(errors().kind, &document.value).into_iter().filter(due).count();
+    add_up(&mut document.value);
+    let mut summary = document.value["summary"].take();
+    summary["due"] = due.into();
+    Ok(Some(summary))
 }
 
 pub fn next_retry(error: &Value) -> Option<Timestamp> {

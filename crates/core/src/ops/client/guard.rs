@@ -13,7 +13,7 @@ use crate::store::engine::find_in;
 
 pub fn check(turn: &mut Turn<'_>) -> Result<()> {
     let files = turn.event.edited_files();
-    if files.is_empty() || !Settings::read(turn.engine)?.is_switched_on("enable_edit_guard") {
+    if files.is_empty() || !Settings::read(turn.engine)?.guards_edits() {
         return Ok(());
     }
     let session = &turn.event.session;
