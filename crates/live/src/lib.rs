@@ -4,7 +4,9 @@
 //! - [`waiting`]: claim a task as soon as there is one.
 //! - [`hooks`]: run what sessions registered for a change.
 //! - [`runner`]: run a command for every task that can be claimed.
+//! - [`orchestrate`]: run an agent for every order of the pipeline, to its end.
 
 pub mod hooks;
+pub mod orchestrate;
 pub mod runner;
 pub mod waiting;

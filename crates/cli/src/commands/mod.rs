@@ -22,6 +22,7 @@ mod log;
 mod message;
 mod metrics;
 mod on;
+mod orchestrate;
 mod pipeline;
 mod restore;
 mod schema;
@@ -85,6 +86,7 @@ pub enum Command {
     Workflow(workflow::Workflow),
     #[command(subcommand)]
     Pipeline(pipeline::Pipeline),
+    Orchestrate(orchestrate::OrchestrateArgs),
     UpdateTask(update_task::UpdateTaskArgs),
     #[command(subcommand)]
     Error(error::ErrorCommand),
@@ -135,6 +137,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Team(command) => done(team::run(&context()?, &command)),
         Command::Workflow(command) => done(workflow::run(&context()?, &command)),
         Command::Pipeline(command) => pipeline::run(context, output, &command),
+        Command::Orchestrate(args) => orchestrate::run(&context()?, &args),
         Command::UpdateTask(args) => done(update_task::run(&context()?, &args)),
         Command::Error(command) => done(error::run(&context()?, &command)),
         Command::Compact(command) => done(compact::run(&context()?, &command)),

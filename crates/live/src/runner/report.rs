@@ -55,7 +55,7 @@ fn verdict(fields: &Map<String, Value>, ended: &Ended) -> Verdict {
 }
 
 /// Says what went wrong with the process itself.
-fn trouble(status: ExitStatus, timeout: Option<Duration>) -> Option<String> {
+pub(crate) fn trouble(status: ExitStatus, timeout: Option<Duration>) -> Option<String> {
     match (timeout, status.code(), status.signal()) {
         (Some(timeout), ..) => Some(format!("timed out after {} s", timeout.as_secs_f64())),
         (_, Some(0), _) => None,
@@ -93,7 +93,7 @@ fn last_object(stdout: &str) -> Option<Map<String, Value>> {
 }
 
 /// Returns the texts of a list; what is no text, or blank, is left out.
-fn texts(fields: &Map<String, Value>, name: &str) -> Vec<String> {
+pub(crate) fn texts(fields: &Map<String, Value>, name: &str) -> Vec<String> {
     let list = fields.get(name).and_then(Value::as_array).into_iter().flatten();
     list.filter_map(Value::as_str).filter(|text| !text.trim().is_empty()).map(str::to_owned).collect()
 }
@@ -104,7 +104,7 @@ fn head(text: &str, limit: usize) -> &str {
 }
 
 /// Returns the end of the text, from the beginning of a line if one is near enough.
-fn tail(text: &str, limit: usize) -> &str {
+pub(crate) fn tail(text: &str, limit: usize) -> &str {
     let text = text.trim();
     if text.len() <= limit {
         return text;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anthill_core::model::ids::Key;
 use anthill_core::model::task::Task;
+use serde_json::Value;
 
 use super::{Error, Result};
 
@@ -24,8 +25,13 @@ impl TaskFiles {
     }
 
     pub fn write(&self, key: &Key, task: &Task) -> Result<TaskFile> {
-        let path = self.0.join(format!("{key}-{}.json", task.epoch()));
-        written(&path, &format!("{:#}\n", task.value())).map_err(trouble)?;
+        self.write_value(&format!("{key}-{}", task.epoch()), task.value())
+    }
+
+    /// Writes a file of this name, which is one of ours.
+    pub fn write_value(&self, name: &str, value: &Value) -> Result<TaskFile> {
+        let path = self.0.join(format!("{name}.json"));
+        written(&path, &format!("{value:#}\n")).map_err(trouble)?;
         Ok(TaskFile(path))
     }
 }

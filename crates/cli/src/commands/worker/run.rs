@@ -90,7 +90,7 @@ fn job(context: &Context<'_>, args: &RunArgs) -> Result<Job> {
 }
 
 /// Returns this program as a watchdog, if it knows where it is.
-fn watchdog() -> Option<Vec<OsString>> {
+pub fn watchdog() -> Option<Vec<OsString>> {
     let program = std::env::current_exe().ok()?;
     Some(vec![program.into(), "worker".into(), "watchdog".into()])
 }
