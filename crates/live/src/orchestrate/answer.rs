@@ -136,6 +136,16 @@ fn made(order: &Order, said: Outcome, content: Content) -> Report {
     Report { role, group, status: word(said), content, order: Some(id) }
 }
 
+/// Returns a reason as one line: what happened, and the last that was said about it.
+pub fn brief(reason: &str) -> String {
+    let mut lines = reason.trim().lines();
+    let what = lines.next().unwrap_or_default();
+    match lines.rfind(|line| !line.trim().is_empty()) {
+        Some(said) => format!("{what}: {}", said.trim()),
+        None => what.to_owned(),
+    }
+}
+
 /// Adds to what happened what the agent had to say about it.
 pub fn with_details(what: &str, finished: &Finished) -> String {
     let error = finished.transcript.error.as_deref().unwrap_or_default();

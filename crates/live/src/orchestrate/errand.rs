@@ -95,6 +95,7 @@ impl Orchestra<'_> {
             .env("ANTHILL_TASK_FILE", file.path())
             .env("ANTHILL_WORKER", format!("{}{group}", word(order.role)))
             .env("ANTHILL_ROLE", word(order.role))
+            .env("ANTHILL_PURPOSE", word(order.purpose))
             .env("ANTHILL_GROUP", &order.group);
         let prompt = prompt::spoken(run, order);
         let with = (place, &self.watchdog);
@@ -155,7 +156,7 @@ impl Orchestra<'_> {
             Some(delay) => Ok(Tried::Again(delay)),
             None if !settled.is_open => Ok(self.settled(order, &settled)),
             None => {
-                let line = reason.lines().next().unwrap_or_default();
+                let line = answer::brief(&reason);
                 let stuck = format!("{} {} ({}): {line}", word(order.role), order.group, word(order.purpose));
                 self.known().stuck.insert(order.id.clone(), stuck);
                 Ok(Tried::Over)

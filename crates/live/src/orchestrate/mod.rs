@@ -24,8 +24,9 @@ use anthill_core::model::pipeline::{Caps, Order, Pipeline};
 use anthill_core::model::room::Room;
 use anthill_core::ops::orchestrate::Budget;
 use anthill_core::ops::{self, Actor, pipeline};
-use anthill_core::store::Engine;
+use anthill_core::store::{Engine, Seat};
 
+pub use self::answer::brief;
 use crate::runner::agent::Limits;
 use crate::runner::errand::persist;
 use crate::runner::shift::Shift;
@@ -35,7 +36,7 @@ use crate::runner::watchdog::Watchdog;
 pub use crate::runner::{Error, Result};
 
 /// How long to wait for another orchestrator that is about to end.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How many events may wait to be told.
 const EVENTS: usize = 256;
@@ -124,8 +125,9 @@ pub enum End {
     Signal(i32),
 }
 
-/// Makes sure that nobody else starts agents for the same run, until the answer is dropped.
-pub fn take_seat(engine: &dyn Engine) -> Result<Box<dyn Send>> {
+/// Makes sure that nobody else starts agents for the same run, until the answer is dropped. Who was killed has the seat
+/// until its last agent is gone.
+pub fn take_seat(engine: &dyn Engine) -> Result<Box<dyn Seat>> {
     let seat = engine.seat(&Room::Pipeline, "orchestrate", PATIENCE).map_err(ops::Error::from)?;
     seat.ok_or_else(|| {
         let hint = "see how far it is: anthill pipeline status";
@@ -134,11 +136,18 @@ pub fn take_seat(engine: &dyn Engine) -> Result<Box<dyn Send>> {
 }
 
 /// Runs the pipeline until it is over, and tells what happens.
-pub fn run(engine: &dyn Engine, job: &Job, actor: &Actor, tell: &mut dyn FnMut(Event)) -> Result<End> {
+pub fn run(
+    engine: &dyn Engine,
+    job: &Job,
+    actor: &Actor,
+    seat: &dyn Seat,
+    tell: &mut dyn FnMut(Event),
+) -> Result<End> {
     let shift = Arc::new(Shift::default());
     let signals = signals::heed(&shift)?;
     let (events, told) = mpsc::sync_channel(EVENTS);
-    let (watchdog, files) = (Watchdog::start(job.watchdog.as_deref()), TaskFiles::new()?);
+    let (watchdog, files) =
+        (Watchdog::start_holding(job.watchdog.as_deref(), seat.share()), TaskFiles::new()?);
     watchdog.tidy(files.dir());
     let known = Mutex::default();
     let orchestra = Orchestra { engine, job, actor, shift: &shift, events, watchdog, files, known };

@@ -10,7 +10,6 @@ use anthill_core::model::documents::pipeline::Mode;
 use anthill_core::model::pipeline::table::Role;
 use anthill_core::model::pipeline::{Caps, MOST_DEVELOPERS, Pipeline};
 use anthill_core::model::plan::word;
-use anthill_core::model::shape::{Shape, Shaped};
 use anthill_core::ops::orchestrate::{self, Budget};
 use anthill_core::ops::pipeline::{self, NewRun};
 use anthill_core::ops::settings::Settings;
@@ -26,7 +25,7 @@ use crate::args::{prose, seconds};
 use crate::context::Context;
 use crate::error::{CliError, Result, io_error};
 use crate::output::Format;
-use crate::planning::{amount, one_of};
+use crate::planning::{amount, one_of, words_of};
 use crate::start::ExitCode;
 use crate::{env, hooks};
 
@@ -105,12 +104,12 @@ pub fn run(context: &Context<'_>, args: &OrchestrateArgs) -> Result<ExitCode> {
         orchestrate::resume(&*context.engine, wanted.as_deref())?;
     }
     hooks::keep_running();
-    let _seat = live::take_seat(&*context.engine)?;
+    let seat = live::take_seat(&*context.engine)?;
     if let Some(wanted) = wanted.filter(|_| !args.resume) {
         orchestrate::begin(&*context.engine, &new_run(args, wanted), &context.actor)?;
     }
     let mut progress = progress::Progress::new(context.output);
-    let end = live::run(&*context.engine, &job, &context.actor, &mut |event| progress.tell(&event));
+    let end = live::run(&*context.engine, &job, &context.actor, &*seat, &mut |event| progress.tell(&event));
     progress.clear();
     conclude(context, args, &end?)
 }
@@ -125,7 +124,7 @@ fn job(context: &Context<'_>, args: &OrchestrateArgs) -> Result<Job> {
     let of_roles = args.role_agent.iter().map(|(role, agent)| Ok((*role, line(agent)?)));
     let of_roles = of_roles.collect::<Result<Vec<_>>>()?;
     let all_named =
-        Role::SHAPE.words().iter().all(|name| of_roles.iter().any(|(role, _)| word(role) == *name));
+        words_of::<Role>().iter().all(|name| of_roles.iter().any(|(role, _)| word(role) == *name));
     let agents = Agents { usual: if all_named { String::new() } else { line(&args.agent)? }, of_roles };
     Ok(Job {
         environment: vec![(env::ANTHILL_ROOT, project.clone().into()), (env::ANTHILL_HOME, home.into())],
@@ -170,25 +169,9 @@ fn parallel(context: &Context<'_>, args: &OrchestrateArgs) -> Result<usize> {
 /// Reads `ROLE=AGENT`.
 fn role_agent(text: &str) -> std::result::Result<(Role, String), String> {
     let (role, agent) = text.split_once('=').ok_or("expected ROLE=AGENT, such as qa_expert=codex")?;
-    let role = serde_json::from_value(Value::from(role)).map_err(|_| {
-        let known = Role::SHAPE.words().join(", ");
-        format!("`{role}` is no role; there are {known}")
-    })?;
+    let role = serde_json::from_value(Value::from(role))
+        .map_err(|_| format!("`{role}` is no role; there are {}", words_of::<Role>().join(", ")))?;
     Ok((role, agent.to_owned()))
-}
-
-/// Returns the words of a closed set.
-trait Words {
-    fn words(&self) -> &'static [&'static str];
-}
-
-impl Words for Shape {
-    fn words(&self) -> &'static [&'static str] {
-        match self {
-            Shape::Words(words) => words,
-            _ => &[],
-        }
-    }
 }
 
 fn preview(

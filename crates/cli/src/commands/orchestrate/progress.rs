@@ -8,7 +8,7 @@ use std::time::Duration;
 use anthill_core::model::pipeline::{NO_GROUP, Order};
 use anthill_core::model::plan::word;
 use anthill_core::view::text::escape;
-use anthill_live::orchestrate::Event;
+use anthill_live::orchestrate::{Event, brief};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::output::{Output, shorten};
@@ -81,11 +81,11 @@ fn line_of(event: &Event) -> String {
                 Some(delay) => format!("; again in {} s", delay.as_secs()),
                 None => String::new(),
             };
-            format!("Failed: {}: {}{then}", name(order), first_line(reason))
+            format!("Failed: {}: {}{then}", name(order), shorten(&brief(reason), 200))
         }
         Event::Stopped { order } => format!("Stopped: {}", name(order)),
         Event::Checked { failure: None } => "Checked: it passes".into(),
-        Event::Checked { failure: Some(what) } => format!("Checked: {}", first_line(what)),
+        Event::Checked { failure: Some(what) } => format!("Checked: {}", shorten(&brief(what), 200)),
         Event::Warning(warning) => warning.clone(),
     }
 }
@@ -93,8 +93,4 @@ fn line_of(event: &Event) -> String {
 fn name(order: &Order) -> String {
     let group = if order.group == NO_GROUP { String::new() } else { format!(" {}", order.group) };
     format!("{}{group} ({})", word(order.role), word(order.purpose))
-}
-
-fn first_line(text: &str) -> String {
-    shorten(text.trim().lines().next().unwrap_or_default(), 200)
 }
