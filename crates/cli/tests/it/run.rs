@@ -68,7 +68,7 @@ pub fn signal(runner: &Running, signal: Signal) {
 
 /// Waits until something is so.
 #[track_caller]
-pub fn until(what: &str, mut check: impl FnMut() -> bool) {
+fn until(what: &str, mut check: impl FnMut() -> bool) {
     let end = Instant::now() + HANG;
     while !check() {
         assert!(Instant::now() < end, "still not so: {what}");

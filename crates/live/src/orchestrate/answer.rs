@@ -131,7 +131,7 @@ pub fn unchecked(order: &Order, feedback: &str) -> Report {
     made(order, Outcome::Continue, Content::from_iter([("feedback".to_owned(), feedback.into())]))
 }
 
-fn made(order: &Order, said: Outcome, content: Content) -> Report {
+pub(super) fn made(order: &Order, said: Outcome, content: Content) -> Report {
     let (role, group, id) = (order.role, order.group.clone(), order.id.clone());
     Report { role, group, status: word(said), content, order: Some(id) }
 }
@@ -169,9 +169,7 @@ mod tests {
     }
 
     fn finished(raw: i32, stdout: &str, stderr: &str) -> Finished {
-        let mut transcript = Transcript::default();
-        transcript.hear(stdout.as_bytes());
-        transcript.hear(&[]);
+        let transcript = Transcript::of(stdout);
         let (stdout, stderr) = (stdout.to_owned(), stderr.to_owned());
         Finished { status: ExitStatus::from_raw(raw), cut: None, transcript, stdout, stderr }
     }

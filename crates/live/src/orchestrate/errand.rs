@@ -36,6 +36,9 @@ impl Orchestra<'_> {
         if order.purpose == Purpose::FinalCheck && !self.check(order, place)? {
             return Ok(());
         }
+        if self.worktrees.is_some() && order.purpose == Purpose::Review && !self.check_merge(order)? {
+            return Ok(());
+        }
         while self.shift.signal().is_none() {
             let begun = persist(|| tries::begin_try(self.engine, &order.id, self.job.budget, self.actor))?;
             let (number, run) = match begun {
@@ -72,12 +75,12 @@ impl Orchestra<'_> {
         }
         let trouble = match answer::read(order, &finished) {
             Err(trouble) => trouble,
-            Ok(answer) => match self.end_try(order, number, &ended, Some(&answer)) {
+            Ok(answer) => match self.hand_in(order, number, run, &ended, answer) {
                 Ok(settled) => return Ok(self.settled(order, &settled)),
-                Err(error) if Orchestra::is_refusal(&error) => {
+                Err(Error::Ops(error)) if Orchestra::is_refusal(&error) => {
                     Trouble::new(ErrorClass::Unknown, format!("its answer was refused: {error}"))
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             },
         };
         self.failed(order, number, run, &trouble, ended)
@@ -88,7 +91,12 @@ impl Orchestra<'_> {
         let name = order.id.parse::<Key>().map_or_else(|_| "order".into(), |id| id.to_string());
         let file = self.files.write_value(&format!("{name}-{number}"), &prompt::order(run, order))?;
         let line = self.job.agents.of(order.role);
+        let place_of_work = {
+            let _turn = self.turn();
+            self.workplace(run, order).map_err(no_place)?
+        };
         let mut command = self.shell(line);
+        command.current_dir(place_of_work);
         let group = if order.group == NO_GROUP { String::new() } else { format!("-{}", order.group) };
         command
             .env("ANTHILL_ORDER_ID", &order.id)
@@ -110,6 +118,27 @@ impl Orchestra<'_> {
         // An agent may have started us; ours is none of its inner ones.
         command.env_remove("CLAUDECODE");
         command
+    }
+
+    /// Hands in an answer. One that completes a group which would not merge is turned into what has to change.
+    fn hand_in(
+        &self,
+        order: &Order,
+        number: u64,
+        run: &Pipeline,
+        ended: &Ended,
+        answer: Answer,
+    ) -> Result<Settled> {
+        if !Orchestra::approves(&answer) {
+            return Ok(self.end_try(order, number, ended, Some(&answer))?);
+        }
+        // Nobody else merges between the look and the merge.
+        let _turn = self.turn();
+        let instead = self.unmergeable(run, order).map_err(no_place)?.map(Answer::Report);
+        let settled = self.end_try(order, number, ended, Some(&instead.unwrap_or(answer)))?;
+        // What cannot be merged now is found, and told, before the next orders.
+        let _ = self.merge_complete(&settled.pipeline);
+        Ok(settled)
     }
 
     fn end_try(
@@ -164,6 +193,23 @@ impl Orchestra<'_> {
         }
     }
 
+    /// Looks whether a group's branch would merge before anybody reviews it. Returns whether the order can go on.
+    fn check_merge(&self, order: &Order) -> Result<bool> {
+        let run = pipeline::show(self.engine)?;
+        let unmergeable = {
+            let _turn = self.turn();
+            self.unmergeable(&run, order).map_err(no_place)?
+        };
+        let Some(report) = unmergeable else { return Ok(true) };
+        let said = report.status.clone();
+        match persist(|| pipeline::report(self.engine, &report, None, self.actor)) {
+            Err(error) if !Orchestra::is_refusal(&error) => return Err(error.into()),
+            // Somebody else has reported meanwhile.
+            Ok(_) | Err(_) => self.tell(Event::Settled { order: order.clone(), said }),
+        }
+        Ok(false)
+    }
+
     /// Runs the check before anybody looks at the end. Returns whether the order can go on.
     fn check(&self, order: &Order, place: &Place<'_>) -> Result<bool> {
         let Some(line) = &self.job.check else { return Ok(true) };
@@ -201,6 +247,10 @@ fn pause(place: &Place<'_>, delay: Duration) -> bool {
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return true,
         }
     }
+}
+
+fn no_place(what: String) -> Error {
+    ops::Error::refused(what, "see: git worktree list").into()
 }
 
 fn log(finished: &Finished) -> String {

@@ -3,11 +3,12 @@
 //! One thread asks for orders; every order has a thread of its own, from its first try to its report (`errand`). All
 //! that matters is in the store: if we are killed, our agents are killed too (the runner's watchdog), their orders stay
 //! open, and the next orchestrator starts them again. What an agent says becomes an answer in `answer`; which command
-//! line an agent is, in [`profile`].
+//! line an agent is, in [`profile`]; where a group works if not in the project itself, in `worktrees`.
 
 mod answer;
 mod errand;
 pub mod profile;
+mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -27,6 +28,7 @@ use anthill_core::ops::{self, Actor, pipeline};
 use anthill_core::store::{Engine, Seat};
 
 pub use self::answer::brief;
+use self::worktrees::Worktrees;
 use crate::runner::agent::Limits;
 use crate::runner::errand::persist;
 use crate::runner::shift::Shift;
@@ -60,6 +62,8 @@ pub struct Job {
     /// A line for the shell that must end well before the end of the run is looked at.
     pub check: Option<String>,
     pub budget: Budget,
+    /// Whether every group works in a git worktree of its own.
+    pub worktrees: bool,
     /// The program that calls [`crate::runner::watchdog::watch`] on its input.
     pub watchdog: Option<Vec<OsString>>,
 }
@@ -105,6 +109,11 @@ pub enum Event {
     Stopped {
         order: Order,
     },
+    /// A group's branch is in the branch of the project root.
+    Merged {
+        group: String,
+        branch: String,
+    },
     /// The check ended well, or with this.
     Checked {
         failure: Option<String>,
@@ -149,8 +158,20 @@ pub fn run(
     let (watchdog, files) =
         (Watchdog::start_holding(job.watchdog.as_deref(), seat.share()), TaskFiles::new()?);
     watchdog.tidy(files.dir());
+    let worktrees = job.worktrees.then(|| Worktrees::new(&job.root)).transpose()?;
     let known = Mutex::default();
-    let orchestra = Orchestra { engine, job, actor, shift: &shift, events, watchdog, files, known };
+    let orchestra = Orchestra {
+        engine,
+        job,
+        actor,
+        shift: &shift,
+        events,
+        watchdog,
+        files,
+        worktrees,
+        turn: Mutex::default(),
+        known,
+    };
     let ended = thread::scope(|scope| {
         let conductor = scope.spawn(|| orchestra.conduct());
         told.iter().map_while(|event| event).for_each(&mut *tell);
@@ -174,6 +195,9 @@ struct Orchestra<'r> {
     events: SyncSender<Option<Event>>,
     watchdog: Watchdog,
     files: TaskFiles,
+    worktrees: Option<Worktrees>,
+    /// Taken by whoever looks at branches, from the look to the merge.
+    turn: Mutex<()>,
     known: Mutex<Known>,
 }
 
@@ -185,6 +209,8 @@ struct Known {
     /// Orders that we could not get done, and why.
     stuck: BTreeMap<String, String>,
     used_up: Option<String>,
+    /// Groups whose branches need no merge any more.
+    merged: BTreeSet<String>,
 }
 
 impl Orchestra<'_> {
@@ -195,6 +221,13 @@ impl Orchestra<'_> {
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says which orders we could not get done.
+    fn stuck(&self) -> Vec<String> {
+        let mut stuck: Vec<String> = self.known().stuck.values().cloned().collect();
+        stuck.sort();
+        stuck
     }
 
     fn conduct(&self) -> Result<End> {
@@ -223,9 +256,7 @@ impl Orchestra<'_> {
             if let Some(order) = open.into_iter().find(idle) {
                 self.send_off(scope, order);
             } else if !self.shift.wait_for_news(news, None, false) {
-                return Ok(
-                    ended.unwrap_or_else(|| End::Stuck(self.known().stuck.values().cloned().collect()))
-                );
+                return Ok(ended.unwrap_or_else(|| End::Stuck(self.stuck())));
             }
         }
     }
@@ -233,6 +264,14 @@ impl Orchestra<'_> {
     /// Returns the orders that may be started now, or why there will be none.
     fn orders(&self) -> Result<(Vec<Order>, Option<End>)> {
         let run = pipeline::show(self.engine)?;
+        // Who begins now should find what is complete.
+        let merged = {
+            let _turn = self.turn();
+            self.merge_complete(&run)
+        };
+        if let Err(unmerged) = merged {
+            return Ok((Vec::new(), Some(End::Stuck(vec![unmerged]))));
+        }
         if let Some(end) = self.over(&run) {
             return Ok((Vec::new(), Some(end)));
         }

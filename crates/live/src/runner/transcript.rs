@@ -29,6 +29,14 @@ pub struct Transcript {
 }
 
 impl Transcript {
+    /// Takes all that was printed.
+    pub fn of(stdout: &str) -> Transcript {
+        let mut transcript = Transcript::default();
+        transcript.hear(stdout.as_bytes());
+        transcript.hear(&[]);
+        transcript
+    }
+
     /// Takes a piece of stdout; an empty one is the end.
     pub fn hear(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -48,7 +56,11 @@ impl Transcript {
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(&line);
         let is_event = match serde_json::from_str(text.trim()) {
-            Ok(Value::Array(events)) => events.iter().map(|event| self.event(event)).any(|known| known),
+            Ok(Value::Array(events)) => {
+                // Every one of them has to be heard.
+                let known: Vec<bool> = events.iter().map(|event| self.event(event)).collect();
+                known.contains(&true)
+            }
             Ok(value) => self.event(&value),
             Err(_) => false,
         };

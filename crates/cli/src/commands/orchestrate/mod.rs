@@ -89,6 +89,9 @@ pub struct OrchestrateArgs {
     /// Start at most N agents for the whole run
     #[arg(long, value_name = "N")]
     max_spawns: Option<u64>,
+    /// Let every group work in a git worktree of its own, and merge what is approved
+    #[arg(long)]
+    worktrees: bool,
     /// Show the first orders and their prompts; change nothing
     #[arg(long)]
     dry_run: bool,
@@ -136,6 +139,7 @@ fn job(context: &Context<'_>, args: &OrchestrateArgs) -> Result<Job> {
         retries: args.retries,
         check: args.check.clone(),
         budget: Budget { cost: args.max_cost, spawns: args.max_spawns },
+        worktrees: args.worktrees,
         watchdog: watchdog(),
     })
 }

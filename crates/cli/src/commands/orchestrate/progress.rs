@@ -31,7 +31,7 @@ impl Progress<'_> {
             Event::Settled { order, .. } | Event::Failed { order, .. } | Event::Stopped { order } => {
                 self.end(&order.id);
             }
-            Event::Checked { .. } | Event::Warning(_) => {}
+            Event::Merged { .. } | Event::Checked { .. } | Event::Warning(_) => {}
         }
         let output = self.output;
         let line = || match event {
@@ -84,6 +84,7 @@ fn line_of(event: &Event) -> String {
             format!("Failed: {}: {}{then}", name(order), shorten(&brief(reason), 200))
         }
         Event::Stopped { order } => format!("Stopped: {}", name(order)),
+        Event::Merged { group, branch } => format!("Merged: {group} ({branch})"),
         Event::Checked { failure: None } => "Checked: it passes".into(),
         Event::Checked { failure: Some(what) } => format!("Checked: {}", shorten(&brief(what), 200)),
         Event::Warning(warning) => warning.clone(),

@@ -30,7 +30,7 @@ use super::plan::word;
 use super::time;
 
 pub use orders::{Caps, MOST_DEVELOPERS, Obstacle, Order};
-pub use plan::Plan;
+pub use plan::{Plan, is_branch};
 pub use report::{Effect, Said};
 use table::{Outcome, Purpose, Role};
 
