@@ -838,6 +838,8 @@ fn every_command_has_help_with_an_example() {
         "clean",
         "init",
         "uninstall",
+        "orchestrate",
+        "hook",
     ];
     let top = env.ok(&["--help"]).stdout;
     let nouns = [

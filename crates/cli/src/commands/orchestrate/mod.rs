@@ -206,16 +206,19 @@ fn conclude(context: &Context<'_>, args: &OrchestrateArgs, end: &End) -> Result<
     if !context.output.json {
         context.output.said(report.trim_end())?;
     }
+    if matches!(end, End::Limit(_) | End::Budget(_) | End::Stuck(_)) {
+        return Err(stopped(&run, args, end));
+    }
+    if context.output.json {
+        context.output.value(&status(&run), Format::Json)?;
+    }
     match end {
-        End::Completed if context.output.json => context.output.value(&status(&run), Format::Json)?,
-        End::Completed => {}
         End::Signal(signal) => {
             context.output.status("stopped; go on: anthill orchestrate --resume");
-            return Ok(u8::try_from(128 + signal).unwrap_or(1).into());
+            Ok(u8::try_from(128 + signal).unwrap_or(1).into())
         }
-        End::Limit(_) | End::Budget(_) | End::Stuck(_) => return Err(stopped(&run, args, end)),
+        _ => Ok(ExitCode::SUCCESS),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Says why the run is not complete, and what to type next.
