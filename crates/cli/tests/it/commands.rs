@@ -839,7 +839,6 @@ fn every_command_has_help_with_an_example() {
         "init",
         "uninstall",
         "orchestrate",
-        "hook",
     ];
     let top = env.ok(&["--help"]).stdout;
     let nouns = [
