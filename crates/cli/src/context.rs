@@ -98,6 +98,11 @@ impl<'o> Context<'o> {
         }
     }
 
+    /// Returns the session at work, if it is known.
+    pub fn own_session(&self) -> Option<&SessionId> {
+        self.session.as_ref()
+    }
+
     fn session(&self, kind: &Kind) -> Result<SessionId> {
         self.session.clone().ok_or_else(|| needs(kind, "--session-id ID"))
     }

@@ -69,11 +69,21 @@ pub fn run<'a>(args: impl Iterator<Item = &'a OsString>) -> Option<ExitCode> {
 }
 
 /// Returns the place of the first word after global options.
-pub fn first_word(args: &[String]) -> Option<usize> {
+fn first_word(args: &[String]) -> Option<usize> {
     let mut at = 0;
     while args.get(at)?.starts_with('-') {
         let (.., takes) = GLOBAL.iter().find(|(name, ..)| *name == args[at])?;
         at += if *takes == Takes::Nothing { 1 } else { 2 };
+    }
+    Some(at)
+}
+
+/// The same in a line with options that nobody knows, which are taken to stand alone.
+pub fn likely_word(args: &[String]) -> Option<usize> {
+    let mut at = 0;
+    while args.get(at)?.starts_with('-') {
+        let known = GLOBAL.iter().find(|(name, ..)| *name == args[at]);
+        at += if known.is_some_and(|(.., takes)| *takes != Takes::Nothing) { 2 } else { 1 };
     }
     Some(at)
 }

@@ -1,10 +1,9 @@
 //! Errors as a person or a script meets them: a kind, a message, the next thing to type.
 
 use std::any::Any;
-use std::error::Error;
 use std::io;
 
-use anthill_core::error::Code;
+use anthill_core::error::{Code, with_causes};
 use anthill_core::model::task::Refusal;
 use anthill_core::{ops, store};
 use serde_json::{Value, json};
@@ -67,24 +66,13 @@ impl CliError {
     }
 }
 
-/// Returns an error's message with those of its causes.
-fn full_message(error: &dyn Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message = format!("{message}: {error}");
-        cause = error.source();
-    }
-    message
-}
-
 impl From<ops::Error> for CliError {
     fn from(error: ops::Error) -> CliError {
         let store = match error {
             ops::Error::Store(error) => return error.into(),
             other => other,
         };
-        let message = full_message(&store);
+        let message = with_causes(&store);
         let base = CliError::new(store.code(), message);
         match store {
             ops::Error::NoDocument { kind, .. } => base
@@ -163,7 +151,7 @@ fn creation(kind: &str) -> String {
 
 impl From<store::Error> for CliError {
     fn from(error: store::Error) -> CliError {
-        let base = CliError::new(error.code(), full_message(&error));
+        let base = CliError::new(error.code(), with_causes(&error));
         let base = CliError { indeterminate: error.indeterminate(), ..base };
         match error {
             store::Error::Damaged { path, line, column, .. } => base

@@ -78,6 +78,13 @@ impl Output {
         self.data(&self.painted(lines))
     }
 
+    /// Prints the status line of a client, in colour only if that was asked for: what the client does with escapes, it knows
+    /// best.
+    pub fn status_line(&self, line: &Line) -> Result<()> {
+        let tone = if self.color == ColorChoice::Always { line.tone } else { Tone::Plain };
+        self.lines(&[Line { tone, text: line.text.clone() }])
+    }
+
     /// Replaces what the terminal shows by these lines, as many as fit.
     pub fn redraw(&self, lines: &[Line]) -> Result<()> {
         let lines = &lines[..lines.len().min(self.height() - 1)];
@@ -119,6 +126,13 @@ impl Output {
     pub fn status(&self, text: &str) {
         if !self.json {
             self.talk("", Style::new(), text);
+        }
+    }
+
+    /// Says how far something is, to somebody who watches.
+    pub fn progress(&self, text: &str) {
+        if io::stderr().is_terminal() {
+            self.status(text);
         }
     }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anthill_testkit::test_env::{Entry, Ran, TestEnv};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Where this machine keeps its two processors busy.
 const THREADS: usize = 2;
@@ -92,7 +92,7 @@ impl Scenario {
         let old = state(&copy_of(&template), kind, others);
         let traced = copy_of(&template);
         let log = traced.root().join("strace.log");
-        let ran = run(&traced, args, &["-o", &log.display().to_string()]);
+        let ran = run(&traced, args, b"", &["-o", &log.display().to_string()]);
         if ran.code != 0 {
             eprintln!("skipped: strace is not installed or may not trace: {}", ran.shown());
             return None;
@@ -111,42 +111,15 @@ impl Scenario {
         points: &[(Call, String)],
         judge: impl Fn(&Self, &TestEnv, &Ran) -> Result<(), String> + Sync,
     ) -> usize {
-        assert!(points.len() > 50, "only {} points: {:?}", points.len(), self.calls);
-        let (next, ended, failures) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let work = || {
-            while let Some((call, what)) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let env = copy_of(&self.template);
-                let inject = format!("inject={}:{what}:when={}", call.name, call.nth);
-                let trace = format!("trace={}", call.name);
-                let ran = run(&env, self.args, &["-o", "/dev/null", "-e", &trace, "-e", &inject]);
-                ended.fetch_add(usize::from(ran.code != 0), Ordering::Relaxed);
-                let verdict = judge(self, &env, &ran).and_then(|()| self.goes_on(&env));
-                if let Err(reason) = verdict {
-                    failures.lock().unwrap().push(format!("{inject}: {reason}\n{}", ran.shown()));
-                }
-            }
-        };
-        thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(work))));
-        let failures = failures.into_inner().unwrap();
-        assert!(
-            failures.is_empty(),
-            "{} of {} points:\n{}",
-            failures.len(),
-            points.len(),
-            failures.join("\n")
-        );
+        let ended = AtomicUsize::new(0);
+        sweep(points, |options, inject| {
+            let env = copy_of(&self.template);
+            let ran = run(&env, self.args, b"", options);
+            ended.fetch_add(usize::from(ran.code != 0), Ordering::Relaxed);
+            let verdict = judge(self, &env, &ran).and_then(|()| self.goes_on(&env));
+            verdict.map_err(|reason| format!("{inject}: {reason}\n{}", ran.shown()))
+        });
         ended.into_inner()
-    }
-
-    fn kills(&self) -> Vec<(Call, String)> {
-        self.calls.iter().map(|call| (call.clone(), "signal=SIGKILL".into())).collect()
-    }
-
-    fn errors(&self, error: &str, only: Option<&[&str]>) -> Vec<(Call, String)> {
-        let ours = |call: &&Call| call.in_main && !NOT_OURS.iter().any(|(name, _)| *name == call.name);
-        let wanted = |call: &&Call| only.is_none_or(|only| only.contains(&call.name.as_str()));
-        let calls = self.calls.iter().filter(ours).filter(wanted);
-        calls.map(|call| (call.clone(), format!("error={error}"))).collect()
     }
 
     /// Dead at any moment: the old or the new state.
@@ -207,8 +180,38 @@ impl Scenario {
     }
 }
 
+/// Checks every point: it gets the options for `strace`, and a name for messages.
+fn sweep(points: &[(Call, String)], check: impl Fn(&[&str], &str) -> Result<(), String> + Sync) {
+    assert!(points.len() > 50, "only {} points: {points:?}", points.len());
+    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some((call, what)) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let inject = format!("inject={}:{what}:when={}", call.name, call.nth);
+            let trace = format!("trace={}", call.name);
+            if let Err(failure) = check(&["-o", "/dev/null", "-e", &trace, "-e", &inject], &inject) {
+                failures.lock().unwrap().push(failure);
+            }
+        }
+    };
+    thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(work))));
+    let failures = failures.into_inner().unwrap();
+    assert!(failures.is_empty(), "{} of {} points:\n{}", failures.len(), points.len(), failures.join("\n"));
+}
+
+fn kills(calls: &[Call]) -> Vec<(Call, String)> {
+    calls.iter().map(|call| (call.clone(), "signal=SIGKILL".into())).collect()
+}
+
+/// Returns the points at which a disk fails, or is full.
+fn errors(calls: &[Call]) -> Vec<(Call, String)> {
+    let ours = |call: &&Call| call.in_main && !NOT_OURS.iter().any(|(name, _)| *name == call.name);
+    let fails = calls.iter().filter(ours).map(|call| (call.clone(), "error=EIO".into()));
+    let fills = |call: &&Call| ours(call) && MEETS_FULL_DISK.contains(&call.name.as_str());
+    fails.chain(calls.iter().filter(fills).map(|call| (call.clone(), "error=ENOSPC".into()))).collect()
+}
+
 /// Runs the command under `strace` with these options.
-fn run(env: &TestEnv, args: &[&str], options: &[&str]) -> Ran {
+fn run(env: &TestEnv, args: &[&str], input: &[u8], options: &[&str]) -> Ran {
     let mut command = env.clean("strace");
     // Below the project root, so that a root that is not found shows as state in the wrong place.
     let dir = env.project().join("src");
@@ -221,7 +224,7 @@ fn run(env: &TestEnv, args: &[&str], options: &[&str]) -> Ran {
         .arg(env.binary())
         .args(args);
     if fs::exists("/usr/bin/strace").unwrap_or(false) || env.sh("command -v strace").code == 0 {
-        return env.finish(&mut command, b"");
+        return env.finish(&mut command, input);
     }
     Ran { code: 127, stdout: String::new(), stderr: "strace: not found".into() }
 }
@@ -342,7 +345,7 @@ fn copied_in() -> Option<Scenario> {
 fn after_a_crash() -> Option<Scenario> {
     let first = existing_document()?;
     let kill = ["-o", "/dev/null", "-e", "inject=renameat2:signal=SIGKILL:when=1"];
-    assert_eq!(run(&first.template, first.args, &kill).code, 137);
+    assert_eq!(run(&first.template, first.args, b"", &kill).code, 137);
     let scenario = Scenario::new(first.template, "config", &["append", "config", "x_items", "1", "--json"])?;
     assert_eq!(scenario.old, first.new, "what was committed counts, published or not");
     Some(scenario)
@@ -406,15 +409,14 @@ fn message() -> Option<Scenario> {
 #[track_caller]
 fn kill_everywhere(scenario: Option<Scenario>) {
     let Some(scenario) = scenario else { return };
-    let kills = scenario.kills();
+    let kills = kills(&scenario.calls);
     assert_eq!(scenario.sweep(&kills, Scenario::judge_kill), kills.len(), "every kill hits");
 }
 
 #[track_caller]
 fn fail_everywhere(scenario: Option<Scenario>) {
     let Some(scenario) = scenario else { return };
-    let mut points = scenario.errors("EIO", None);
-    points.extend(scenario.errors("ENOSPC", Some(MEETS_FULL_DISK)));
+    let points = errors(&scenario.calls);
     let failed = scenario.sweep(&points, Scenario::judge_error);
     assert!(failed > points.len() / 4, "only {failed} of {} errors were noticed", points.len());
 }
@@ -531,7 +533,7 @@ impl Setup {
         if self.command == "uninstall" {
             env.ok(&["init"]);
         }
-        let ran = run(&env, &[self.command], options);
+        let ran = run(&env, &[self.command], b"", options);
         (env, ran)
     }
 
@@ -619,4 +621,215 @@ fn strace_error_at_every_call_of_init() {
 #[test]
 fn strace_error_at_every_call_of_uninstall() {
     Setup::new("uninstall").sweep("error=EIO", &[0, 6], &[&["init", "uninstall"]]);
+}
+
+/// A session with a task, an agent, an error and an unread message.
+fn with_hooks() -> TestEnv {
+    let env = with_plan();
+    for event in [
+        json!({"hook_event_name": "SessionStart", "source": "startup"}),
+        json!({"hook_event_name": "SubagentStart", "agent_id": "a1", "agent_type": "dev"}),
+        json!({"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "error": "request timed out"}),
+    ] {
+        assert_eq!(hook(&env, &hook_event(event)).code, 0);
+    }
+    env.ok(&["worker", "claim", "w1", "--session-id", "s1"]);
+    env.ok(&["message", "send", "lead", "s1", "note", "1", "--id", "m1"]);
+    env
+}
+
+fn hook_event(mut fields: Value) -> Vec<u8> {
+    fields["session_id"] = "s1".into();
+    fields["cwd"] = "/p".into();
+    fields.to_string().into_bytes()
+}
+
+fn hook(env: &TestEnv, event: &[u8]) -> Ran {
+    env.finish(env.command(&HOOK).env("ANTHILL_NOW", MOMENT), event)
+}
+
+const HOOK: [&str; 3] = ["hook", "--lock-timeout", "5"];
+
+/// One event of a client. It leads to several commits, so the state is not simply old or new: but when the same event
+/// comes again it is new.
+struct Hook {
+    template: TestEnv,
+    event: Vec<u8>,
+    new: BTreeMap<String, Value>,
+    calls: Vec<Call>,
+}
+
+impl Hook {
+    /// Returns `None` where there is no `strace`, or where it may not trace.
+    fn new(template: TestEnv, fields: Value) -> Option<Hook> {
+        let (event, traced) = (hook_event(fields), copy_of(&template));
+        let log = traced.root().join("strace.log");
+        let ran = run(&traced, &HOOK, &event, &["-o", &log.display().to_string()]);
+        if ran.code != 0 {
+            eprintln!("skipped: strace is not installed or may not trace: {}", ran.shown());
+            return None;
+        }
+        let calls = calls_in(&fs::read_to_string(log).unwrap(), &traced.root().display().to_string());
+        assert_eq!(hook(&traced, &event).code, 0);
+        Some(Hook { new: documents(&traced), template, event, calls })
+    }
+
+    fn sweep(&self, points: &[(Call, String)]) {
+        sweep(points, |options, inject| {
+            let env = copy_of(&self.template);
+            let ran = run(&env, &HOOK, &self.event, options);
+            self.judge(&env, &ran).map_err(|reason| format!("{inject}: {reason}\n{}", ran.shown()))
+        });
+    }
+
+    fn judge(&self, env: &TestEnv, ran: &Ran) -> Result<(), String> {
+        if !matches!(ran.code, 0 | 137) {
+            return Err(format!("exit {}", ran.code));
+        }
+        if !ran.stdout.is_empty() && ran.code == 0 && serde_json::from_str::<Value>(&ran.stdout).is_err() {
+            return Err("stdout is no JSON".into());
+        }
+        let again = hook(env, &self.event);
+        if again.code != 0 || !again.stderr.is_empty() {
+            return Err(format!("the same event again: {}", again.shown()));
+        }
+        let told = |ran: &Ran| ran.stdout.contains("id m1:");
+        let tells = self.event.windows(11).any(|part| part == b"PostToolUse");
+        if tells && !told(ran) && !told(&again) {
+            return Err("the message is lost".into());
+        }
+        // It also writes what the dead have committed into the files.
+        let report = env.run(&["doctor", "--json"]);
+        if report.code != 0 || report.json()["findings"] != json!([]) {
+            return Err(format!("doctor: {}", report.shown()));
+        }
+        let found = documents(env);
+        let names = found.keys().chain(self.new.keys());
+        if let Some(name) = names.into_iter().find(|name| found.get(*name) != self.new.get(*name)) {
+            return Err(format!("{name}: {:?} instead of {:?}", found.get(name), self.new.get(name)));
+        }
+        Ok(())
+    }
+}
+
+/// Returns every document, without what counts how often something was tried. Of backups, that there are some.
+fn documents(env: &TestEnv) -> BTreeMap<String, Value> {
+    let mut documents = BTreeMap::new();
+    for (path, entry) in env.bytes() {
+        let Entry::File(bytes) = entry else { continue };
+        if !path.ends_with(".json") || path.contains("/.anthill/") || path.ends_with("/events.json") {
+            continue;
+        }
+        if path.contains("/compaction/") {
+            documents.insert("backups".into(), Value::Null);
+            continue;
+        }
+        let mut value = serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{path}: {error}"));
+        strip(&mut value);
+        documents.insert(path, value);
+    }
+    documents
+}
+
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.shift_remove("revision");
+            fields.values_mut().for_each(strip);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
+}
+
+#[track_caller]
+fn kill_hook_everywhere(hook: Option<Hook>) {
+    let Some(hook) = hook else { return };
+    // Before the program itself has done anything there is nothing to see.
+    let ours: Vec<_> = hook.calls.iter().filter(|call| call.in_main).cloned().collect();
+    hook.sweep(&kills(&ours));
+}
+
+#[track_caller]
+fn fail_hook_everywhere(hook: Option<Hook>) {
+    let Some(hook) = hook else { return };
+    hook.sweep(&errors(&hook.calls));
+}
+
+fn session_start() -> Option<Hook> {
+    Hook::new(with_plan(), json!({"hook_event_name": "SessionStart", "source": "startup"}))
+}
+
+fn tool_use() -> Option<Hook> {
+    // An absolute path: the two runs have different working directories.
+    let input = json!({"file_path": "/elsewhere/a.rs"});
+    Hook::new(
+        with_hooks(),
+        json!({"hook_event_name": "PostToolUse", "tool_name": "Write", "tool_input": input}),
+    )
+}
+
+fn agent_stop() -> Option<Hook> {
+    let fields = json!({"agent_id": "a1", "agent_type": "dev", "last_assistant_message": "- [S1] x"});
+    let mut event = json!({"hook_event_name": "SubagentStop"});
+    event.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
+    Hook::new(with_hooks(), event)
+}
+
+fn before_compaction() -> Option<Hook> {
+    Hook::new(with_hooks(), json!({"hook_event_name": "PreCompact", "trigger": "auto"}))
+}
+
+fn session_end() -> Option<Hook> {
+    Hook::new(with_hooks(), json!({"hook_event_name": "SessionEnd", "reason": "other"}))
+}
+
+#[test]
+fn strace_kill_at_every_call_of_a_hook_at_a_start() {
+    kill_hook_everywhere(session_start());
+}
+
+#[test]
+fn strace_kill_at_every_call_of_a_hook_after_a_tool() {
+    kill_hook_everywhere(tool_use());
+}
+
+#[test]
+fn strace_kill_at_every_call_of_a_hook_at_the_end_of_an_agent() {
+    kill_hook_everywhere(agent_stop());
+}
+
+#[test]
+fn strace_kill_at_every_call_of_a_hook_before_compaction() {
+    kill_hook_everywhere(before_compaction());
+}
+
+#[test]
+fn strace_kill_at_every_call_of_a_hook_at_an_end() {
+    kill_hook_everywhere(session_end());
+}
+
+#[test]
+fn strace_error_at_every_call_of_a_hook_at_a_start() {
+    fail_hook_everywhere(session_start());
+}
+
+#[test]
+fn strace_error_at_every_call_of_a_hook_after_a_tool() {
+    fail_hook_everywhere(tool_use());
+}
+
+#[test]
+fn strace_error_at_every_call_of_a_hook_at_the_end_of_an_agent() {
+    fail_hook_everywhere(agent_stop());
+}
+
+#[test]
+fn strace_error_at_every_call_of_a_hook_before_compaction() {
+    fail_hook_everywhere(before_compaction());
+}
+
+#[test]
+fn strace_error_at_every_call_of_a_hook_at_an_end() {
+    fail_hook_everywhere(session_end());
 }

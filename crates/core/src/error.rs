@@ -1,5 +1,7 @@
 //! The one table of error kinds: code word, exit code, whether to try again, HTTP status.
 
+use std::error::Error;
+
 /// What kind of failure it is, for people, scripts and servers alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
@@ -52,4 +54,15 @@ impl Code {
             Code::Bug => facts("bug", 70, false, 500, "a bug of ours"),
         }
     }
+}
+
+/// Returns an error's message with those of its causes.
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message = format!("{message}: {error}");
+        cause = error.source();
+    }
+    message
 }

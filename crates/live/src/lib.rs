@@ -2,11 +2,15 @@
 //! that is not in the store.
 //!
 //! - [`waiting`]: claim a task as soon as there is one.
+//! - [`gates`]: run the checks of a project, for its loop.
 //! - [`hooks`]: run what sessions registered for a change.
+//! - [`looping`]: let a command do the items of the loop, until its gates pass.
 //! - [`runner`]: run a command for every task that can be claimed.
 //! - [`orchestrate`]: run an agent for every order of the pipeline, to its end.
 
+pub mod gates;
 pub mod hooks;
+pub mod looping;
 pub mod orchestrate;
 pub mod runner;
 pub mod waiting;

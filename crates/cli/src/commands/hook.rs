@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use anthill_core::model::client_event::{Event, What};
 use anthill_core::model::present::Arrival;
 use anthill_core::ops::client::{self, Reply, World};
-use clap::{Args, ColorChoice};
+use clap::{Args, ColorChoice, Parser};
 use serde_json::{Value, json};
 
-use crate::args::Global;
+use crate::args::{Cli, Global};
 use crate::context::Context;
 use crate::direct::{self, Direct, Opt, Words};
 use crate::output::{self, Output};
@@ -33,6 +33,7 @@ use crate::{env, git};
 /// Examples:
 ///   anthill init
 ///   echo '{"session_id":"s1","hook_event_name":"SessionStart","source":"startup"}' | anthill hook
+///   anthill hook < event.json
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct HookArgs {}
@@ -55,22 +56,34 @@ const PATIENCE_AT_END: f64 = 0.4;
 /// For wrong arguments: 2 would block the agent.
 const USAGE: u8 = 64;
 
-/// Runs the command line if it is `hook`; `None` leaves it to others.
+/// Runs the command line if it is `hook`, also with options that nobody knows; `None` leaves it to others.
 pub fn run_line(args: &[OsString]) -> Option<ExitCode> {
-    let words = args.iter().map(|arg| arg.to_str().map(str::to_owned)).collect::<Option<Vec<_>>>()?;
-    let at = direct::first_word(&words).or_else(|| words.iter().position(|word| !word.starts_with('-')))?;
+    let words: Vec<String> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let at = direct::likely_word(&words)?;
     if words.get(at).map(String::as_str) != Some("hook") || asks_for_help(&words) {
         return None;
     }
     let rest: Vec<String> = [&words[..at], &words[at + 1..]].concat();
-    Some(match direct::read::<HookArgs>(&rest) {
-        Some((global, _)) => run(&global, rest.iter().any(|word| word == "--lock-timeout")),
+    let global = match direct::read::<HookArgs>(&rest) {
+        Some((global, _)) => Some(global),
+        None => parsed(args),
+    };
+    let waits = rest.iter().any(|word| word.starts_with("--lock-timeout"));
+    Some(match global {
+        Some(global) => run(&global, waits),
         None => {
             Output::new(false, ColorChoice::Auto)
                 .warning("anthill hook takes no arguments but the global options; see: anthill hook --help");
             ExitCode::from(USAGE)
         }
     })
+}
+
+/// Reads a line by the full parser, as `--root=DIR` needs it. Kept apart: it is large, and seldom needed.
+#[inline(never)]
+fn parsed(args: &[OsString]) -> Option<Global> {
+    let name = OsString::from("anthill");
+    Cli::try_parse_from(std::iter::once(&name).chain(args)).ok().map(|cli| cli.global)
 }
 
 fn asks_for_help(words: &[String]) -> bool {

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anthill_core::model::ids::ProjectId;
-use anthill_core::ops::settings::{self, DefaultProject};
+use anthill_core::ops::settings::{self, DefaultProject, Guard};
 use clap::{Args, ValueEnum};
 
 use crate::args::Global;
@@ -20,6 +20,7 @@ use crate::install::{Client, Install, Places, Scope, Told, Wish, program, show, 
 /// Examples:
 ///   anthill init --dry-run
 ///   anthill init --project-id myapp
+///   anthill init --guard --status-line
 ///   anthill init --client codex gemini
 ///   anthill init --scope user
 ///   anthill init --scope plugin --to ~/anthill-plugin
@@ -35,9 +36,12 @@ pub struct InitArgs {
     /// For these clients and no others
     #[arg(long, value_name = "CLIENT", num_args = 1.., value_delimiter = ',')]
     client: Vec<ClientArg>,
-    /// Also let hooks look at tool calls before they happen
+    /// Also let hooks look at tool calls before they happen, and turn the edit guard on
     #[arg(long)]
     guard: bool,
+    /// Also show `anthill status --line` in the status line of Claude Code, if it shows nothing else
+    #[arg(long)]
+    status_line: bool,
     /// Also register the MCP server, `anthill mcp`, for versions that have it
     #[arg(long)]
     mcp: bool,
@@ -86,6 +90,7 @@ pub fn run(context: &Context<'_>, global: &Global, args: &InitArgs) -> Result<()
     let mut notes = notes(args, &wish, &places);
     if !args.dry_run {
         notes.extend(project.map(|project| adopt(context, &project)).transpose()?);
+        notes.extend(args.guard.then(|| turn_on_guard(context)).transpose()?);
         install.apply(&plan, wish.command())?;
     }
     let told = Told { applied: !args.dry_run, did: "Set up, changed", nothing: "Nothing to change", notes };
@@ -98,6 +103,12 @@ fn check(args: &InitArgs) -> Result<()> {
         return Err(
             CliError::invalid("--to says where a plugin goes").hinted("add --scope plugin, or leave it out")
         );
+    }
+    let claude = args.client.is_empty()
+        || args.client.iter().any(|client| matches!(client, ClientArg::Claude | ClientArg::All));
+    if args.status_line && (args.scope == Scope::Plugin || !claude) {
+        return Err(CliError::invalid("--status-line is for the settings of Claude Code")
+            .hinted("leave it out, or: anthill init --status-line --scope user"));
     }
     let others = args.client.iter().any(|client| *client != ClientArg::Claude);
     if others && matches!(args.scope, Scope::Local | Scope::Plugin) {
@@ -121,6 +132,7 @@ fn wish(args: &InitArgs, places: &Places) -> Result<Wish> {
         clients,
         guard: args.guard,
         mcp: args.mcp,
+        status_line: args.status_line,
         program: program::quoted(&program),
         bare_program: program,
         known: Vec::new(),
@@ -137,6 +149,19 @@ fn adopt(context: &Context<'_>, project: &ProjectId) -> Result<String> {
         DefaultProject::Kept(other) => format!(
             "the default project stays `{other}`; to change it: anthill set config global.default_project '\"{project}\"'"
         ),
+    })
+}
+
+/// Turns the edit guard on, unless somebody has decided about it; returns what to say about it.
+fn turn_on_guard(context: &Context<'_>) -> Result<String> {
+    Ok(match settings::turn_on_guard(&*context.engine, &context.actor)? {
+        Guard::TurnedOn => {
+            "the edit guard is now on for all projects; to turn it off: anthill set config features.enable_edit_guard false".into()
+        }
+        Guard::Kept(true) => "the edit guard is on already".into(),
+        Guard::Kept(false) => {
+            "the edit guard stays off, as the configuration says; to turn it on: anthill set config features.enable_edit_guard true".into()
+        }
     })
 }
 

@@ -1,5 +1,6 @@
 //! One file per command: its arguments, whose doc comments are the help, and `run`.
 
+mod agent_loop;
 mod agents;
 mod append;
 mod bench;
@@ -29,6 +30,7 @@ mod schema;
 mod session;
 mod set;
 mod sprint;
+mod status;
 mod story;
 mod team;
 mod tool;
@@ -62,6 +64,7 @@ use crate::start::ExitCode;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Init(init::InitArgs),
+    Status(status::StatusArgs),
     #[command(subcommand)]
     Leader(leader::Leader),
     #[command(subcommand)]
@@ -87,6 +90,8 @@ pub enum Command {
     #[command(subcommand)]
     Pipeline(pipeline::Pipeline),
     Orchestrate(orchestrate::OrchestrateArgs),
+    #[command(subcommand, name = "loop")]
+    AgentLoop(agent_loop::AgentLoop),
     UpdateTask(update_task::UpdateTaskArgs),
     #[command(subcommand)]
     Error(error::ErrorCommand),
@@ -125,6 +130,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
     let done = |result: Result<()>| result.map(|()| ExitCode::SUCCESS);
     match cli.command {
         Command::Init(args) => done(init::run(&context()?, &cli.global, &args)),
+        Command::Status(args) => done(status::run(context, output, &args)),
         Command::Leader(command) => done(leader::run(&context()?, &command)),
         Command::Worker(command) => worker::run(context, &command),
         Command::Message(command) => done(message::run(&context()?, &command)),
@@ -138,6 +144,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Workflow(command) => done(workflow::run(&context()?, &command)),
         Command::Pipeline(command) => pipeline::run(context, output, &command),
         Command::Orchestrate(args) => orchestrate::run(&context()?, &args),
+        Command::AgentLoop(command) => agent_loop::run(&context()?, &command),
         Command::UpdateTask(args) => done(update_task::run(&context()?, &args)),
         Command::Error(command) => done(error::run(&context()?, &command)),
         Command::Compact(command) => done(compact::run(&context()?, &command)),
@@ -173,6 +180,7 @@ pub fn direct(noun: &str, verb: &str, rest: &[String]) -> Option<ExitCode> {
     match noun {
         "get" => one(rest, get::run),
         "set" => one(rest, set::run),
+        "status" => status::direct(rest),
         "leader" => leader::direct(verb, rest),
         "worker" => worker::direct(verb, rest),
         "message" => message::direct(verb, rest),
@@ -341,7 +349,8 @@ mod tests {
         message_send: message::send::SendArgs, ["w1", "t1", "x y", "1", "--priority", "high", "--ttl", "0.5", "--as", "agent", "--require-session"];
         message_poll: message::poll::PollArgs, ["w1", "--wait", "0.5", "--limit", "7", "--no-mark-read", "--format", "value"];
         message_done: message::done::DoneArgs, ["w1", "t1", "--json"];
-        status: leader::status::StatusArgs, ["--json"];
+        leader_status: leader::status::StatusArgs, ["--json"];
+        whole_status: status::StatusArgs, ["--line", "--project-id", "p", "--session-id", "s"];
         list: worker::list::ListArgs, ["--home", "/x"];
         claim: worker::claim::ClaimArgs, ["w1", "--wait", "--lease", "0.5", "--json"];
         start: worker::start::StartArgs, ["w1", "t1", "--epoch", "1"];

@@ -1,6 +1,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use anthill_core::ops::settings::Settings;
 use clap::Args;
 
 use crate::args::Global;
@@ -46,6 +47,13 @@ pub fn run(context: &Context<'_>, global: &Global, args: &UninstallArgs) -> Resu
     }
     let changed = plans.iter().any(|plan| plan.real_changes().next().is_some());
     let mut notes = if changed || recorded { left(&places, &scopes) } else { Vec::new() };
+    if (changed || recorded) && Settings::read(&*context.engine).is_ok_and(|settings| settings.guards_edits())
+    {
+        notes.push(
+            "the edit guard stays on; to turn it off: anthill set config features.enable_edit_guard false"
+                .into(),
+        );
+    }
     notes.extend(elsewhere(&places, &scopes)?);
     let told =
         Told { applied: !args.dry_run, did: "Taken back, changed", nothing: "Nothing to remove", notes };
@@ -60,6 +68,7 @@ fn everything(scope: Scope, known: Vec<String>) -> Result<Wish> {
         clients: if scope == Scope::Local { vec![Client::Claude] } else { Client::ALL.to_vec() },
         guard: true,
         mcp: true,
+        status_line: true,
         program: program::quoted(&program),
         bare_program: program,
         known,

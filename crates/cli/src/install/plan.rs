@@ -115,13 +115,15 @@ impl Plan {
         Ok((before, Some(text.to_owned()), kept.and_then(|kept| kept.original.clone())))
     }
 
-    fn put_parts(&self, real: &Path, path: &Path, parts: &[Part], kept: Option<&Kept>) -> Result<States> {
+    fn put_parts(&mut self, real: &Path, path: &Path, parts: &[Part], kept: Option<&Kept>) -> Result<States> {
         let before = self.bytes(real)?.map(String::from_utf8).transpose().map_err(|_| {
             let message = format!("`{}` is not text in UTF-8", path.display());
             CliError::new(Code::Damaged, message).hinted(MEND).detail("path", path.display().to_string())
         })?;
         let wrong = |error: ParseError| damaged(path, &error);
         let start = before.clone().unwrap_or_default();
+        let refusals = parts.iter().filter_map(|part| part.refusal(&start));
+        self.notes.extend(refusals.map(|why| format!("left alone in `{}`: {why}", path.display())));
         let after = parts.iter().try_fold(start, |text, part| part.put(&text)).map_err(wrong)?;
         let after = (before.is_some() || !is_nothing(parts, &after)).then_some(after);
         let original = match (kept, &before) {

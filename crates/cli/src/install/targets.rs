@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anthill_core::model::install::{Hook, Hooks, Part, Server};
+use anthill_core::model::install::{Hook, Hooks, Part, Server, StatusLine};
 use anthill_core::model::json;
 use serde_json::{Value, json};
 
@@ -33,6 +33,8 @@ pub struct Wish {
     pub guard: bool,
     /// Whether the MCP server is registered.
     pub mcp: bool,
+    /// Whether the client's status line shows how things stand.
+    pub status_line: bool,
     /// How a shell calls this program.
     pub program: String,
     /// How it is called without a shell.
@@ -135,7 +137,7 @@ impl Wish {
             _ => places.project.join(".claude"),
         };
         let settings = if self.scope == Scope::Local { "settings.local.json" } else { "settings.json" };
-        targets.push(parts(dir.join(settings), [self.claude_hooks()]));
+        targets.push(parts(dir.join(settings), [self.claude_hooks(), self.claude_status_line()]));
         if self.scope == Scope::Local {
             return;
         }
@@ -213,6 +215,12 @@ impl Wish {
 
     fn claude_hooks(&self) -> Part {
         Part::Hooks(self.hooks(&CLAUDE, GUARDED, SECONDS))
+    }
+
+    fn claude_status_line(&self) -> Part {
+        let line = |program: &str| format!("{program} status --line");
+        let known = self.known.iter().filter_map(|command| command.strip_suffix(" hook")).map(line).collect();
+        Part::StatusLine(StatusLine { command: line(&self.program), wanted: self.status_line, known })
     }
 
     fn codex_hooks(&self) -> Part {

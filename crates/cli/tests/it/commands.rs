@@ -836,7 +836,9 @@ fn every_command_has_help_with_an_example() {
         "update-task",
         "metrics",
         "clean",
+        "hook",
         "init",
+        "status",
         "uninstall",
         "orchestrate",
     ];
@@ -856,6 +858,7 @@ fn every_command_has_help_with_an_example() {
         ("agents", 3),
         ("workflow", 6),
         ("pipeline", 7),
+        ("loop", 8),
     ];
     for (noun, verbs) in nouns {
         let help = env.ok(&[noun, "--help"]).stdout;

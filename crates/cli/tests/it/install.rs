@@ -175,9 +175,11 @@ fn a_new_project_gets_everything() {
 #[test]
 fn there_and_back_again() {
     there_and_back(&env(), &[]);
-    there_and_back(&env(), &["--guard", "--mcp", "--client", "all", "--yes"]);
-    there_and_back(&env(), &["--scope", "local"]);
-    there_and_back(&env(), &["--scope", "user", "--client", "all"]);
+    let guarded = env();
+    guarded.ok(&["set", "config", "features.enable_edit_guard", "true"]);
+    there_and_back(&guarded, &["--guard", "--mcp", "--status-line", "--client", "all", "--yes"]);
+    there_and_back(&env(), &["--scope", "local", "--status-line"]);
+    there_and_back(&env(), &["--scope", "user", "--client", "all", "--status-line"]);
     there_and_back(&env(), &["--scope", "plugin"]);
 }
 
@@ -227,6 +229,7 @@ fn odd_files_of_others_keep_every_byte() {
         );
         env.ok(&["uninstall"]);
         there_and_back(&env, &[]);
+        there_and_back(&env, &["--status-line"]);
         assert_eq!(env.read_text(SETTINGS), text);
         assert_eq!(env.read_text("project/AGENTS.md"), "no end of line");
     }
@@ -322,6 +325,93 @@ fn the_guard_and_the_server_stay_until_uninstall() {
 }
 
 #[test]
+fn the_guard_is_turned_on_once() {
+    let env = env();
+    let guard = || env.json(&["get", "config", "--field", "features.enable_edit_guard"]);
+    env.ok(&["init", "--guard", "--dry-run"]);
+    assert!(!env.home().exists(), "a dry run decides nothing");
+    let ran = env.ok(&["init", "--guard"]);
+    assert!(ran.stderr.contains("the edit guard is now on"), "{}", ran.shown());
+    assert_eq!(guard(), true);
+    let with = env.bytes();
+    let ran = env.ok(&["init", "--guard"]);
+    assert!(ran.stderr.contains("the edit guard is on already"), "{}", ran.shown());
+    env.ok(&["init"]);
+    assert!(env.bytes() == with, "once is enough");
+    let ran = env.ok(&["uninstall"]);
+    let off = "the edit guard stays on; to turn it off: anthill set config features.enable_edit_guard false";
+    assert!(ran.stderr.contains(off), "{}", ran.shown());
+    assert_eq!(guard(), true, "what is in the rooms stays");
+    env.ok(&["set", "config", "features.enable_edit_guard", "false"]);
+    let ran = env.ok(&["init", "--guard"]);
+    assert!(ran.stderr.contains("the edit guard stays off"), "{}", ran.shown());
+    assert_eq!(guard(), false, "whoever has said no is not overruled");
+    let ran = env.ok(&["uninstall"]);
+    assert!(!ran.stderr.contains("edit guard"), "{}", ran.shown());
+}
+
+#[test]
+fn the_guard_finds_a_configuration_without_features() {
+    let env = env();
+    env.write("user/.claude/orchestration/config.json", "{\"version\": \"2.0.0\", \"mine\": 1}");
+    env.ok(&["init", "--guard"]);
+    let config = env.json(&["get", "config"]);
+    assert_eq!((&config["features"], &config["mine"]), (&json!({"enable_edit_guard": true}), &json!(1)));
+}
+
+#[test]
+fn the_status_line_stays_until_uninstall() {
+    let env = env();
+    let line = json!({"type": "command", "command": "anthill status --line", "padding": 0});
+    env.write(SETTINGS, "{\n  // mine\n  \"model\": \"x\"\n}\n");
+    let before = env.bytes();
+    env.ok(&["init", "--status-line"]);
+    assert_eq!(settings(&env, SETTINGS)["statusLine"], line);
+    assert_eq!(env.ok(&["init"]).stdout, "Nothing to change\n");
+    // What it calls is renewed; what else the user has set stays.
+    let text = env.read_text(SETTINGS);
+    env.write(
+        SETTINGS,
+        text.replace("anthill status --line", "/old/anthill status --line")
+            .replace("\"padding\": 0", "\"padding\": 2"),
+    );
+    env.ok(&["init"]);
+    let renewed = settings(&env, SETTINGS)["statusLine"].take();
+    assert_eq!(renewed, json!({"type": "command", "command": "anthill status --line", "padding": 2}));
+    env.ok(&["uninstall"]);
+    same(&env, &before);
+    // It works where it was put.
+    env.ok(&["init", "--status-line"]);
+    env.ok(&["leader", "init", "goal"]);
+    env.ok(&["leader", "add-task", "one"]);
+    let command = settings(&env, SETTINGS)["statusLine"]["command"].as_str().unwrap().to_owned();
+    let ran = env.sh(&format!("echo '{{\"session_id\": \"s1\"}}' | {command}"));
+    assert_eq!(ran.shown(), "ants: 0/1 done\n[exit 0]\n");
+}
+
+#[test]
+fn a_status_line_of_somebody_else_stays() {
+    for theirs in [
+        r#"{"type": "command", "command": "my-line"}"#,
+        "null",
+        r#"{"command": "anthill status --line | tr a b"}"#,
+    ] {
+        let env = env();
+        env.write(SETTINGS, format!("{{\"statusLine\": {theirs}}}"));
+        let before = env.bytes();
+        let ran = env.ok(&["init", "--status-line"]);
+        assert!(ran.stderr.contains("has a status line of its own"), "{}", ran.shown());
+        let note = env.json(&["init", "--status-line"])["notes"][0].as_str().unwrap().to_owned();
+        assert!(note.contains("status line of its own"), "{note}");
+        assert_eq!(settings(&env, SETTINGS)["statusLine"], serde_json::from_str::<Value>(theirs).unwrap());
+        let ran = env.ok(&["init"]);
+        assert!(!ran.stderr.contains("status line"), "who does not ask is not told: {}", ran.shown());
+        env.ok(&["uninstall"]);
+        same(&env, &before);
+    }
+}
+
+#[test]
 fn scopes_have_files_of_their_own() {
     let env = env();
     env.write("user/.claude/settings.json", "{\"theme\": \"dark\"}\n");
@@ -376,6 +466,7 @@ fn other_clients_get_what_they_read() {
     env.write("project/.codex/config.toml", "model = \"x\"\n");
     env.write("project/.gemini/settings.json", "{\"theme\": \"x\", \"hooks\": {\"AfterTool\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"x\"}]}]}}");
     env.write("project/opencode.json", "{}");
+    env.ok(&["set", "config", "features.enable_edit_guard", "true"]);
     let before = env.bytes();
     let ran = env.ok(&["init", "--guard"]);
     assert!(ran.stderr.contains("/hooks"), "{}", ran.shown());
@@ -439,6 +530,8 @@ fn what_does_not_go_together_is_refused() {
     fails(&env, &["init", "--scope", "local", "--client", "codex"], b"", 2, "invalid");
     fails(&env, &["init", "--scope", "plugin", "--client", "all"], b"", 2, "invalid");
     fails(&env, &["init", "--project-id", "../x"], b"", 2, "invalid");
+    fails(&env, &["init", "--scope", "plugin", "--status-line"], b"", 2, "invalid");
+    fails(&env, &["init", "--client", "codex", "--status-line"], b"", 2, "invalid");
     env.ok(&["init", "--client", "all"]);
     env.ok(&["init", "--scope", "local"]);
     env.ok(&["uninstall", "--scope", "local"]);

@@ -1,6 +1,8 @@
 //! The binary from the outside: real processes on real files.
 
+mod agent_loop;
 mod bench;
+mod client;
 mod commands;
 mod damage;
 mod exit_codes;
@@ -20,6 +22,7 @@ mod roots;
 mod run;
 mod seeds;
 mod sessions;
+mod status;
 mod storm;
 mod watch;
 mod workflow;

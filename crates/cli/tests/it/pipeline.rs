@@ -417,6 +417,26 @@ fn reports_can_be_repeated() {
 }
 
 #[test]
+fn whoever_works_without_an_order_may_report_what_was_due() {
+    let env = env();
+    start(&env, &seed_plan());
+    refused(&env, "pipeline report developer C READY_FOR_QA", 1, &["no open order"]);
+    refused(&env, "pipeline report qa_expert A PASS", 1, &["no open order"]);
+    for (line, status) in [
+        ("pipeline report developer A READY_FOR_QA", "waiting_qa"),
+        ("pipeline report qa_expert A FAIL", "qa_failed"),
+        ("pipeline report developer A READY_FOR_QA", "waiting_qa"),
+        ("pipeline report developer A READY_FOR_QA", "waiting_qa"),
+        ("pipeline report qa_expert A PASS", "waiting_review"),
+        ("pipeline report tech_lead A APPROVED", "complete"),
+    ] {
+        assert_eq!(json_of(&env, line)["status"], status, "{line}");
+    }
+    let entry = &doc(&env, "group_status")["A"];
+    assert_eq!(entry["iterations"], json!({"developer": 2, "qa": 2, "tech_lead": 1}), "{entry}");
+}
+
+#[test]
 fn a_limit_sends_a_group_to_somebody_else() {
     let env = env();
     start(&env, &json!({"task_groups": [{"id": "main"}]}));

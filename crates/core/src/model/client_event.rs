@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::ids::{Key, SessionId};
 use super::raw::Raw;
+use super::redact::redact;
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,7 +147,9 @@ impl Event {
         let name = named.split_whitespace().next()?;
         // A path is no command.
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
-        (name.len() <= 64 && name.chars().all(fits)).then(|| name.to_owned())
+        let is_name = name.len() <= 64 && name.chars().all(fits);
+        // Nor is a secret that somebody pasted.
+        (is_name && matches!(redact(name), Cow::Borrowed(_))).then(|| name.to_owned())
     }
 
     /// Whether this prompt is no person's, but tells that something in the background has come to its end.

@@ -269,6 +269,17 @@ impl Flow {
         }
         let place = self.phases().iter().position(|phase| text(phase, "id") == id);
         if let Some(place) = place.filter(|_| status != Completed) {
+            let before = self.phases()[place].get("agent_id").cloned().unwrap_or_default();
+            if before == agent {
+                return Ok(());
+            }
+            // A guess from its name may have given the agent another phase, and this one to somebody else.
+            for other in 0..self.phases().len() {
+                let phase = &self.phases()[other];
+                if text(phase, "agent_id") == agent && standing(phase) != Completed {
+                    self.phase_mut(other)["agent_id"] = before.clone();
+                }
+            }
             self.phase_mut(place)["agent_id"] = agent.into();
         }
         Ok(())

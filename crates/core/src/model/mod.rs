@@ -1,5 +1,6 @@
 //! Plain types and what is allowed; knows no files, clocks or users.
 
+pub mod agent_loop;
 pub(crate) mod both;
 pub mod client_event;
 pub mod diff;

@@ -26,8 +26,9 @@ const PARTS: [(&str, &str); 4] = [
     ("workflow", "workflow"),
 ];
 
-/// The field of `preserved` for the text of `LOOP_STATE.md`.
+/// The field of `preserved` that says where the loop stood, and the field of that for the text of `LOOP_STATE.md`.
 const LOOP_STATE: &str = "loop_state";
+const MARKDOWN: &str = "markdown";
 
 /// What is said about a backup.
 #[derive(Debug, Default)]
@@ -61,18 +62,30 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
     let mut transaction = engine.begin(&[&Room::State])?;
     let now = actor.now();
     let mut preserved = Map::new();
-    if let Some(text) = transaction.paper(&Paper::LoopState)? {
-        preserved.insert(LOOP_STATE.into(), text.into());
+    let mut loop_state = Map::new();
+    match transaction.paper(&Paper::LoopState) {
+        Ok(Some(text)) => drop(loop_state.insert(MARKDOWN.into(), text.into())),
+        Ok(None) => {}
+        // A view that cannot be read does not stop a backup.
+        Err(error) => warnings.push(format!("the text of {LOOP_STATE} is left out: {error}")),
     }
     for (field, kind) in PARTS {
         match transaction.get(&document(kind)) {
-            Ok(Some(value)) => drop(preserved.insert(field.into(), value.clone())),
+            Ok(Some(value)) => {
+                if field == "work_queue" {
+                    sum_up(value, &mut loop_state);
+                }
+                preserved.insert(field.into(), value.clone());
+            }
             Ok(None) => {}
             Err(error) if error.code() == Code::Damaged => {
                 warnings.push(format!("{kind} is left out: {error}"));
             }
             Err(error) => return Err(error.into()),
         }
+    }
+    if !loop_state.is_empty() {
+        preserved.shift_insert(0, LOOP_STATE.into(), loop_state.into());
     }
     if !claims.is_empty() {
         preserved.insert("claims".into(), claims.into());
@@ -83,6 +96,9 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
     }
     let mut value = json!({ "timestamp": time::stamp(now), "reason": new.reason });
     value["preserved"] = Value::Object(preserved);
+    if let Some(session) = &actor.session {
+        value["session_id"] = session.as_str().into();
+    }
     if let Some(tokens) = new.context_tokens {
         value["context_tokens_before"] = tokens.into();
     }
@@ -112,10 +128,19 @@ pub fn list(engine: &dyn Engine) -> Result<Vec<Backup>> {
     Ok(backups)
 }
 
-/// Returns the newest backup, if there is one that can be read.
-pub fn newest(engine: &dyn Engine) -> Result<Option<Value>> {
-    let Some(newest) = documents(engine)?.pop() else { return Ok(None) };
-    Ok(read(engine, &newest)?.map(|backup| backup.value))
+/// Returns the newest backup of one of these sessions, or of nobody in particular. One that cannot be read is none.
+pub fn newest_of(engine: &dyn Engine, sessions: &[&str]) -> Result<Option<Value>> {
+    for doc in documents(engine)?.into_iter().rev() {
+        let found = match engine.read(&doc) {
+            Err(error) if error.code() == Code::Damaged => None,
+            found => found?,
+        };
+        let Some(backup) = found else { continue };
+        if backup.value["session_id"].as_str().is_none_or(|session| sessions.contains(&session)) {
+            return Ok(Some(backup.value));
+        }
+    }
+    Ok(None)
 }
 
 /// How a document stands to its copy in a backup.
@@ -179,9 +204,19 @@ pub fn restore(engine: &dyn Engine, moment: Option<&str>, apply: bool, actor: &A
     Ok(Restored { backup, documents, applied: apply, warnings })
 }
 
-/// Returns the text of `LOOP_STATE.md` that a backup holds. Others keep an object there, which is no text of ours.
+/// Returns the text of `LOOP_STATE.md` that a backup holds.
 fn kept_text(backup: &Backup) -> Option<&str> {
-    backup.value.get("preserved")?.get(LOOP_STATE)?.as_str()
+    backup.value.get("preserved")?.get(LOOP_STATE)?.get(MARKDOWN)?.as_str()
+}
+
+/// Says where the loop stood, without its items.
+fn sum_up(queue: &Value, state: &mut Map<String, Value>) {
+    for field in ["task", "status", "phase", "iteration", "consecutive_passes", "gate_results"] {
+        state.extend(queue.get(field).map(|value| (field.to_owned(), value.clone())));
+    }
+    let open = |item: &&Value| !matches!(item["status"].as_str(), Some("done" | "cancelled"));
+    let open = queue["items"].as_array().map_or(0, |items| items.iter().filter(open).count());
+    state.insert("open_items".into(), open.into());
 }
 
 /// Deletes the oldest backups until so many are left; returns their files.

@@ -11,12 +11,13 @@ use serde_json::{Map, Value, json};
 use super::agent_loop::work_queue;
 use super::edit::Target;
 use super::{Actor, Error, Result, views};
-use crate::model::error_class::{self, ErrorClass, Escalation};
+use crate::model::agent_loop::{NewItem, WorkLoop};
+use crate::model::error_class::{self, ErrorClass, Escalation, Severity};
 use crate::model::kind::{Doc, Kind};
 use crate::model::plan::word;
 use crate::model::present::{self, Present};
 use crate::model::room::Room;
-use crate::model::{ids, json, plan, redact, time};
+use crate::model::{ids, json, redact, time};
 use crate::store::engine::items;
 use crate::store::{Engine, Transaction};
 
@@ -190,10 +191,26 @@ pub fn list(engine: &dyn Engine, wanted: Option<Standing>) -> Result<Vec<Value>>
 pub fn due(engine: &dyn Engine, actor: &Actor) -> Result<Vec<Value>> {
     let now = actor.now();
     let mut due = list(engine, Some(Standing::Pending))?;
-    // One that does not say when has nothing to wait for.
-    due.retain(|error| next_retry(error).is_none_or(|next| next <= now));
+    due.retain(|error| is_due(error, now));
     due.sort_by_key(next_retry);
     Ok(due)
+}
+
+/// One that does not say when has nothing to wait for.
+fn is_due(error: &Value, now: Timestamp) -> bool {
+    next_retry(error).is_none_or(|next| next <= now)
+}
+
+/// Returns how many errors stand how, and how many of them are due; `None` if nobody has recorded any.
+pub fn summary(engine: &dyn Engine, actor: &Actor) -> Result<Option<Value>> {
+    let Some(mut document) = engine.read(&errors())? else { return Ok(None) };
+    let now = actor.now();
+    let due = |error: &&Value| standing(error) == Standing::Pending && is_due(error, now);
+    let due = items(errors().kind, &document.value).into_iter().filter(due).count();
+    add_up(&mut document.value);
+    let mut summary = document.value["summary"].take();
+    summary["due"] = due.into();
+    Ok(Some(summary))
 }
 
 pub fn next_retry(error: &Value) -> Option<Timestamp> {
@@ -288,7 +305,7 @@ fn plan_retry(
     error["next_retry"] = Value::Null;
     error["escalated_to"] = escalation.word().into();
     if let Escalation::WorkQueue(severity) = escalation
-        && let Some(item) = hand_on(transaction, error, &word(severity))?
+        && let Some(item) = hand_on(transaction, error, severity)?
     {
         error["work_item"] = item.into();
     }
@@ -296,21 +313,20 @@ fn plan_retry(
 }
 
 /// Makes an error an item of the loop's queue, if there is a loop.
-fn hand_on(transaction: &mut dyn Transaction, error: &Value, priority: &str) -> Result<Option<String>> {
+fn hand_on(transaction: &mut dyn Transaction, error: &Value, priority: Severity) -> Result<Option<String>> {
     let doc = work_queue();
-    let Some(mut queue) = transaction.get(&doc)?.cloned() else { return Ok(None) };
-    let iteration = queue["iteration"].clone();
-    let Some(list) = queue["items"].as_array_mut() else { return Ok(None) };
-    let id = plan::next_id("work", list.iter().filter_map(|item| item["id"].as_str()));
-    let (class, message) = (&error["classification"], error["message"].as_str().unwrap_or_default());
-    let line = message.lines().next().unwrap_or_default();
-    let title: String = line.chars().take(80).collect();
-    list.push(json!({
-        "id": id, "priority": priority, "title": format!("Fix {} error: {title}", class.as_str().unwrap_or_default()),
-        "description": message, "status": "pending", "added_iteration": iteration, "completed_iteration": null,
-        "error_id": error["id"],
-    }));
-    views::put(transaction, &doc, queue)?;
+    let Some(queue) = transaction.get(&doc)?.cloned() else { return Ok(None) };
+    let text = |field: &str| error[field].as_str().unwrap_or_default();
+    let line: String = text("message").lines().next().unwrap_or_default().chars().take(80).collect();
+    let mut work = WorkLoop { queue };
+    let id = work.add(&NewItem {
+        priority,
+        title: format!("Fix {} error: {line}", text("classification")),
+        description: text("message").to_owned(),
+        gate: None,
+        error_id: Some(text("id").to_owned()),
+    });
+    views::put(transaction, &doc, work.queue)?;
     Ok(Some(id))
 }
 

@@ -10,14 +10,13 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::settings::Settings;
-use super::{Actor, Error, Result};
+use super::{Actor, Error, Result, read};
 use crate::model::ids::{self, Key, ProjectId, SessionId};
 use crate::model::kind::Doc;
 use crate::model::message::{self, Letter};
 use crate::model::paper::{Paper, Tray};
 use crate::model::room::Room;
 use crate::model::{json, time};
-use crate::store::engine::counts_in;
 use crate::store::{Engine, Transaction};
 
 /// How many finished messages a mailbox's list remembers, and how many more before it is cleared up.
@@ -165,14 +164,13 @@ fn at_work(engine: &dyn Engine, project: Option<&ProjectId>, now: Timestamp) -> 
 
 /// Returns how many messages a session has not read.
 pub fn unread(engine: &dyn Engine, session: &SessionId) -> Result<usize> {
-    let mailbox = Doc::mailbox(session);
-    if let Some(mut look) = engine.browse(&mailbox.room)?
-        && look.exists(&mailbox)?
-    {
-        return Ok(look.counts(&mailbox)?.first().copied().unwrap_or_default());
-    }
-    let counts = engine.read(&mailbox)?.map(|found| counts_in(&mailbox, Some(&found.value)));
-    Ok(counts.and_then(|counts| counts.first().copied()).unwrap_or_default())
+    Ok(unread_of(engine, session)?.unwrap_or_default())
+}
+
+/// The same; `None` for a session without a mailbox.
+pub fn unread_of(engine: &dyn Engine, session: &SessionId) -> Result<Option<usize>> {
+    let counts = read::counts(engine, &Doc::mailbox(session))?;
+    Ok(counts.map(|counts| counts.first().copied().unwrap_or_default()))
 }
 
 /// What a reader wants.

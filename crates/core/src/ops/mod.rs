@@ -18,6 +18,7 @@ pub mod queue;
 pub mod read;
 pub mod sessions;
 pub mod settings;
+pub mod status;
 pub mod trust;
 mod views;
 pub mod workflow;

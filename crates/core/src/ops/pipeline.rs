@@ -125,8 +125,12 @@ pub fn report(
         NO_GROUP => ("orchestrator_state", &path::ROOT),
         _ => ("group_status", &entry),
     };
+    let caps = caps(engine)?;
     let desk = Desk::open(engine, kind, path, expect, actor)?;
     let mut pipeline = desk.pipeline(engine)?;
+    if report.order.is_none() {
+        pipeline.open_for(report.role, &report.group, caps, desk.now);
+    }
     let group = take_report(&mut pipeline, report, outcome, desk.now)?;
     Ok((group, desk.finish(pipeline, "pipeline report", actor)?))
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Error, Result};
 use crate::model::kind::{Doc, Items};
 use crate::model::path::Path;
-use crate::store::engine::items;
+use crate::store::engine::{counts_in, items};
 use crate::store::{Document, Engine};
 
 /// Returns a document, which must exist.
@@ -26,6 +26,21 @@ pub fn list(engine: &dyn Engine, doc: &Doc, status: Option<&str>) -> Result<Vec<
     }
     let Some(document) = engine.read(doc)? else { return Ok(Vec::new()) };
     Ok(with_status(items(doc.kind, &document.value), status))
+}
+
+/// Returns how many items of a document are in each of its kind's states; `None` if there is no such document. An engine
+/// with an index answers without reading it.
+pub fn counts(engine: &dyn Engine, doc: &Doc) -> Result<Option<Vec<usize>>> {
+    // What is not there is not locked either.
+    if !engine.may_exist(doc) {
+        return Ok(None);
+    }
+    if let Some(mut look) = engine.browse(&doc.room)?
+        && look.exists(doc)?
+    {
+        return Ok(Some(look.counts(doc)?));
+    }
+    Ok(engine.read(doc)?.map(|document| counts_in(doc, Some(&document.value))))
 }
 
 /// Returns the items that have this status, or all.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Actor, Error, Result};
 use crate::model::ids::ProjectId;
@@ -11,11 +11,14 @@ use crate::model::path::Path;
 use crate::store::Engine;
 
 /// The settings of `config.json` that operations keep to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Settings(Value);
 
 /// How long a session lives without a sign of life, unless the configuration says otherwise.
 const SESSION_TIMEOUT: f64 = 3600.0;
+
+/// The feature that denies edits of files that others work on.
+const GUARD: &str = "enable_edit_guard";
 
 /// Which project is the default after one was proposed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +45,31 @@ pub fn adopt_default_project(
     transaction.put(&doc, config)?;
     transaction.commit(&actor.entry("init"))?;
     Ok(DefaultProject::Adopted)
+}
+
+/// How the edit guard stands after it was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guard {
+    TurnedOn,
+    /// The configuration had decided already.
+    Kept(bool),
+}
+
+/// Turns the edit guard on, if the configuration does not say anything about it.
+pub fn turn_on_guard(engine: &dyn Engine, actor: &Actor) -> Result<Guard> {
+    let doc = Doc::config();
+    let mut transaction = engine.begin(&[&doc.room])?;
+    let mut config = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(actor.now()));
+    if let Some(known) = config["features"][GUARD].as_bool() {
+        return Ok(Guard::Kept(known));
+    }
+    if config["features"].is_null() {
+        config["features"] = json!({});
+    }
+    config["features"][GUARD] = true.into();
+    transaction.put(&doc, config)?;
+    transaction.commit(&actor.entry("init"))?;
+    Ok(Guard::TurnedOn)
 }
 
 impl Settings {
@@ -80,6 +108,11 @@ impl Settings {
     /// Whether a feature is on. All are, unless the configuration says otherwise.
     pub fn is_on(&self, feature: &str) -> bool {
         self.0["features"][feature].as_bool().unwrap_or(true)
+    }
+
+    /// Whether edits of files that others work on are denied.
+    pub fn guards_edits(&self) -> bool {
+        self.is_switched_on(GUARD)
     }
 
     /// Whether a feature is on that is off unless the configuration says otherwise.

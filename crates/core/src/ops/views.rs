@@ -20,26 +20,28 @@ const VIEWS: [View; 2] = [
 /// Replaces a document, and its text if it has one.
 pub(super) fn put(transaction: &mut dyn Transaction, doc: &Doc, value: Value) -> Result<()> {
     transaction.put(doc, value)?;
-    refresh(transaction, doc)
+    refresh(transaction, doc)?;
+    Ok(())
 }
 
 /// Deletes a document, and its text if it has one.
 pub(super) fn delete(transaction: &mut dyn Transaction, doc: &Doc) -> Result<()> {
     transaction.delete(doc)?;
-    refresh(transaction, doc)
+    refresh(transaction, doc)?;
+    Ok(())
 }
 
-/// Writes a document's text as the transaction sees the document now.
-pub(super) fn refresh(transaction: &mut dyn Transaction, doc: &Doc) -> Result<()> {
+/// Writes a document's text as the transaction sees the document now. Returns whether it was another one.
+pub(super) fn refresh(transaction: &mut dyn Transaction, doc: &Doc) -> Result<bool> {
     let Some((_, paper, render)) = VIEWS.iter().find(|(kind, ..)| *kind == doc.kind.name) else {
-        return Ok(());
+        return Ok(false);
     };
     let wanted = transaction.get(doc)?.map(render);
     let found = transaction.paper(paper)?;
     match wanted {
         Some(text) if found.as_ref() != Some(&text) => transaction.write_paper(paper, text)?,
         None if found.is_some() => transaction.remove_paper(paper)?,
-        _ => {}
+        _ => return Ok(false),
     }
-    Ok(())
+    Ok(true)
 }

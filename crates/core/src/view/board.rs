@@ -75,16 +75,28 @@ pub fn board(
 
 /// Returns `{counts, tasks, progress}`: a count for every status, and the tasks as they are stored.
 pub fn json(queue: &Value) -> Value {
-    let object = |fields: &[(&str, usize)]| {
-        Value::Object(fields.iter().map(|&(name, number)| (name.to_owned(), number.into())).collect())
-    };
-    let progress = progress(queue);
-    let numbers = [("done", progress.done), ("total", progress.total), ("percent", progress.percent())];
+    let counts = counts(queue);
     Value::Object(Map::from_iter([
-        ("counts".to_owned(), object(&counts(queue))),
+        ("counts".to_owned(), object(&counts)),
         ("tasks".to_owned(), Value::Array(Tasks::of(queue).all.to_vec())),
-        ("progress".to_owned(), object(&numbers)),
+        ("progress".to_owned(), progress(queue).json()),
     ]))
+}
+
+/// Returns `{counts, progress}` of a queue of which only the numbers are known.
+pub fn totals(counts: &[(&str, usize)]) -> Value {
+    let number =
+        |wanted: &str| counts.iter().find(|(name, _)| *name == wanted).map_or(0, |(_, number)| *number);
+    let all: usize = counts.iter().map(|(_, number)| number).sum();
+    let progress = Progress { done: number("done"), total: all - number("cancelled") };
+    Value::Object(Map::from_iter([
+        ("counts".to_owned(), object(counts)),
+        ("progress".to_owned(), progress.json()),
+    ]))
+}
+
+fn object(fields: &[(&str, usize)]) -> Value {
+    Value::Object(fields.iter().map(|&(name, number)| (name.to_owned(), number.into())).collect())
 }
 
 /// Returns every status with the number of tasks that have it.
@@ -106,6 +118,10 @@ pub(super) fn progress(queue: &Value) -> Progress {
 }
 
 impl Progress {
+    fn json(&self) -> Value {
+        object(&[("done", self.done), ("total", self.total), ("percent", self.percent())])
+    }
+
     fn percent(&self) -> usize {
         (self.done * 100).checked_div(self.total).unwrap_or(0)
     }
@@ -218,19 +234,19 @@ fn block<'a>(tasks: &Tasks<'_>, waiting: &[&'a Value]) -> Option<(&'a str, Strin
 }
 
 /// The lines written so far.
-struct Page {
-    width: usize,
-    lines: Vec<Line>,
+pub(super) struct Page {
+    pub(super) width: usize,
+    pub(super) lines: Vec<Line>,
 }
 
 impl Page {
-    fn line(&mut self, tone: Tone, text: &str) {
+    pub(super) fn line(&mut self, tone: Tone, text: &str) {
         let text = cut(&one_line(text), self.width);
         self.lines.push(Line { tone, text });
     }
 
     /// Writes `parts` two blanks apart, on as many lines as they need.
-    fn fold(&mut self, tone: Tone, indent: &str, parts: &[String]) {
+    pub(super) fn fold(&mut self, tone: Tone, indent: &str, parts: &[String]) {
         let mut text = indent.to_owned();
         for part in parts {
             if text.len() > indent.len() && length(&text) + length(part) > self.width {
@@ -287,7 +303,7 @@ impl Page {
     }
 
     /// Writes why and what to type, on one line or two; the command is never cut.
-    fn hint(&mut self, tone: Tone, why: &str, command: &str) {
+    pub(super) fn hint(&mut self, tone: Tone, why: &str, command: &str) {
         self.line(Tone::Plain, "");
         if length(why) + 1 + length(command) > self.width {
             self.line(tone, why);
@@ -314,12 +330,12 @@ fn priority(task: &Value) -> i64 {
 }
 
 /// Returns the time from `then` to `now`, none if clocks disagree.
-fn since(then: Timestamp, now: Timestamp) -> Duration {
+pub(super) fn since(then: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(then)).unwrap_or_default()
 }
 
 /// Writes a duration with its two largest units: `12s`, `3m12s`, `2h05m`, `3d4h`.
-fn short(duration: Duration) -> String {
+pub(super) fn short(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60) {
         (0, 0, 0, seconds) => format!("{seconds}s"),

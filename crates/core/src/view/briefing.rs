@@ -19,6 +19,9 @@ const FOR_PART: usize = 2_600;
 /// How much of one message is told.
 const FOR_MESSAGE: usize = 3_000;
 
+/// How much of a heading.
+const FOR_HEADING: usize = 300;
+
 /// One part of a briefing, under a heading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
@@ -58,7 +61,7 @@ pub fn text(mark: &str, parts: &[Part], mail: Mail<'_>) -> Option<(String, usize
     left -= length(&told);
     body += &told;
     for part in parts {
-        let heading = format!("\n## {}\n", escape(&part.heading));
+        let heading = format!("\n## {}\n", shorten(&escape(&part.heading).replace('\n', " "), FOR_HEADING));
         let room = left.saturating_sub(length(&heading) + 1).min(FOR_PART);
         if room < 100 {
             break;

@@ -10,6 +10,7 @@ pub mod pipeline;
 pub mod plan;
 pub mod prompt;
 pub mod records;
+pub mod status;
 pub mod table;
 pub mod text;
 pub mod unified;

@@ -181,7 +181,7 @@ fn overview(queue: &Value) -> Table {
 }
 
 /// Quotes `text` in a fence longer than any run of backticks in it.
-fn fenced(text: &str) -> String {
+pub(super) fn fenced(text: &str) -> String {
     let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}text\n{}\n{fence}\n", text.trim_end_matches('\n'))

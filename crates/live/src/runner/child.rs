@@ -17,6 +17,9 @@ const KEPT: usize = 64 << 10;
 /// A line longer than this is told in pieces.
 const LINE: usize = 8 << 10;
 
+/// How long a command has to end after it was asked to because its time was over.
+const GRACE: Duration = Duration::from_secs(2);
+
 /// How long to wait for the last output when somebody outside the group holds the pipe open.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -76,6 +79,19 @@ impl Process {
     pub fn signal(&self, signal: Signal) {
         // A group that is gone has what it was to get.
         let _ = kill_process_group(self.group, signal);
+    }
+
+    /// Waits for the end, or makes one when `limit` is over: first politely. Returns whether it came in time, and how.
+    pub fn end_within(self, limit: Duration, forget: impl FnOnce(Pid)) -> io::Result<(bool, Ended)> {
+        let (sender, ended) = mpsc::channel();
+        // Who waits no longer knows already.
+        self.when_ended(move || sender.send(()).unwrap_or_default());
+        let in_time = ended.recv_timeout(limit).is_ok();
+        if !in_time {
+            self.signal(Signal::TERM);
+            let _ = ended.recv_timeout(GRACE);
+        }
+        Ok((in_time, self.finish(forget)?))
     }
 
     /// Kills what is left of the group and returns how the command ended. `forget` is called while the group's

@@ -27,9 +27,6 @@ use anthill_testkit::sim_fs::{Plan, SimFs};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-const PIPELINE: &[&str] =
-    &["pm_state", "group_status", "orchestrator_state", "dev_to_qa", "qa_to_techlead", "techlead_to_dev"];
-
 /// One operation on a prepared disk.
 #[derive(Clone, Copy)]
 pub struct Scenario {
@@ -588,12 +585,6 @@ pub const SCENARIOS: &[Scenario] = &[
         segment_bytes: SMALL,
         prepare: |store| store.plan_work("old").unwrap(),
         act: |store| store.plan_work("new"),
-    },
-    Scenario {
-        name: "a first run of the pipeline",
-        kinds: PIPELINE,
-        act: |store| store.begin_run("new"),
-        ..PLAIN
     },
     Scenario {
         name: "a report to the pipeline",

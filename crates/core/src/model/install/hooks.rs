@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::need;
+use super::{calls_us, need};
 use crate::model::json::ParseError;
 use crate::model::jsonc::{Jsonc, Kind, Node};
 
@@ -115,13 +115,8 @@ impl Hooks {
 
     /// Whether a command is `anthill hook`, under whatever path and quotes.
     fn is_ours(&self, command: &str) -> bool {
-        if command == self.command || self.known.iter().any(|known| known == command) {
-            return true;
-        }
-        let Some(program) = command.trim_end().strip_suffix(" hook") else { return false };
-        let program = program.trim_end().trim_end_matches(['"', '\'']);
-        let before = program.strip_suffix("anthill").map(|before| before.chars().next_back());
-        before.is_some_and(|last| last.is_none_or(|last| matches!(last, '/' | '\\' | '"' | '\'' | ' ')))
+        let known = command == self.command || self.known.iter().any(|known| known == command);
+        known || calls_us(command, "hook")
     }
 
     fn group(&self, hook: &Hook) -> Value {

@@ -6,10 +6,12 @@
 mod hooks;
 mod section;
 mod server;
+mod status_line;
 
 pub use hooks::{Hook, Hooks};
 pub use section::Section;
 pub use server::Server;
+pub use status_line::StatusLine;
 
 use super::json::ParseError;
 use super::jsonc::{Jsonc, Kind, Node};
@@ -18,6 +20,7 @@ use super::jsonc::{Jsonc, Kind, Node};
 pub enum Part {
     Hooks(Hooks),
     Server(Server),
+    StatusLine(StatusLine),
     Section(Section),
 }
 
@@ -28,6 +31,8 @@ impl Part {
             Part::Hooks(hooks) => hooks.put(started(text)),
             Part::Server(server) if !server.wanted && !text.contains("anthill") => Ok(text.into()),
             Part::Server(server) => server.put(started(text)),
+            Part::StatusLine(line) if !line.wanted && !text.contains("anthill") => Ok(text.into()),
+            Part::StatusLine(line) => line.put(started(text)),
             Part::Section(section) => section.put(text),
         }
     }
@@ -35,9 +40,12 @@ impl Part {
     /// Returns the text without this part; what others wrote stays.
     pub fn take(&self, text: &str) -> Result<String, ParseError> {
         match self {
-            Part::Hooks(_) | Part::Server(_) if text.trim().is_empty() => Ok(text.into()),
+            Part::Hooks(_) | Part::Server(_) | Part::StatusLine(_) if text.trim().is_empty() => {
+                Ok(text.into())
+            }
             Part::Hooks(hooks) => hooks.take(text),
             Part::Server(server) => server.take(text),
+            Part::StatusLine(line) => line.take(text),
             Part::Section(section) => section.take(text),
         }
     }
@@ -46,9 +54,28 @@ impl Part {
     pub fn is_nothing(&self, text: &str) -> bool {
         match self {
             Part::Section(_) => text.trim().is_empty(),
-            Part::Hooks(_) | Part::Server(_) => matches!(text.trim(), "" | "{}"),
+            Part::Hooks(_) | Part::Server(_) | Part::StatusLine(_) => matches!(text.trim(), "" | "{}"),
         }
     }
+
+    /// Returns why this part cannot go into a text, although it should.
+    pub fn refusal(&self, text: &str) -> Option<&'static str> {
+        match self {
+            Part::StatusLine(line) if line.wanted && line.is_taken(text) => Some(
+                "it has a status line of its own; have that one call `anthill status --line` to see both",
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a command line is `anthill` and these words, under whatever path and quotes.
+fn calls_us(command: &str, words: &str) -> bool {
+    let program = command.trim_end().strip_suffix(words).and_then(|program| program.strip_suffix(' '));
+    let Some(program) = program else { return false };
+    let program = program.trim_end().trim_end_matches(['"', '\'']);
+    let before = program.strip_suffix("anthill").map(|before| before.chars().next_back());
+    before.is_some_and(|last| last.is_none_or(|last| matches!(last, '/' | '\\' | '"' | '\'' | ' ')))
 }
 
 /// Settings begin as an empty object.

@@ -112,6 +112,22 @@ impl Pipeline {
         open
     }
 
+    /// Opens the order that somebody reports on who did not ask for it: the work was due, and nothing stood in its way.
+    pub fn open_for(&mut self, role: Role, group: &str, caps: Caps, now: Timestamp) {
+        let open: Vec<Order> = self.open_orders().collect();
+        if self.status() != RunStatus::Running || open.iter().any(|order| order.group == group) {
+            return;
+        }
+        let due = self.due(&open).into_iter().find(|(purpose, of)| of == group && purpose.role() == role);
+        let Some((purpose, group)) = due else { return };
+        if purpose != Purpose::Plan && self.held_up(&group, purpose, caps, &open).is_empty() {
+            let order = self.open(purpose, &group, now);
+            self.count();
+            self.log_opened(&[order], now);
+            self.derive();
+        }
+    }
+
     /// Returns the open orders, oldest first.
     pub fn open_orders(&self) -> impl Iterator<Item = Order> + '_ {
         list(&self.orchestrator, "orders").iter().filter_map(Order::of)

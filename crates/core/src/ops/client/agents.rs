@@ -3,6 +3,8 @@
 //! A client tells of one agent in up to four events, in different orders: the tool call that starts it (at its launch when it
 //! runs in the background, at its end otherwise), its start and its end. Whichever comes first counts it.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::{OP, Turn, document};
@@ -10,7 +12,7 @@ use crate::model::client_event::Agent;
 use crate::model::kind::{Doc, Kind};
 use crate::model::plan;
 use crate::model::present;
-use crate::model::redact::redact_value;
+use crate::model::redact::{redact, redact_value};
 use crate::model::room::Room;
 use crate::model::said::{self, Said, cut};
 use crate::model::time;
@@ -57,10 +59,14 @@ pub fn follow_tool(turn: &mut Turn<'_>) -> Result<()> {
     let Some(id) = id.and_then(|id| id.parse().ok()) else { return Ok(()) };
     let kind = text(&response, "agentType").or_else(|| text(&input, "subagent_type"));
     let agent = Agent { id, kind: kind.unwrap_or_else(|| "general-purpose".into()) };
-    let task = text(&input, "description").map(|task| cut(&task, TASK));
+    let task = text(&input, "description").map(|task| cut(&redact(&task), TASK));
     let phase = text(&input, "prompt").and_then(|prompt| said::phase(&prompt));
     let launched = matches!(response["status"].as_str(), Some("async_launched" | "teammate_spawned"));
-    let followed = if launched {
+    let followed = if launched && is_done(turn, &agent)? {
+        // The agent was faster than this event: only its task is news.
+        file(turn, &agent, task.as_deref(), &Said::default())?;
+        None
+    } else if launched {
         note(turn, &agent, task.as_deref())?;
         let worker = Worker { id: agent.id.as_str(), kind: &agent.kind, phase: phase.as_deref() };
         workflow::agent_began(turn.engine, worker, &turn.actor)?
@@ -75,6 +81,18 @@ pub fn follow_tool(turn: &mut Turn<'_>) -> Result<()> {
         turn.reply.parts.push(briefing::workflow(&flow));
     }
     Ok(())
+}
+
+/// Whether an agent has told its end, and does not run again.
+fn is_done(turn: &Turn<'_>, agent: &Agent) -> Result<bool> {
+    if !turn.engine.may_exist(&result(agent)) {
+        return Ok(false);
+    }
+    let running = turn.engine.read(&document("active_agents"))?.is_some_and(|active| {
+        let agents = active.value["agents"].as_array().into_iter().flatten();
+        agents.into_iter().any(|known| known["id"] == agent.id.as_str())
+    });
+    Ok(!running && turn.engine.read(&result(agent))?.is_some())
 }
 
 /// Tells where the workflow stands when an agent in the background has come to its end.
@@ -93,8 +111,15 @@ fn named(turn: &Turn<'_>) -> Option<Agent> {
 
 /// Returns what an agent said at its end, without secrets.
 fn safe(message: &str) -> Said {
-    let mut said = Said::of(&crate::model::redact::redact(message));
+    let mut said = Said::of(&redact(message));
+    // What stood in JSON had its line breaks hidden, and with them what begins a line.
     said.findings.iter_mut().for_each(redact_value);
+    let lists = [&mut said.recommendations, &mut said.deliverables, &mut said.files_analyzed];
+    for text in lists.into_iter().flatten().chain([&mut said.context]) {
+        if let Cow::Owned(clean) = redact(text) {
+            *text = clean;
+        }
+    }
     said
 }
 
@@ -126,7 +151,7 @@ fn note(turn: &Turn<'_>, agent: &Agent, task: Option<&str>) -> Result<()> {
         }
     } else {
         list.push(json!({
-            "id": agent.id.as_str(), "type": cut(&agent.kind, 128), "task": task, "started": time::stamp(now),
+            "id": agent.id.as_str(), "type": cut(&redact(&agent.kind), 128), "task": task, "started": time::stamp(now),
             "status": "running", "parent_task": parent, "session_id": turn.session(),
         }));
         list.drain(..list.len().saturating_sub(MOST));
@@ -190,7 +215,7 @@ fn outcome(turn: &Turn<'_>, agent: &Agent, running: Option<&Value>, said: &Said)
     let started = running.and_then(|agent| time::read(agent["started"].as_str()?)).unwrap_or(now);
     let seconds = now.duration_since(started).as_secs_f64().max(0.0);
     json!({
-        "agent_id": agent.id.as_str(), "type": cut(&agent.kind, 128), "task": null,
+        "agent_id": agent.id.as_str(), "type": cut(&redact(&agent.kind), 128), "task": null,
         "started": time::stamp(started), "completed": time::stamp(now),
         "duration_seconds": plan::number((seconds * 1000.0).round() / 1000.0),
         "status": if said.failed { "failed" } else { "success" }, "findings": said.findings,

@@ -13,11 +13,11 @@ use crate::store::engine::find_in;
 
 pub fn check(turn: &mut Turn<'_>) -> Result<()> {
     let files = turn.event.edited_files();
-    if files.is_empty() || !Settings::read(turn.engine)?.is_switched_on("enable_edit_guard") {
+    if files.is_empty() || !Settings::read(turn.engine)?.guards_edits() {
         return Ok(());
     }
     let session = &turn.event.session;
-    if life::is_over(turn)? {
+    if life::is_over(turn, session)? {
         turn.reply.deny = Some(format!(
             "anthill: session {session} has expired or ended, and its tasks were given to others: it may not edit files. \
              To work again: anthill session start {session}, then claim a task."
@@ -26,8 +26,7 @@ pub fn check(turn: &mut Turn<'_>) -> Result<()> {
     }
     let files: Vec<_> = files.iter().map(|file| turn.world.below_root(file)).collect();
     let names: Vec<&str> = files.iter().map(String::as_str).collect();
-    let (held, lost) = holders(turn, &names)?;
-    let deny = held.map(|(task, file)| {
+    turn.reply.deny = holder(turn, &names)?.map(|(task, file)| {
         let (id, owner) = (task.id(), task.owner().unwrap_or("somebody"));
         let what: String = task.value()["description"].as_str().unwrap_or_default().chars().take(120).collect();
         format!(
@@ -35,22 +34,14 @@ pub fn check(turn: &mut Turn<'_>) -> Result<()> {
              anthill leader explain {id}"
         )
     });
-    turn.reply.deny = deny.or_else(|| {
-        let (id, file) = lost?;
-        Some(format!(
-            "anthill: task {id} with `{file}` was taken from this session when its lease ran out. Claim it again \
-             before you edit its files."
-        ))
-    });
     Ok(())
 }
 
-/// Returns the task of another worker that holds one of these files; and one that this session has lost.
-#[expect(clippy::type_complexity, reason = "two answers of one look")]
-fn holders(turn: &Turn<'_>, names: &[&str]) -> Result<(Option<(Task, String)>, Option<(String, String)>)> {
+/// Returns the task of another worker that holds one of these files, and the file.
+fn holder(turn: &Turn<'_>, names: &[&str]) -> Result<Option<(Task, String)>> {
     let queue = Doc::queue();
     if !turn.engine.may_exist(&queue) {
-        return Ok((None, None));
+        return Ok(None);
     }
     let active = match turn.engine.browse(&queue.room)? {
         Some(mut look) => {
@@ -67,19 +58,11 @@ fn holders(turn: &Turn<'_>, names: &[&str]) -> Result<(Option<(Task, String)>, O
             .map(|read| find_in(&queue, &read.value, Among::Active))
             .unwrap_or_default(),
     };
-    let meets = |task: &Task| files::overlap(names, &task.files()).map(|(file, _)| file.to_owned());
-    let mut lost = None;
-    for task in active.into_iter().map(Task::of) {
-        if Session::has(&turn.event.session, &task) {
-            continue;
-        }
-        if let Some(file) = meets(&task) {
-            if task.was_taken_from(turn.session()) {
-                lost = Some((task.id().to_owned(), file));
-                continue;
-            }
-            return Ok((Some((task, file)), None));
-        }
-    }
-    Ok((None, lost))
+    let mut of_others =
+        active.into_iter().map(Task::of).filter(|task| !Session::has(&turn.event.session, task));
+    let meets = |task: Task| {
+        let file = files::overlap(names, &task.files())?.0.to_owned();
+        Some((task, file))
+    };
+    Ok(of_others.find_map(meets))
 }

@@ -60,8 +60,17 @@ pub fn take_over(turn: &mut Turn<'_>) -> Result<()> {
         Ok(_) => {}
         // Nothing is left to take over.
         Err(error) if matches!(error.code(), Code::Refused | Code::NotFound) => {}
+        // Both have a list of todos: only what the queue has counts.
+        Err(error) if error.code() == Code::Conflict => {
+            for claim in look::claims(turn.engine, &left)? {
+                let task = claim.id().parse().ok();
+                let only = Handoff { from: &left, to, task: task.as_ref(), context };
+                handoff(turn.engine, only, &turn.actor)?;
+            }
+        }
         Err(error) => return Err(error),
     }
+    turn.follows = Some(left.clone());
     archive(turn, &left, Durability::Lazy)?;
     end_session(turn, &left)
 }
@@ -82,10 +91,16 @@ fn left_behind(turn: &Turn<'_>) -> Result<Option<SessionId>> {
     Ok(left.max_by_key(|(at, _)| *at).map(|(_, id)| id))
 }
 
-/// Gives up the sessions that nobody has heard of.
+/// Gives up the sessions that nobody has heard of, and closes the books of those that are over, whoever ended them.
 pub fn expire_others(turn: &mut Turn<'_>) -> Result<()> {
-    for expired in look::expire_overdue(turn.engine, &turn.actor)? {
-        archive(turn, &expired.id, Durability::Lazy)?;
+    look::expire_overdue(turn.engine, &turn.actor)?;
+    let Some(document) = turn.engine.read(&document("current_session"))? else { return Ok(()) };
+    let others = document.value["others"].as_array().into_iter().flatten();
+    let others = others.filter_map(|record| record["session_id"].as_str()?.parse::<SessionId>().ok());
+    for other in others.filter(|other| *other != turn.event.session) {
+        if is_over(turn, &other)? {
+            archive(turn, &other, Durability::Lazy)?;
+        }
     }
     Ok(())
 }
@@ -144,7 +159,8 @@ pub fn brief_state(turn: &mut Turn<'_>) -> Result<()> {
         turn.reply.parts.extend(briefing::agent_loop(&queue.value));
     }
     if matches!(turn.event.text("source").as_deref(), Some("compact" | "resume" | "clear")) {
-        let saved = compact::newest(turn.engine)?;
+        let ours = [Some(&turn.event.session), turn.follows.as_ref()];
+        let saved = compact::newest_of(turn.engine, &ours.map(|id| id.map_or("", SessionId::as_str)))?;
         turn.reply.parts.extend(saved.as_ref().and_then(briefing::saved));
     }
     Ok(())
@@ -283,7 +299,7 @@ fn clear(
 }
 
 /// Whether a session is over, and may not change files any more.
-pub fn is_over(turn: &Turn<'_>) -> Result<bool> {
-    let state = turn.engine.read(&Doc::session(&turn.event.session))?;
+pub fn is_over(turn: &Turn<'_>, session: &SessionId) -> Result<bool> {
+    let state = turn.engine.read(&Doc::session(session))?;
     Ok(state.is_some_and(|state| Session::of(state.value).is_over()))
 }

@@ -30,11 +30,13 @@ use serde_json::Value;
 use super::{Actor, Error, Result, messages};
 use crate::error::Code;
 use crate::model::client_event::{Event, What};
+use crate::model::ids::SessionId;
 use crate::model::kind::{Doc, Kind};
 use crate::model::present::{Arrival, Present};
 use crate::model::room::Room;
 use crate::store::{Durability, Engine, Entry, Transaction};
 use crate::view::briefing::{self, Mail, Part};
+use crate::view::text::escape;
 
 /// What only the process that runs the hook can tell.
 pub trait World {
@@ -75,6 +77,8 @@ struct Turn<'a> {
     event: &'a Event,
     world: &'a dyn World,
     actor: Actor,
+    /// The session whose work this one has taken over.
+    follows: Option<SessionId>,
     reply: Reply,
 }
 
@@ -127,7 +131,7 @@ pub fn handle(
     answer: &mut dyn FnMut(&Reply, Option<&str>) -> bool,
 ) -> Vec<Error> {
     let actor = Actor { session: Some(event.session.to_string()), ..actor.clone() };
-    let mut turn = Turn { engine, event, world, actor, reply: Reply::default() };
+    let mut turn = Turn { engine, event, world, actor, follows: None, reply: Reply::default() };
     for step in steps(event.what) {
         if let Err(error) = step(&mut turn) {
             // Who has waited for one lock does not wait for the next.
@@ -147,6 +151,10 @@ impl Turn<'_> {
         let session = self.event.session.as_str();
         if !can_tell(self.event.what) {
             self.reply.parts.clear();
+        }
+        let reply = &mut self.reply;
+        for text in [&mut reply.deny, &mut reply.go_on, &mut reply.tell_user].into_iter().flatten() {
+            *text = escape(text).into_owned();
         }
         let mut answered = false;
         if brings_mail(self.event) && self.engine.may_exist(&Doc::mailbox(&self.event.session)) {

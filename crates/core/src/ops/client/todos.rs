@@ -6,6 +6,7 @@ use super::{OP, Turn};
 use crate::model::client_event::What;
 use crate::model::json::check_input;
 use crate::model::kind::{Doc, Kind};
+use crate::model::redact::redact;
 use crate::model::said::cut;
 use crate::model::time;
 use crate::ops::Result;
@@ -18,6 +19,7 @@ const NATIVE: &str = "client_task";
 /// How many are mirrored, and how much of a title.
 const MOST: usize = 500;
 const TITLE: usize = 500;
+const ID: usize = 128;
 
 /// Mirrors what TodoWrite, TaskCreate and TaskUpdate did.
 pub fn mirror(turn: &mut Turn<'_>) -> Result<()> {
@@ -32,7 +34,7 @@ pub fn mirror(turn: &mut Turn<'_>) -> Result<()> {
             let response = turn.event.value("tool_response");
             let Some(id) = response["task"]["id"].as_str() else { return Ok(()) };
             let (title, status) = (response["task"]["subject"].as_str(), None);
-            write(turn, NATIVE, &[Change { id: id.into(), title, status, owner: None }], false)
+            write(turn, NATIVE, &[Change { id: cut(&redact(id), ID), title, status, owner: None }], false)
         }
         "TaskUpdate" => {
             let (input, response) = (turn.event.value("tool_input"), turn.event.value("tool_response"));
@@ -42,7 +44,7 @@ pub fn mirror(turn: &mut Turn<'_>) -> Result<()> {
             }
             let text = |field: &str| input[field].as_str();
             let (title, status, owner) = (text("subject"), text("status"), text("owner"));
-            write(turn, NATIVE, &[Change { id: id.into(), title, status, owner }], false)
+            write(turn, NATIVE, &[Change { id: cut(&redact(id), ID), title, status, owner }], false)
         }
         _ => Ok(()),
     }
@@ -53,7 +55,8 @@ pub fn mirror_native(turn: &mut Turn<'_>) -> Result<()> {
     let Some(id) = turn.event.text("task_id") else { return Ok(()) };
     let (title, owner) = (turn.event.text("task_subject"), turn.event.text("teammate_name"));
     let status = (turn.event.what == What::TaskCompleted).then_some("completed");
-    let change = Change { id: id.into_owned(), title: title.as_deref(), status, owner: owner.as_deref() };
+    let change =
+        Change { id: cut(&redact(&id), ID), title: title.as_deref(), status, owner: owner.as_deref() };
     write(turn, NATIVE, &[change], false)
 }
 
@@ -76,9 +79,10 @@ fn write(turn: &Turn<'_>, kind: &str, changes: &[Change<'_>], all: bool) -> Resu
     let Some(tasks) = after.get_mut("tasks").and_then(Value::as_array_mut) else { return Ok(()) };
     for change in changes {
         let stamp = time::stamp(now);
-        let place = tasks.iter().position(|task| task["id"] == *change.id).unwrap_or_else(|| {
+        let same = |task: &Value| task["id"] == *change.id && task["type"] == kind;
+        let place = tasks.iter().position(same).unwrap_or_else(|| {
             tasks.push(json!({
-                "id": cut(&change.id, 128), "type": kind, "title": null, "status": "pending", "created_at": stamp,
+                "id": change.id, "type": kind, "title": null, "status": "pending", "created_at": stamp,
                 "updated_at": stamp,
             }));
             tasks.len() - 1
@@ -111,7 +115,7 @@ impl<'a> Change<'a> {
     fn apply(&self, task: &mut Value, stamp: &str) {
         let before = task.clone();
         if let Some(title) = self.title {
-            task["title"] = cut(title, TITLE).into();
+            task["title"] = cut(&redact(title), TITLE).into();
         }
         match self.status {
             Some(status @ ("pending" | "in_progress" | "completed" | "cancelled")) => {
@@ -121,7 +125,7 @@ impl<'a> Change<'a> {
             _ => {}
         }
         if let Some(owner) = self.owner {
-            task["assigned_to"] = cut(owner, 128).into();
+            task["assigned_to"] = cut(&redact(owner), 128).into();
         }
         if *task != before {
             task["updated_at"] = stamp.into();

@@ -275,7 +275,7 @@ pub fn renew_session(engine: &dyn Engine, session: &SessionId, actor: &Actor) ->
     }
     let mut desk = Desk::open(engine, actor)?;
     for mut task in desk.active()? {
-        if Session::has(session, &task) && !task.is_expired(&desk.now) && task.used(&desk.now) >= BEAT {
+        if Session::has(session, &task) && task.used(&desk.now) >= BEAT {
             task.renew(&desk.now);
             desk.put(task)?;
         }

@@ -14,7 +14,7 @@ use crate::model::room::Room;
 use crate::model::session::{Session, Status, is_open, word};
 use crate::model::task::Task;
 use crate::ops::settings::Settings;
-use crate::ops::{Actor, Result};
+use crate::ops::{Actor, Error, Result};
 use crate::store::Engine;
 use crate::store::engine::{find_in, items};
 
@@ -45,12 +45,52 @@ pub fn list(engine: &dyn Engine, wanted: &Wanted<'_>, actor: &Actor) -> Result<F
         wanted.active_within.is_none_or(|within| session.is_active(within, now))
             && wanted.project.is_none_or(|project| session.project() == Some(project))
     });
-    swept.sessions.sort_by(|(one_id, one), (other_id, other)| {
-        other.heard_at().cmp(&one.heard_at()).then_with(|| one_id.cmp(other_id))
-    });
+    sort(&mut swept.sessions);
     let entry = |(id, session): &(SessionId, Session)| entry(id, session, timeout, now);
     let sessions = swept.sessions.iter().map(entry).collect();
     Ok(Found { sessions, expired: swept.expired, warnings: swept.warnings })
+}
+
+/// Puts the one that was heard of last first.
+fn sort(sessions: &mut [(SessionId, Session)]) {
+    sessions.sort_by(|(one_id, one), (other_id, other)| {
+        other.heard_at().cmp(&one.heard_at()).then_with(|| one_id.cmp(other_id))
+    });
+}
+
+/// The sessions at work, seen by somebody who changes nothing.
+#[derive(Debug, Default)]
+pub struct AtWork {
+    /// The entries of a list.
+    pub sessions: Vec<Value>,
+    pub unreadable: Vec<(SessionId, Error)>,
+}
+
+/// Returns the sessions that are neither over nor overdue, and gives nobody up; `None` if there has never been one.
+pub fn at_work(
+    engine: &dyn Engine,
+    project: Option<&str>,
+    settings: &Settings,
+    actor: &Actor,
+) -> Result<Option<AtWork>> {
+    let (now, timeout) = (actor.now(), settings.session_timeout());
+    let (mut found, mut unreadable, mut any) = (Vec::new(), Vec::new(), false);
+    for room in engine.rooms()? {
+        let Room::Session(id) = room else { continue };
+        match engine.read(&state_of(&id)) {
+            Ok(None) => continue,
+            Ok(Some(state)) => found.push((id, Session::of(state.value))),
+            Err(error) => unreadable.push((id, error.into())),
+        }
+        any = true;
+    }
+    found.retain(|(_, session)| {
+        matches!(session.effective_status(timeout, now), Status::Active | Status::Idle)
+            && project.is_none_or(|project| session.project() == Some(project))
+    });
+    sort(&mut found);
+    let sessions = found.iter().map(|(id, session)| entry(id, session, timeout, now)).collect();
+    Ok(any.then_some(AtWork { sessions, unreadable }))
 }
 
 fn entry(id: &SessionId, session: &Session, timeout: Duration, now: Timestamp) -> Value {

@@ -282,7 +282,10 @@ impl Engine for FileEngine {
 
     fn browse(&self, room: &Room) -> Result<Option<Box<dyn Transaction + '_>>> {
         let place = Place { patience: BROWSE, ..self.open(room)? };
-        // Who only looks leaves it to others to make directories, and to finish what a crash left.
+        // Who only looks leaves it to others to make directories and locks, and to finish what a crash left.
+        if !place.fs.may_exist(&room.lock()) {
+            return Ok(None);
+        }
         let Ok(lock) = place.fs.lock(&room.lock(), LockMode::Exclusive, BROWSE) else { return Ok(None) };
         match recover::look(&place)? {
             View::Clean(head) => Ok(Some(Box::new(FileTransaction::new(vec![Part::new(place, head, lock)])))),

@@ -1,0 +1,45 @@
+use anthill_core::model::agent_loop::{NewItem, Severity};
+use anthill_core::ops::agent_loop;
+use clap::Args;
+
+use super::report;
+use crate::args::prose;
+use crate::context::Context;
+use crate::error::Result;
+use crate::planning::{ExpectArgs, one_of};
+
+/// Add an item to the loop
+///
+/// The same open item again is no second one.
+///
+/// Examples:
+///   anthill loop add "Implement auth endpoints" -p S1
+///   anthill loop add "Update CHANGELOG" --description "Add an entry for the auth feature"
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct AddArgs {
+    /// What is to be done, in a line
+    #[arg(value_name = "TITLE", allow_hyphen_values = true, value_parser = prose)]
+    title: String,
+    /// How urgent it is; S0 comes first
+    #[arg(short, long, value_name = "SEVERITY", default_value = "S2", value_parser = one_of::<Severity>())]
+    priority: Severity,
+    /// More about it
+    #[arg(short, long, value_name = "TEXT", default_value = "", hide_default_value = true, allow_hyphen_values = true, value_parser = prose)]
+    description: String,
+    #[command(flatten)]
+    expect: ExpectArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
+    let new = NewItem {
+        priority: args.priority,
+        title: args.title.clone(),
+        description: args.description.clone(),
+        ..NewItem::default()
+    };
+    let done = agent_loop::add(&*context.engine, &new, args.expect.expect_revision, &context.actor)?;
+    let id = done.item.as_deref().unwrap_or_default();
+    let what = if done.changed { "Added" } else { "There already" };
+    report(context, &done, &format!("{what}: {id}"), "anthill loop take")
+}

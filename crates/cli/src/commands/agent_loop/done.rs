@@ -1,0 +1,30 @@
+use anthill_core::model::agent_loop::is_open;
+use anthill_core::ops::agent_loop;
+use clap::Args;
+
+use super::report;
+use crate::context::Context;
+use crate::error::Result;
+use crate::planning::ExpectArgs;
+
+/// Say that an item is done
+///
+/// Examples:
+///   anthill loop done work-001
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct DoneArgs {
+    /// The item
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    expect: ExpectArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &DoneArgs) -> Result<()> {
+    let done = agent_loop::done(&*context.engine, &args.id, args.expect.expect_revision, &context.actor)?;
+    let what = if done.changed { "Done" } else { "Done already" };
+    let open = done.work.items().iter().filter(|item| is_open(item)).count();
+    let next = if open > 0 { "anthill loop take" } else { "anthill loop gate --all" };
+    report(context, &done, &format!("{what}: {}", args.id), next)
+}

@@ -1,0 +1,104 @@
+//! The work loop: items, gates, iterations.
+
+mod add;
+mod done;
+mod gate;
+mod reset;
+mod run;
+mod start;
+mod status;
+mod take;
+
+use std::path::PathBuf;
+
+use anthill_core::error::Code;
+use anthill_core::ops::agent_loop::Done;
+use anthill_live::gates::{Gates, config};
+use clap::Subcommand;
+
+use crate::context::Context;
+use crate::error::{CliError, Result, io_error};
+use crate::output::Format;
+use crate::start::ExitCode;
+
+/// Work in a loop until every quality gate passes
+///
+/// A loop has a task, items to do (S0 the worst, S3 the least) and gates: commands such as the linter and the tests. An
+/// iteration ends with all gates run. A gate that fails becomes an item; when all have passed in two iterations in a
+/// row and no item is open, the loop is complete. It stops after --max-iterations, and when the same gates fail
+/// three times in a row; an open item as bad as --pause-on holds it up for you.
+///
+/// Every change also writes `.claude/state/loop/LOOP_STATE.md`, a view for people. Gates come from
+/// `.claude/anthill.toml`, else from what the project's files tell (Cargo.toml, package.json, pyproject.toml, go.mod):
+///
+///   [gates.lint]
+///   run = "cargo clippy -- -D warnings"
+///   timeout = 600          seconds
+///   parallel = false       true: side by side with its neighbours that say so too
+///   blocking = true        false: a failure is a warning
+///   severity = "S1"        how bad a failure is
+///
+/// Examples:
+///   anthill loop start "implement user authentication"
+///   anthill loop add "Add session management" -p S1
+///   anthill loop take
+///   anthill loop done work-001
+///   anthill loop gate --all
+///   anthill loop run --agent "claude -p"
+///   anthill loop status
+#[derive(Debug, Subcommand)]
+#[command(verbatim_doc_comment)]
+pub enum AgentLoop {
+    Start(start::StartArgs),
+    Add(add::AddArgs),
+    Take(take::TakeArgs),
+    Done(done::DoneArgs),
+    Gate(gate::GateArgs),
+    Run(run::RunArgs),
+    Status(status::StatusArgs),
+    Reset(reset::ResetArgs),
+}
+
+pub fn run(context: &Context<'_>, command: &AgentLoop) -> Result<ExitCode> {
+    let done = |result: Result<()>| result.map(|()| ExitCode::SUCCESS);
+    match command {
+        AgentLoop::Start(args) => done(start::run(context, args)),
+        AgentLoop::Add(args) => done(add::run(context, args)),
+        AgentLoop::Take(args) => done(take::run(context, args)),
+        AgentLoop::Done(args) => done(done::run(context, args)),
+        AgentLoop::Gate(args) => gate::run(context, args),
+        AgentLoop::Run(args) => run::run(context, args),
+        AgentLoop::Status(_) => done(status::run(context)),
+        AgentLoop::Reset(args) => done(reset::run(context, args)),
+    }
+}
+
+/// Tells what was done; with `--json`, the work queue as it is stored.
+fn report(context: &Context<'_>, done: &Done, said: &str, next: &str) -> Result<()> {
+    done.warnings.iter().for_each(|warning| context.output.warning(warning));
+    if context.output.json {
+        return context.output.changed(&done.work.queue, Format::Json);
+    }
+    context.output.said(said)?;
+    if !next.is_empty() {
+        context.output.status(&format!("next: {next}"));
+    }
+    Ok(())
+}
+
+/// Finds the project and its gates.
+fn gates(context: &Context<'_>) -> Result<(PathBuf, Gates)> {
+    let root = context.roots.project().map_err(|error| io_error("find the gates", &error))?;
+    let gates = Gates::of(&root)?;
+    Ok((root, gates))
+}
+
+impl From<config::Error> for CliError {
+    fn from(error: config::Error) -> CliError {
+        match error {
+            config::Error::Read { path, source } => io_error(&format!("read `{}`", path.display()), &source),
+            wrong @ config::Error::Wrong { .. } => CliError::new(Code::Invalid, wrong.to_string())
+                .hinted("correct the file; see what it may say: anthill loop --help"),
+        }
+    }
+}

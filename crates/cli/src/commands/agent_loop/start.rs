@@ -1,0 +1,53 @@
+use anthill_core::model::agent_loop::{Options, PauseOn};
+use anthill_core::ops::agent_loop::{self, NewLoop};
+use clap::Args;
+
+use super::report;
+use crate::args::prose;
+use crate::context::Context;
+use crate::error::Result;
+use crate::planning::{ExpectArgs, one_of};
+
+/// Begin a loop, or go on with the one that is there
+///
+/// The same task again goes on: a loop that was paused or has stopped does so too. Another task needs --reset until
+/// the loop is complete.
+///
+/// Examples:
+///   anthill loop start "implement user authentication"
+///   anthill loop start "fix the build" --reset --max-iterations 10
+///   anthill loop start --max-iterations 100     go on after it stopped
+///   anthill loop start --pause-on none
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct StartArgs {
+    /// What is to be done [default: the task of the loop that is there]
+    #[arg(value_name = "TASK", allow_hyphen_values = true, value_parser = prose)]
+    task: Option<String>,
+    /// Begin anew, whatever is there
+    #[arg(long)]
+    reset: bool,
+    /// Stop after so many iterations [default: 50]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    max_iterations: Option<u64>,
+    /// Hold the loop up for an open item this bad, or worse [default: S0]
+    #[arg(long, value_name = "SEVERITY", value_parser = one_of::<PauseOn>())]
+    pause_on: Option<PauseOn>,
+    #[command(flatten)]
+    expect: ExpectArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
+    let options = Options { max_iterations: args.max_iterations, pause_on: args.pause_on };
+    let new = NewLoop { task: args.task.clone(), options, reset: args.reset };
+    let done = agent_loop::start(&*context.engine, &new, args.expect.expect_revision, &context.actor)?;
+    let work = &done.work;
+    let what = if done.changed { "The loop runs" } else { "The loop runs already" };
+    let (iteration, most) = (work.iteration(), work.max_iterations());
+    let said = format!("{what}, iteration {iteration} of {most}: {}", work.task());
+    let next = match work.items().is_empty() {
+        true => "anthill loop add TITLE -p S1, then anthill loop take",
+        false => "anthill loop take",
+    };
+    report(context, &done, &said, next)
+}

@@ -1,0 +1,128 @@
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use anthill_core::model::ids::{ProjectId, SessionId};
+use anthill_core::model::json;
+use anthill_core::ops::status::{self, Status, Wanted};
+use anthill_core::view::status::{board, line};
+use clap::Args;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::context::{Context, parse_id};
+use crate::direct::{self, Direct, Opt, Takes, Words};
+use crate::error::Result;
+use crate::output::{Format, Output};
+use crate::start::ExitCode;
+
+/// Show how everything stands: sessions, tasks, phases, errors, messages
+///
+/// Only looks: nothing is changed, made or given up. What cannot be read says so in its place, and the exit code stays
+/// 0. With --json an object {sessions, queue, workflow, pipeline, loop, errors, messages}, with null for what there is
+/// not. Messages are those of your session; of all sessions, if yours is not known.
+///
+/// --line prints one line of at most 80 columns for the status line of a client, or nothing when there is nothing to
+/// say. Claude Code shows it after `anthill init --status-line`; the session is then taken from the JSON on stdin.
+///
+/// Examples:
+///   anthill status
+///   anthill status --project-id myapp
+///   anthill status --json | jq .queue.progress.percent
+///   anthill status --line
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct StatusArgs {
+    /// One short line; never fails
+    #[arg(long)]
+    line: bool,
+    /// Only the sessions of this project
+    #[arg(long, value_name = "ID")]
+    project_id: Option<String>,
+}
+
+/// The longest text that a client is listened to.
+const LONGEST: usize = 64 << 10;
+/// How long a client may take to say who it is.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+impl Direct for StatusArgs {
+    const OPTIONS: &'static [Opt] = &[("--line", "", Takes::Nothing), ("--project-id", "", Takes::One)];
+
+    fn read(words: &mut Words) -> Option<StatusArgs> {
+        Some(StatusArgs { line: words.flag("--line"), project_id: words.value("--project-id") })
+    }
+}
+
+/// Runs it without the parser of all commands: clients ask for the line again and again.
+pub fn direct(rest: &[String]) -> Option<ExitCode> {
+    let (global, args) = direct::read::<StatusArgs>(rest)?;
+    let output = Output::new(global.json, global.color);
+    let done = run(|| Context::new(&global, &output), &output, &args);
+    Some(done.map_or_else(|error| output.failure(&error), |()| ExitCode::SUCCESS))
+}
+
+pub fn run<'o>(
+    context: impl FnOnce() -> Result<Context<'o>>,
+    output: &Output,
+    args: &StatusArgs,
+) -> Result<()> {
+    if !args.line || output.json {
+        return show(&context()?, args);
+    }
+    // A status line is looked at all the time: what goes wrong must not get in the way.
+    if let Err(error) = context().and_then(|context| show_line(&context, args)) {
+        output.warning(&error.message);
+    }
+    Ok(())
+}
+
+fn show(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
+    let status = look(context, args, context.own_session())?;
+    match context.output.json {
+        true => context.output.value(&status.value, Format::Json),
+        false => context.output.lines(&board(&status.value, context.actor.now(), context.output.width())),
+    }
+}
+
+fn show_line(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
+    let told = if context.own_session().is_none() { session_on_stdin() } else { None };
+    let status = look(context, args, context.own_session().or(told.as_ref()))?;
+    line(&status.value).map_or(Ok(()), |line| context.output.status_line(&line))
+}
+
+fn look(context: &Context<'_>, args: &StatusArgs, session: Option<&SessionId>) -> Result<Status> {
+    let project: Option<ProjectId> = args.project_id.as_deref().map(parse_id).transpose()?;
+    let wanted = Wanted { project: project.as_ref().map(ProjectId::as_str), session };
+    let status = status::look(&*context.engine, &wanted, &context.actor);
+    status.warnings.iter().for_each(|warning| context.output.warning(warning));
+    Ok(status)
+}
+
+/// Returns the session that a client names in a JSON object on stdin. Nobody is waited for long, and what is no such
+/// object says nothing.
+fn session_on_stdin() -> Option<SessionId> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return None;
+    }
+    let (deadline, mut text) = (Instant::now() + PATIENCE, Vec::new());
+    let mut piece = vec![0; LONGEST];
+    while text.len() < LONGEST {
+        let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok()?;
+        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&left)) {
+            Err(Errno::INTR) => continue,
+            Ok(0) | Err(_) => return None,
+            Ok(_) => {}
+        }
+        let room = LONGEST - text.len();
+        match rustix::io::read(&stdin, &mut piece[..room]) {
+            Ok(0) | Err(_) => return None,
+            Ok(count) => text.extend_from_slice(&piece[..count]),
+        }
+        // Some clients do not close it.
+        if let Ok(value) = json::parse(&text) {
+            return value.get("session_id")?.as_str()?.parse().ok();
+        }
+    }
+    None
+}

@@ -1,0 +1,683 @@
+//! The work loop from the outside: items, real gates, iterations to the end, and `LOOP_STATE.md` at each step.
+
+use std::time::{Duration, Instant};
+
+use anthill_testkit::test_env::{Ran, TestEnv};
+use rustix::process::{Pid, test_kill_process};
+use serde_json::{Value, json};
+
+use crate::env;
+use crate::lines::{json_of, ok, refused, words};
+
+const QUEUE: &str = "project/.claude/state/loop/work_queue.json";
+const VIEW: &str = "project/.claude/state/loop/LOOP_STATE.md";
+const CONFIG: &str = "project/.claude/anthill.toml";
+
+/// The document of the source.
+const SOURCE: &str = r#"{
+  "version": 1,
+  "task": "implement user authentication",
+  "iteration": 3,
+  "consecutive_passes": 1,
+  "items": [
+    {"id": "work-001", "priority": "S1", "title": "Implement auth endpoints",
+     "description": "Create /api/auth/login and /api/auth/logout", "status": "done",
+     "added_iteration": 1, "completed_iteration": 2},
+    {"id": "work-002", "priority": "S2", "title": "Update CHANGELOG", "description": "Add entry for auth feature",
+     "status": "pending", "added_iteration": 2, "completed_iteration": null}
+  ],
+  "gate_results": {
+    "lint": {"status": "pass", "timestamp": "..."},
+    "type": {"status": "pass", "timestamp": "..."},
+    "test": {"status": "pass", "timestamp": "..."}
+  }
+}"#;
+
+fn queue(env: &TestEnv) -> Value {
+    serde_json::from_str(&env.read_text(QUEUE)).unwrap()
+}
+
+/// Returns an environment with a loop.
+fn started() -> TestEnv {
+    let env = env();
+    env.ok(&["loop", "start", "implement auth"]);
+    env
+}
+
+/// Writes a configuration of gates, each a line of shell.
+fn configure(env: &TestEnv, gates: &[(&str, &str)]) {
+    let gate = |(name, line): &(&str, &str)| format!("[gates.{name}]\nrun = {}\n", json!(line));
+    env.write(CONFIG, gates.iter().map(gate).collect::<String>());
+}
+
+/// Runs a line that records something and fails by a gate.
+#[track_caller]
+fn fails_by_a_gate(env: &TestEnv, line: &str) -> Ran {
+    let ran = env.run(&words(line));
+    assert_eq!(ran.code, 1, "{line}\n{}", ran.shown());
+    ran
+}
+
+#[track_caller]
+fn stands(env: &TestEnv, expected: &str) {
+    let queue = queue(env);
+    let field = |name: &str| queue[name].as_str().unwrap_or_default().to_owned();
+    let found = format!(
+        "{} {} {} {}",
+        queue["iteration"],
+        queue["consecutive_passes"],
+        field("phase"),
+        field("status")
+    );
+    assert_eq!(found, expected);
+}
+
+/// Insists on what the view says below its first line, without the lines that never change.
+#[track_caller]
+fn view(env: &TestEnv, expected: &str) {
+    let text = env.read_text(VIEW);
+    let fixed = ["# Loop State", "| Gate |", "|------", "| Priority |", "|-----", "- Started", "- Task"];
+    let told =
+        text.lines().filter(|line| !line.is_empty() && !fixed.iter().any(|fixed| line.starts_with(fixed)));
+    let told: Vec<&str> = told.map(|line| line.trim_start_matches("## ")).collect();
+    assert_eq!(told.join("\n"), expected.trim(), "\n{text}");
+}
+
+#[test]
+fn a_loop_goes_from_its_start_to_its_end() {
+    let env = env();
+    let said = env.ok(&["loop", "start", "implement auth"]).shown();
+    assert_eq!(
+        said,
+        "The loop runs, iteration 1 of 50: implement auth\n--- stderr\nnext: anthill loop add TITLE -p S1, then anthill loop take\n[exit 0]\n"
+    );
+    let expected = "\
+# Loop State
+
+## Meta
+- Started: 2026-01-01T00:00:01.000Z
+- Current Iteration: 1
+- Status: IN_PROGRESS
+- Task: \"implement auth\"
+
+## Quality Gates
+| Gate | Status | Last Check | Issues |
+|------|--------|------------|--------|
+
+## Work Queue
+| Priority | Item | Status |
+|----------|------|--------|
+
+## History
+";
+    assert_eq!(env.read_text(VIEW), expected);
+    configure(&env, &[("lint", "true"), ("test", "echo broken; exit 1")]);
+    assert_eq!(env.ok(&["loop", "add", "Add endpoints", "-p", "S1"]).stdout, "Added: work-001\n");
+    stands(&env, "1 0 ASSESS assessing");
+    let taken = env.ok(&["loop", "take", "--as", "ann"]).shown();
+    assert_eq!(
+        taken,
+        "Taken for ann: work-001\nS1  Add endpoints\n--- stderr\nnext: anthill loop done work-001\n[exit 0]\n"
+    );
+    view(
+        &env,
+        "Meta\n- Current Iteration: 1\n- Status: BUILDING\nQuality Gates\nWork Queue\n| S1 | Add endpoints | IN_PROGRESS |\nHistory",
+    );
+    assert_eq!(ok(&env, "loop done work-001").stdout, "Done: work-001\n");
+    // The first iteration fails: the gate becomes an item.
+    let ran = fails_by_a_gate(&env, "loop gate --all");
+    assert_eq!(
+        ran.shown(),
+        "lint: pass\ntest: fail (exit 1), see .claude/state/loop/gates/test.log\nFailed; iteration 2 begins\n--- stderr\nnext: anthill loop take\n[exit 1]\n"
+    );
+    stands(&env, "2 0 RECOVER recovering");
+    assert_eq!(env.read_text("project/.claude/state/loop/gates/test.log"), "broken\n");
+    view(
+        &env,
+        "
+Meta
+- Current Iteration: 2
+- Status: RECOVERING
+Quality Gates
+| Lint | PASS | 00:00:05 | 0 |
+| Tests | FAIL | 00:00:05 | 1 (S1) |
+Work Queue
+| S1 | Add endpoints | DONE |
+| S1 | Fix the failed gate: test | PENDING |
+History
+- Iteration 1: Fixed 1 item, 1 new issue found",
+    );
+    let item = &queue(&env)["items"][1];
+    assert_eq!((&item["description"], &item["gate"]), (&json!("exit 1\nbroken"), &json!("test")));
+    // Once more with the same failure: no second item.
+    fails_by_a_gate(&env, "loop gate --all");
+    stands(&env, "3 0 REASSESS reassessing");
+    assert_eq!(queue(&env)["items"].as_array().unwrap().len(), 2);
+    configure(&env, &[("lint", "true"), ("test", "true")]);
+    ok(&env, "loop take");
+    ok(&env, "loop done work-002");
+    let passed = ok(&env, "loop gate --all").shown();
+    assert_eq!(
+        passed,
+        "lint: pass\ntest: pass\nPassed; iteration 4 begins\n--- stderr\nnext: anthill loop status\n[exit 0]\n"
+    );
+    stands(&env, "4 1 CONTEXTUALIZE in_progress");
+    assert_eq!(
+        ok(&env, "loop gate --all").shown(),
+        "lint: pass\ntest: pass\nComplete: implement auth\n[exit 0]\n"
+    );
+    stands(&env, "4 2 DONE complete");
+    view(
+        &env,
+        "
+Meta
+- Current Iteration: 4
+- Status: COMPLETE
+Quality Gates
+| Lint | PASS | 00:00:10 | 0 |
+| Tests | PASS | 00:00:10 | 0 |
+Work Queue
+| S1 | Add endpoints | DONE |
+| S1 | Fix the failed gate: test | DONE |
+History
+- Iteration 1: Fixed 1 item, 1 new issue found
+- Iteration 2: Fixed 0 items, gates failing: test
+- Iteration 3: Fixed 1 item, gates passing
+- Iteration 4: Fixed 0 items, gates passing",
+    );
+    ok(&env, "validate");
+    assert_eq!(
+        ok(&env, "loop gate --all").stdout,
+        "lint: pass\ntest: pass\nComplete: implement auth\n",
+        "it stays"
+    );
+    stands(&env, "4 2 DONE complete");
+    ok(&env, "loop add more");
+    stands(&env, "4 0 ASSESS assessing");
+}
+
+#[test]
+fn the_sources_document_can_be_worked_on() {
+    let env = env();
+    env.write(QUEUE, SOURCE);
+    ok(&env, "validate work_queue");
+    let status = ok(&env, "loop status").shown();
+    let expected = "\
+implement user authentication
+IN_PROGRESS, iteration 3 of 50, 1 passed in a row
+gates: none configured, none detected
+  lint: PASS
+  type: PASS
+  test: PASS
+items
+  [x] work-001 S1  Implement auth endpoints
+  [ ] work-002 S2  Update CHANGELOG
+--- stderr
+next: anthill loop take
+[exit 0]
+";
+    assert_eq!(status, expected, "\n{status}");
+    assert_eq!(json_of(&env, "loop status"), serde_json::from_str::<Value>(SOURCE).unwrap());
+    let taken = json_of(&env, "loop take --session-id s1");
+    assert_eq!(taken, queue(&env), "--json prints what is stored");
+    assert_eq!(
+        (&taken["items"][1]["status"], &taken["items"][1]["assigned_to"]),
+        (&json!("in_progress"), &json!("s1"))
+    );
+    assert_eq!(taken["gate_results"]["lint"], json!({"status": "pass", "timestamp": "..."}));
+    ok(&env, "loop done work-002");
+    assert_eq!(queue(&env)["items"][1]["completed_iteration"], 3);
+    configure(&env, &[("lint", "true")]);
+    assert!(ok(&env, "loop gate --all").stdout.ends_with("Complete: implement user authentication\n"));
+}
+
+#[test]
+fn every_verb_prints_the_work_queue_and_can_be_repeated() {
+    let env = env();
+    configure(&env, &[("lint", "true")]);
+    let lines = [
+        "loop start t --max-iterations 7 --pause-on S1",
+        "loop add a -p S0 --description d",
+        "loop take --as ann",
+        "loop take work-001 --as ann",
+        "loop done work-001",
+        "loop gate security --issues 1 --severity S2",
+    ];
+    for (place, line) in lines.iter().enumerate() {
+        assert_eq!(json_of(&env, line), queue(&env), "{line}");
+        let before = env.bytes();
+        if place < 5 {
+            assert_eq!(json_of(&env, line), queue(&env), "{line}");
+            assert!(env.bytes() == before, "{line} again changes nothing");
+        }
+    }
+    assert_eq!(json_of(&env, "loop gate lint"), queue(&env));
+    assert_eq!(json_of(&env, "loop status"), queue(&env));
+    let queue = queue(&env);
+    assert_eq!((&queue["max_iterations"], &queue["pause_on"]), (&json!(7), &json!("S1")));
+    let told =
+        json!({"status": "warn", "timestamp": "2026-01-01T00:00:11.000Z", "issues": 1, "severity": "S2"});
+    assert_eq!(queue["gate_results"]["security"], told);
+    assert!(env.read_text(VIEW).contains("| Security | WARN | 00:00:11 | 1 (S2) |\n"));
+    let removed = json_of(&env, "loop reset");
+    assert_eq!(removed["task"], "t");
+    for file in [QUEUE, VIEW, "project/.claude/state/loop/gates/lint.log"] {
+        assert!(!env.root().join(file).exists(), "{file}");
+    }
+    assert_eq!(json_of(&env, "loop reset"), Value::Null, "again");
+    refused(&env, "loop status", 4);
+    ok(&env, "undo work_queue");
+    assert!(env.read_text(VIEW).contains("| Security | WARN |"));
+}
+
+#[test]
+fn a_change_can_expect_a_revision() {
+    let env = env();
+    let lines = [
+        "loop start t",
+        "loop add a",
+        "loop take",
+        "loop done work-001",
+        "loop gate x --issues 0",
+        "loop reset",
+    ];
+    for (revision, line) in lines.iter().enumerate() {
+        refused(
+            &env,
+            &format!("{line} --expect-revision 9"),
+            if *line == "loop start t" || revision > 0 { 3 } else { 4 },
+        );
+        ok(&env, &format!("{line} --expect-revision {revision}"));
+    }
+}
+
+#[test]
+fn gates_are_told_by_their_exit_code() {
+    let env = started();
+    env.write(
+        CONFIG,
+        "[gates.good]\nrun = 'echo fine'\n[gates.gone]\nrun = 'no-such-tool-here --x'\n\
+         [gates.mild]\nrun = 'exit 2'\nblocking = false\n[gates.bad]\nrun = 'exit 3'\nseverity = 'S2'\n\
+         [gates.slow]\nrun = 'echo begun; sleep 600 & echo $! > pid; sleep 600'\ntimeout = 0.3\n",
+    );
+    assert_eq!(ok(&env, "loop gate good").stdout, "good: pass\n");
+    assert_eq!(ok(&env, "loop gate gone").stdout, "gone: skip (its tool is not installed)\n");
+    assert!(ok(&env, "loop gate mild").stdout.starts_with("mild: warn (exit 2)"));
+    assert!(fails_by_a_gate(&env, "loop gate bad").stdout.starts_with("bad: fail (exit 3)"));
+    let begun = Instant::now();
+    let slow = fails_by_a_gate(&env, "loop gate slow");
+    assert!(slow.stdout.starts_with("slow: fail (timed out after 0.3 s)"), "{}", slow.shown());
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    gone(&env, "pid");
+    let results = &queue(&env)["gate_results"];
+    assert_eq!((&results["gone"]["status"], &results["gone"]["exit_code"]), (&json!("skip"), &json!(127)));
+    assert_eq!((&results["bad"]["severity"], &results["bad"]["issues"]), (&json!("S2"), &json!(1)));
+    assert_eq!(results["slow"].get("exit_code"), None);
+    assert!(results["good"]["duration_seconds"].as_f64().unwrap() >= 0.0);
+    assert_eq!(env.read_text("project/.claude/state/loop/gates/slow.log"), "begun\n");
+    ok(&env, "validate");
+    // With --json the document is printed all the same.
+    let ran = env.run(&words("loop gate bad --json"));
+    assert_eq!((ran.code, ran.json()), (1, queue(&env)));
+}
+
+/// Waits until the process is gone whose number is in a file of the project.
+#[track_caller]
+fn gone(env: &TestEnv, file: &str) {
+    let id: i32 = env.read_text(&format!("project/{file}")).trim().parse().unwrap();
+    until(|| test_kill_process(Pid::from_raw(id).unwrap()).is_err() || is_zombie(id));
+}
+
+/// Waits until something is so.
+#[track_caller]
+fn until(check: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !check() {
+        assert!(Instant::now() < end, "still not so");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn what_runs_ends_with_who_runs_it() {
+    for (line, name) in [("loop gate slow", "pid"), ("loop run --agent ./work", "agent")] {
+        let env = started();
+        configure(&env, &[("slow", "echo $$ > pid; sleep 600")]);
+        // An item comes before the gates.
+        env.ok(&["loop", "add", "x", "-p", "S1"]);
+        env.write("project/work", "#!/bin/sh\nsleep 600 &\necho $! > agent\nwait\n");
+        env.sh("chmod +x work");
+        let mut running = env.spawn(&words(line));
+        let written =
+            || std::fs::read_to_string(env.project().join(name)).is_ok_and(|text| text.ends_with('\n'));
+        until(written);
+        running.kill();
+        gone(&env, name);
+    }
+}
+
+/// Whether a process has ended and nobody has asked how.
+fn is_zombie(id: i32) -> bool {
+    std::fs::read_to_string(format!("/proc/{id}/stat")).map_or(true, |stat| stat.contains(") Z "))
+}
+
+#[test]
+fn commands_come_from_the_project_or_the_line_and_never_from_state() {
+    let env = started();
+    let evil = json!({"status": "fail", "run": "touch owned", "command": "touch owned"});
+    env.ok(&["set", "work_queue", "gate_results.lint", &evil.to_string()]);
+    let error = refused(&env, "loop gate lint", 4);
+    assert!(error["hint"].as_str().unwrap().contains("[gates.lint]  run = "), "{error}");
+    let error = refused(&env, "loop gate --all", 1);
+    assert!(error["hint"].as_str().unwrap().contains(".claude/anthill.toml"), "{error}");
+    let ran = env.run(&["loop", "gate", "lint", "--", "sh", "-c", "pwd; echo $ANTHILL_GATE; exit 4"]);
+    assert_eq!(ran.stdout, "lint: fail (exit 4), see .claude/state/loop/gates/lint.log\n", "{}", ran.shown());
+    assert_eq!(
+        env.read_text("project/.claude/state/loop/gates/lint.log"),
+        format!("{}\nlint\n", env.project().display())
+    );
+    assert!(!env.project().join("owned").exists());
+    assert_eq!(env.run(&["loop", "gate", "lint", "--", "no-such-tool-here"]).code, 0, "skipped");
+    assert_eq!(queue(&env)["gate_results"]["lint"]["status"], "skip");
+    assert_eq!(queue(&env)["gate_results"]["lint"]["run"], "touch owned", "what others keep stays");
+}
+
+#[test]
+fn logs_and_items_hold_no_secrets() {
+    let env = started();
+    configure(
+        &env,
+        &[("test", "echo password=s3cr3t-canary; echo Authorization: Bearer s3cr3t-canary >&2; exit 1")],
+    );
+    fails_by_a_gate(&env, "loop gate --all");
+    let log = env.read_text("project/.claude/state/loop/gates/test.log");
+    assert_eq!(log, "password=[redacted]\n--- stderr\nAuthorization: Bearer [redacted]\n");
+    let found = env.sh("grep -r canary .claude/state");
+    assert_eq!((found.code, &*found.stdout), (1, ""), "not in the journal either");
+}
+
+#[test]
+fn gates_run_side_by_side_where_they_say_so() {
+    let env = started();
+    // Each waits for the other.
+    env.write(
+        CONFIG,
+        "[gates.pipe]\nrun = 'mkfifo p'\n[gates.one]\nrun = 'echo x > p'\nparallel = true\ntimeout = 60\n\
+         [gates.two]\nrun = 'cat p'\nparallel = true\ntimeout = 60\n",
+    );
+    assert_eq!(
+        ok(&env, "loop gate --all").stdout,
+        "pipe: pass\none: pass\ntwo: pass\nPassed; iteration 2 begins\n"
+    );
+    let results = queue(&env)["gate_results"].take();
+    assert_eq!(
+        results.as_object().unwrap().keys().collect::<Vec<_>>(),
+        ["pipe", "one", "two"],
+        "in their order"
+    );
+}
+
+#[test]
+fn a_loop_stops_by_itself() {
+    let env = started();
+    configure(&env, &[("lint", "false")]);
+    fails_by_a_gate(&env, "loop gate --all");
+    fails_by_a_gate(&env, "loop gate --all");
+    let ran = fails_by_a_gate(&env, "loop gate --all");
+    assert!(
+        ran.stdout.ends_with("Stopped: the same gates failed in 3 iterations in a row: lint\n"),
+        "{}",
+        ran.shown()
+    );
+    stands(&env, "3 0 EVALUATE stopped");
+    assert!(env.read_text(VIEW).contains("- Status: STOPPED\n"));
+    configure(&env, &[("lint", "touch ran")]);
+    let error = refused(&env, "loop gate --all", 1);
+    assert!(error["hint"].as_str().unwrap().contains("anthill loop start"), "{error}");
+    assert!(!env.project().join("ran").exists(), "nothing is run for nothing");
+    assert!(ok(&env, "loop status").stdout.contains("stopped: the same gates failed"));
+    ok(&env, "loop start");
+    stands(&env, "3 0 CONTEXTUALIZE in_progress");
+    ok(&env, "loop gate --all");
+
+    env.ok(&words("loop start other --reset --max-iterations 1"));
+    configure(&env, &[("lint", "true")]);
+    let ran = fails_by_a_gate(&env, "loop gate --all");
+    assert_eq!(ran.stdout, "lint: pass\nStopped: it has had all of its iterations: 1\n");
+    let error = refused(&env, "loop start", 1);
+    assert_eq!(error["hint"], "give it more: anthill loop start --max-iterations 2");
+    ok(&env, "loop start --max-iterations 2");
+    stands(&env, "1 1 CONTEXTUALIZE in_progress");
+    assert!(ok(&env, "loop gate --all").stdout.ends_with("Complete: other\n"));
+}
+
+#[test]
+fn a_bad_item_holds_the_loop_up() {
+    let env = started();
+    configure(&env, &[("lint", "true")]);
+    for (priority, title) in [("S2", "a"), ("S0", "b"), ("S1", "c")] {
+        ok(&env, &format!("loop add {title} -p {priority}"));
+    }
+    let ran = fails_by_a_gate(&env, "loop gate --all");
+    assert_eq!(ran.stdout, "lint: pass\nPaused: `work-002` is open and waits for the user\n");
+    stands(&env, "2 1 CONTEXTUALIZE paused");
+    assert!(ok(&env, "loop take").stdout.starts_with("Taken for tester: work-002\n"), "the worst first");
+    stands(&env, "2 1 BUILD paused");
+    ok(&env, "loop done work-002");
+    stands(&env, "2 1 BUILD building");
+    assert!(queue(&env).get("reason").is_none());
+    ok(&env, "loop add d -p S0");
+    ok(&env, "loop start --pause-on none");
+    ok(&env, "loop gate --all");
+    stands(&env, "3 2 CONTEXTUALIZE in_progress");
+}
+
+#[test]
+fn a_loop_makes_room_only_when_it_is_told_or_done() {
+    let env = started();
+    ok(&env, "loop add a");
+    let error = refused(&env, "loop start other", 1);
+    assert!(error["hint"].as_str().unwrap().contains("--reset"), "{error}");
+    let before = env.bytes();
+    assert_eq!(
+        env.ok(&["loop", "start", "implement auth"]).stdout,
+        "The loop runs already, iteration 1 of 50: implement auth\n"
+    );
+    assert!(env.bytes() == before);
+    configure(&env, &[("lint", "true")]);
+    ok(&env, "loop gate lint");
+    assert!(env.root().join("project/.claude/state/loop/gates/lint.log").exists());
+    ok(&env, "loop start --reset");
+    stands(&env, "1 0 CONTEXTUALIZE in_progress");
+    assert_eq!(queue(&env)["task"], "implement auth");
+    assert_eq!((&queue(&env)["items"], &queue(&env)["gate_results"]), (&json!([]), &json!({})));
+    assert!(!env.root().join("project/.claude/state/loop/gates/lint.log").exists());
+    ok(&env, "loop gate --all");
+    ok(&env, "loop gate --all");
+    ok(&env, "loop start other");
+    assert_eq!((&queue(&env)["task"], &queue(&env)["iteration"]), (&json!("other"), &json!(1)));
+}
+
+#[test]
+fn items_belong_to_one() {
+    let env = started();
+    ok(&env, "loop add a");
+    ok(&env, "loop take --as ann");
+    let error = refused(&env, "loop take work-001 --as bob", 3);
+    assert!(error["message"].as_str().unwrap().contains("`ann`"), "{error}");
+    refused(&env, "loop take --as bob", 4);
+    refused(&env, "loop take work-9", 4);
+    refused(&env, "loop done work-9", 4);
+    ok(&env, "loop done work-001");
+    refused(&env, "loop take work-001", 1);
+    env.ok(&["set", "work_queue", "items[0].status", "\"cancelled\""]);
+    refused(&env, "loop done work-001", 1);
+}
+
+#[test]
+fn what_is_wrong_is_named_and_changes_nothing() {
+    let env = env();
+    for line in [
+        "loop add x",
+        "loop take",
+        "loop done work-001",
+        "loop gate lint --issues 0",
+        "loop gate --all",
+        "loop start",
+        "loop run",
+        "loop status",
+    ] {
+        let error = refused(&env, line, 4);
+        assert!(error["hint"].as_str().unwrap().contains("anthill loop start TASK"), "{line}: {error}");
+    }
+    let env = started();
+    for line in [
+        "loop",
+        "loop gate",
+        "loop gate --all lint",
+        "loop gate --all -- true",
+        "loop gate lint --severity S1",
+        "loop gate lint --issues -1",
+        "loop gate ../x --issues 0",
+        "loop add x -p S9",
+        "loop add",
+        "loop start t --max-iterations 0",
+        "loop start t --pause-on S3",
+        "loop done",
+        "loop run x",
+    ] {
+        assert_eq!(env.run(&words(line)).code, 2, "{line}");
+    }
+    assert_eq!(env.run(&["loop", "add", " "]).code, 2);
+    assert_eq!(env.run(&["loop", "take", "--as", " "]).code, 2);
+    for (text, expected) in [
+        ("[gates.lint", "line 1: "),
+        ("[gates.lint]\nrum = 'x'", "`run` is missing"),
+        ("[gates.lint]\nrun = 'touch ran'\nretries = 3", "`retries` is no setting of a gate"),
+    ] {
+        env.write(CONFIG, text);
+        let error = refused(&env, "loop gate lint", 2);
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(expected) && message.contains("anthill.toml"), "{error}");
+    }
+    assert!(!env.project().join("ran").exists());
+}
+
+#[test]
+fn gates_are_detected_where_none_is_configured() {
+    let env = started();
+    env.write("project/package.json", r#"{"scripts": {"lint": "eslint .", "test": "vitest"}}"#);
+    let status = ok(&env, "loop status").stdout;
+    let expected = "gates (detected)\n  lint: not run yet  npm run lint\n  test: not run yet  npm run test\nitems: none\n";
+    assert!(status.ends_with(expected), "{status}");
+    configure(&env, &[("lint", "true")]);
+    assert!(
+        ok(&env, "loop status")
+            .stdout
+            .contains("gates (from .claude/anthill.toml)\n  lint: not run yet  true\n")
+    );
+}
+
+#[test]
+fn hostile_texts_steer_nothing() {
+    let env = env();
+    let evil = "a|b\n# x\u{1b}[2J\u{202e}";
+    env.ok(&["loop", "start", evil]);
+    env.ok(&["loop", "add", evil, "--description", evil]);
+    configure(&env, &[("lint", "printf 'x\\033[2J\\n'; exit 1")]);
+    for line in ["loop take", "loop status", "loop gate lint"] {
+        let ran = env.run(&words(line));
+        let steers = |next: char| next.is_control() && next != '\n' || next == '\u{202e}';
+        assert!(!ran.shown().contains(steers), "{line}: {:?}", ran.shown());
+    }
+    let text = env.read_text(VIEW);
+    assert!(!text.contains(['\u{1b}', '\u{202e}']) && text.contains("a\\|b # x"), "{text}");
+}
+
+// ---- by itself
+
+#[test]
+fn a_command_does_the_items_until_the_gates_pass() {
+    let env = started();
+    configure(&env, &[("test", "test -f fixed")]);
+    let agent = r#"cat > "prompt-$ANTHILL_TASK_ID"; grep '"title"' "$ANTHILL_TASK_FILE" >> titles; echo "by $ANTHILL_WORKER";
+        case $ANTHILL_TASK_ID in work-002) touch fixed; anthill loop done work-002 2> said;; esac"#;
+    let ran = env.ok(&["loop", "run", "--agent", agent, "--as", "ann"]);
+    let expected = "\
+--- stderr
+Taken: work-001  implement auth
+| by ann
+Done: work-001
+test: fail (exit 1), see .claude/state/loop/gates/test.log
+Failed; iteration 2 begins
+Taken: work-002  Fix the failed gate: test
+| by ann
+| Done: work-002
+Done: work-002
+test: pass
+Passed; iteration 3 begins
+test: pass
+Complete: implement auth
+[exit 0]
+";
+    assert_eq!(ran.shown(), expected, "\n{}", ran.shown());
+    stands(&env, "3 2 DONE complete");
+    let titles = env.read_text("project/titles");
+    assert!(titles.contains("implement auth") && titles.contains("Fix the failed gate: test"), "{titles}");
+    let prompt = env.read_text("project/prompt-work-002");
+    assert!(prompt.contains("## Task of the loop\n\n```text\nimplement auth\n```\n"), "{prompt}");
+    assert!(prompt.contains("## Description\n\n```text\nexit 1\n```\n"), "{prompt}");
+    let again = json_of(&env, "loop run --agent false");
+    assert_eq!(again, queue(&env), "what is complete stays so");
+}
+
+#[test]
+fn a_command_that_fails_ends_the_run_after_a_while() {
+    let env = started();
+    configure(&env, &[("test", "true")]);
+    ok(&env, "loop add a");
+    let ran = env.run(&["loop", "run", "--agent", "echo x >> runs; echo no luck >&2; exit 7"]);
+    assert_eq!(ran.code, 1, "{}", ran.shown());
+    let end = "The run ends: the command failed 3 times in a row: exit code 7\nnext: anthill loop status\n";
+    assert!(ran.stderr.ends_with(end), "{}", ran.shown());
+    assert!(ran.stderr.contains("Put back: work-001: exit code 7\n"), "{}", ran.shown());
+    assert_eq!(env.read_text("project/runs"), "x\nx\nx\n");
+    let item = &queue(&env)["items"][0];
+    assert_eq!((&item["status"], item.get("assigned_to")), (&json!("pending"), None));
+    let late = env.run(&["loop", "run", "--agent", "sleep 600 & sleep 600", "--timeout", "0.1"]);
+    assert!(late.stderr.contains("Put back: work-001: timed out after 0.1 s\n"), "{}", late.shown());
+}
+
+#[test]
+fn a_run_ends_where_somebody_has_to_look() {
+    let env = started();
+    let error = refused(&env, "loop run --agent true", 1);
+    assert!(error["hint"].as_str().unwrap().contains("[gates.lint]  run = "), "{error}");
+    configure(&env, &[("test", "true")]);
+    ok(&env, "loop add a");
+    ok(&env, "loop take --as bob");
+    let ran = fails_by_a_gate(&env, "loop run --agent true");
+    assert!(
+        ran.stderr.contains("The run ends: `work-001` is in_progress, and not with us\n"),
+        "{}",
+        ran.shown()
+    );
+    stands(&env, "2 1 CONTEXTUALIZE in_progress");
+    ok(&env, "loop start --max-iterations 2");
+    ok(&env, "loop done work-001");
+    configure(&env, &[("test", "false")]);
+    let ran = env.run(&words("loop run --agent true --json"));
+    assert_eq!((ran.code, ran.json()), (1, queue(&env)), "{}", ran.shown());
+    stands(&env, "2 0 EVALUATE stopped");
+    refused(&env, "loop run --agent true", 1);
+}
+
+#[test]
+fn a_command_does_not_choose_its_own_judge() {
+    let env = started();
+    configure(&env, &[("test", "false")]);
+    let agent = r#"printf '[gates.test]\nrun = "true"\n' > .claude/anthill.toml"#;
+    let ran = env.run(&["loop", "run", "--agent", agent]);
+    assert_eq!(ran.code, 1, "{}", ran.shown());
+    stands(&env, "3 0 EVALUATE stopped");
+}

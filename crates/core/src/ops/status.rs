@@ -1,0 +1,168 @@
+//! One look at everything: who is at work, and how far queue, workflow, pipeline and loop are.
+//!
+//! Nothing is changed by looking: no silent session is given up and no file is made. What cannot be read says so in
+//! its place and hides nothing else.
+
+use serde_json::{Map, Value, json};
+
+use super::agent_loop::work_queue;
+use super::sessions::look;
+use super::settings::Settings;
+use super::{Actor, Result, errors, messages, pipeline, read};
+use crate::error::{Code, with_causes};
+use crate::model::flow::{self, Flow};
+use crate::model::ids::SessionId;
+use crate::model::kind::{Doc, Kind};
+use crate::model::plan::word;
+use crate::model::room::Room;
+use crate::store::Engine;
+use crate::view::board;
+
+/// Whose things to look at.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted<'a> {
+    /// Only the sessions of this project.
+    pub project: Option<&'a str>,
+    /// The messages of this session; of all, if there is none.
+    pub session: Option<&'a SessionId>,
+}
+
+/// What was seen.
+#[derive(Debug)]
+pub struct Status {
+    /// `{sessions, queue, workflow, pipeline, loop, errors, messages}`: `null` for what there is not, `{"error": …}`
+    /// for what cannot be read.
+    pub value: Value,
+    pub warnings: Vec<String>,
+}
+
+/// Looks at everything, once. It cannot fail: what fails is part of the answer.
+pub fn look(engine: &dyn Engine, wanted: &Wanted<'_>, actor: &Actor) -> Status {
+    let mut eye = Eye { engine, actor, warnings: Vec::new() };
+    let sessions = eye.sessions(wanted.project);
+    let messages = eye.messages(wanted.session);
+    let parts = [
+        ("sessions", sessions),
+        ("queue", queue(engine)),
+        ("workflow", workflow(engine)),
+        ("pipeline", run(engine)),
+        ("loop", work_loop(engine)),
+        ("errors", errors::summary(engine, actor)),
+        ("messages", messages),
+    ];
+    let told = |(name, part): (&str, Result<Option<Value>>)| (name.to_owned(), eye.told(name, part));
+    let value = Value::Object(parts.into_iter().map(told).collect());
+    Status { value, warnings: eye.warnings }
+}
+
+/// Whoever looks, and what it stumbled over.
+struct Eye<'e> {
+    engine: &'e dyn Engine,
+    actor: &'e Actor,
+    warnings: Vec<String>,
+}
+
+impl Eye<'_> {
+    /// Returns a part as it is shown, also if it could not be read.
+    fn told(&mut self, name: &str, part: Result<Option<Value>>) -> Value {
+        match part {
+            Ok(part) => part.unwrap_or_default(),
+            Err(error) => {
+                let message = with_causes(&error);
+                self.warnings.push(format!("{name}: {message}"));
+                json!({ "error": message })
+            }
+        }
+    }
+
+    /// Returns the sessions that are at work, as `session list` shows them.
+    fn sessions(&mut self, project: Option<&str>) -> Result<Option<Value>> {
+        // Without a configuration that can be read, its defaults hold.
+        let settings = Settings::read(self.engine).unwrap_or_else(|error| {
+            self.warnings.push(format!("config: {}", with_causes(&error)));
+            Settings::default()
+        });
+        let Some(seen) = look::at_work(self.engine, project, &settings, self.actor)? else { return Ok(None) };
+        let mut sessions = seen.sessions;
+        for (id, error) in seen.unreadable {
+            let mut entry = json!({"session_id": id.as_str()});
+            entry["error"] = self.told(&format!("session `{id}`"), Err(error))["error"].take();
+            sessions.push(entry);
+        }
+        Ok(Some(Value::Array(sessions)))
+    }
+
+    /// Returns how many messages a session has not read, or each of all sessions that have a mailbox.
+    fn messages(&mut self, session: Option<&SessionId>) -> Result<Option<Value>> {
+        if let Some(session) = session {
+            let unread = messages::unread_of(self.engine, session)?;
+            return Ok(unread.map(|unread| json!({"unread": unread, "session_id": session.as_str()})));
+        }
+        let (mut total, mut sessions) = (0, Map::new());
+        for room in self.engine.rooms()? {
+            let Room::Mailbox(id) = room else { continue };
+            let unread = messages::unread_of(self.engine, &id).map(|unread| unread.map(Value::from));
+            let unread = self.told(&format!("messages of `{id}`"), unread);
+            total += unread.as_u64().unwrap_or(0);
+            if !unread.is_null() {
+                sessions.insert(id.to_string(), unread);
+            }
+        }
+        Ok((!sessions.is_empty()).then(|| json!({"unread": total, "sessions": sessions})))
+    }
+}
+
+/// Returns how many tasks stand how. An index answers that without a look at the tasks.
+fn queue(engine: &dyn Engine) -> Result<Option<Value>> {
+    let queue = Doc::queue();
+    let Some(numbers) = read::counts(engine, &queue)? else { return Ok(None) };
+    let states = queue.kind.listing.map_or(&[][..], |listing| listing.states);
+    let counts: Vec<_> = states.iter().map(|state| state.word).zip(numbers).collect();
+    Ok(Some(board::totals(&counts)))
+}
+
+fn workflow(engine: &dyn Engine) -> Result<Option<Value>> {
+    let kind = Kind::find("workflow").expect("workflow is a kind");
+    let Some(workflow) = engine.read(&Doc::shared(kind, Room::State))? else { return Ok(None) };
+    let flow = Flow::of(workflow.value, None);
+    let phase = |phase: &Value| json!({"id": phase["id"], "title": phase["title"], "status": word(flow::standing(phase))});
+    Ok(Some(json!({
+        "id": flow.id(), "task": flow.workflow["task"], "status": word(flow.status()),
+        "current_phase": flow.workflow["current_phase"],
+        "phases": flow.phases().iter().map(phase).collect::<Vec<_>>(),
+    })))
+}
+
+fn run(engine: &dyn Engine) -> Result<Option<Value>> {
+    let run = match pipeline::show(engine) {
+        Err(error) if error.code() == Code::NotFound => return Ok(None),
+        other => other?,
+    };
+    let group = |id: &str| json!({"id": id, "status": word(run.stage(id))});
+    Ok(Some(json!({
+        "status": word(run.status()), "mode": word(run.mode()),
+        "groups": run.group_ids().map(group).collect::<Vec<_>>(),
+        "completion_percentage": run.pm["completion_percentage"],
+        "open_orders": run.open_orders().count(),
+    })))
+}
+
+fn work_loop(engine: &dyn Engine) -> Result<Option<Value>> {
+    let Some(document) = engine.read(&work_queue())? else { return Ok(None) };
+    let queue = document.value;
+    let mut open = json!({"S0": 0, "S1": 0, "S2": 0, "S3": 0});
+    for item in queue["items"].as_array().into_iter().flatten() {
+        if matches!(item["status"].as_str(), Some("done" | "cancelled")) {
+            continue;
+        }
+        // What does not say how bad it is, is not bad.
+        let severity = item["priority"].as_str().unwrap_or("S3");
+        open[severity] = (open[severity].as_u64().unwrap_or(0) + 1).into();
+    }
+    let gates = queue["gate_results"].as_object().into_iter().flatten();
+    let gates: Map<_, _> = gates.map(|(name, result)| (name.clone(), result["status"].clone())).collect();
+    Ok(Some(json!({
+        "task": queue["task"], "iteration": queue["iteration"], "max_iterations": queue["max_iterations"],
+        "status": queue["status"], "open": open, "gates": gates,
+    })))
+}

@@ -1,0 +1,143 @@
+//! What the files of a project tell about its tools. Only what is named in the project is run.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{Gate, Run};
+
+/// The name of a gate and its line for the shell.
+type Line = (&'static str, String);
+
+/// Returns the gates that can be told. Where there are several languages, the gates of all but the first have its name.
+pub fn gates(root: &Path) -> Vec<Gate> {
+    let languages = [("rust", rust(root)), ("node", node(root)), ("python", python(root)), ("go", go(root))];
+    let mut gates: Vec<Gate> = Vec::new();
+    for (language, lines) in languages {
+        let first = gates.is_empty();
+        gates.extend(lines.into_iter().map(|(name, line)| {
+            let name = if first { name.to_owned() } else { format!("{name}-{language}") };
+            Gate::new(name.parse().expect("words make a name"), Run::Line(line))
+        }));
+    }
+    gates
+}
+
+fn rust(root: &Path) -> Vec<Line> {
+    if !root.join("Cargo.toml").is_file() {
+        return Vec::new();
+    }
+    let mut lines = vec![
+        ("lint", "cargo fmt --all --check && cargo clippy --all-targets -- -D warnings".into()),
+        ("type", "cargo check --all-targets".into()),
+        ("test", "cargo test".into()),
+    ];
+    if root.join("deny.toml").is_file() {
+        lines.push(("security", "cargo deny check".into()));
+    }
+    lines
+}
+
+fn node(root: &Path) -> Vec<Line> {
+    let Some(package) = read(root, "package.json") else { return Vec::new() };
+    let package: Value = serde_json::from_str(&package).unwrap_or_default();
+    let managers =
+        [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun")];
+    let manager = managers.iter().find(|(file, _)| root.join(file).is_file()).map_or("npm", |(_, name)| name);
+    let script = |names: &[&'static str]| {
+        let written = |name: &&&str| {
+            let script = package.get("scripts").and_then(|scripts| scripts.get(name)).and_then(Value::as_str);
+            // What `npm init` writes stands for no tests.
+            script.is_some_and(|script| !script.contains("no test specified"))
+        };
+        names.iter().find(written).map(|name| format!("{manager} run {name}"))
+    };
+    let wanted: [(&'static str, &[&'static str]); 4] = [
+        ("lint", &["lint"]),
+        ("type", &["typecheck", "type-check", "types", "tsc"]),
+        ("test", &["test"]),
+        ("security", &["security", "audit"]),
+    ];
+    wanted.into_iter().filter_map(|(gate, names)| Some((gate, script(names)?))).collect()
+}
+
+fn python(root: &Path) -> Vec<Line> {
+    let Some(project) = read(root, "pyproject.toml") else { return Vec::new() };
+    let tools = [
+        ("lint", "ruff", "ruff check ."),
+        ("type", "mypy", "mypy ."),
+        ("test", "pytest", "pytest -q"),
+        ("security", "bandit", "bandit -q -r ."),
+    ];
+    let named = tools.into_iter().filter(|(_, tool, _)| project.contains(tool));
+    named.map(|(gate, _, line)| (gate, line.to_owned())).collect()
+}
+
+fn go(root: &Path) -> Vec<Line> {
+    let Some(module) = read(root, "go.mod") else { return Vec::new() };
+    let mut lines = vec![
+        ("lint", "go vet ./...".to_owned()),
+        ("type", "go build ./...".to_owned()),
+        ("test", "go test ./...".to_owned()),
+    ];
+    if module.contains("govulncheck") {
+        lines.push(("security", "govulncheck ./...".to_owned()));
+    }
+    lines
+}
+
+fn read(root: &Path, file: &str) -> Option<String> {
+    std::fs::read_to_string(root.join(file)).ok()
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "files of a project, not of a store")]
+mod tests {
+    use super::*;
+
+    fn check(files: &[(&str, &str)], expected: &[&str]) {
+        let root = tempfile::tempdir().unwrap();
+        for (file, text) in files {
+            std::fs::write(root.path().join(file), text).unwrap();
+        }
+        let line = |gate: Gate| match gate.run {
+            Run::Line(line) => format!("{}: {line}", gate.name),
+            Run::Command(_) => unreachable!("BUG: what is found is a line"),
+        };
+        assert_eq!(gates(root.path()).into_iter().map(line).collect::<Vec<_>>(), expected, "{files:?}");
+    }
+
+    #[test]
+    fn tools_are_told_by_the_files_of_a_project() {
+        check(&[], &[]);
+        check(&[("README.md", "cargo test")], &[]);
+        let lint = "lint: cargo fmt --all --check && cargo clippy --all-targets -- -D warnings";
+        let rust =
+            [lint, "type: cargo check --all-targets", "test: cargo test", "security: cargo deny check"];
+        check(&[("Cargo.toml", "")], &rust[..3]);
+        check(&[("Cargo.toml", ""), ("deny.toml", "")], &rust);
+        let scripts =
+            r#"{"scripts": {"lint": "eslint .", "type-check": "tsc", "test": "vitest", "x": "rm -rf /"}}"#;
+        check(
+            &[("package.json", scripts)],
+            &["lint: npm run lint", "type: npm run type-check", "test: npm run test"],
+        );
+        check(
+            &[("package.json", r#"{"scripts": {"lint": "x"}}"#), ("pnpm-lock.yaml", "")],
+            &["lint: pnpm run lint"],
+        );
+        check(
+            &[("package.json", r#"{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}"#)],
+            &[],
+        );
+        check(&[("package.json", "{oops")], &[]);
+        check(
+            &[("pyproject.toml", "[tool.ruff]\n[tool.pytest.ini_options]")],
+            &["lint: ruff check .", "test: pytest -q"],
+        );
+        check(
+            &[("go.mod", "module x"), ("pyproject.toml", "mypy")],
+            &["type: mypy .", "lint-go: go vet ./...", "type-go: go build ./...", "test-go: go test ./..."],
+        );
+    }
+}
