@@ -48,12 +48,16 @@ pub struct ExpectArgs {
 
 /// Accepts the words of a closed set, as the type that they mean.
 pub fn one_of<T: Shaped + Clone + Send + Sync + 'static>() -> impl TypedValueParser<Value = T> {
-    let words = match T::SHAPE {
-        Shape::Words(words) => *words,
-        _ => unreachable!("BUG: statuses are words"),
-    };
-    PossibleValuesParser::new(words)
+    PossibleValuesParser::new(words_of::<T>())
         .map(|word| serde_json::from_value(Value::String(word)).expect("the word is one of the set"))
+}
+
+/// Returns the words of a closed set.
+pub fn words_of<T: Shaped>() -> &'static [&'static str] {
+    match T::SHAPE {
+        Shape::Words(words) => words,
+        _ => unreachable!("BUG: statuses are words"),
+    }
 }
 
 /// Reads a number of points or the like: 0 or more.

@@ -6,9 +6,11 @@
 //! - [`hooks`]: run what sessions registered for a change.
 //! - [`looping`]: let a command do the items of the loop, until its gates pass.
 //! - [`runner`]: run a command for every task that can be claimed.
+//! - [`orchestrate`]: run an agent for every order of the pipeline, to its end.
 
 pub mod gates;
 pub mod hooks;
 pub mod looping;
+pub mod orchestrate;
 pub mod runner;
 pub mod waiting;

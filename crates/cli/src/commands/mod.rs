@@ -23,6 +23,7 @@ mod log;
 mod message;
 mod metrics;
 mod on;
+mod orchestrate;
 mod pipeline;
 mod restore;
 mod schema;
@@ -88,6 +89,7 @@ pub enum Command {
     Workflow(workflow::Workflow),
     #[command(subcommand)]
     Pipeline(pipeline::Pipeline),
+    Orchestrate(orchestrate::OrchestrateArgs),
     #[command(subcommand, name = "loop")]
     AgentLoop(agent_loop::AgentLoop),
     UpdateTask(update_task::UpdateTaskArgs),
@@ -141,6 +143,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Team(command) => done(team::run(&context()?, &command)),
         Command::Workflow(command) => done(workflow::run(&context()?, &command)),
         Command::Pipeline(command) => pipeline::run(context, output, &command),
+        Command::Orchestrate(args) => orchestrate::run(&context()?, &args),
         Command::AgentLoop(command) => agent_loop::run(&context()?, &command),
         Command::UpdateTask(args) => done(update_task::run(&context()?, &args)),
         Command::Error(command) => done(error::run(&context()?, &command)),

@@ -840,7 +840,7 @@ fn every_command_has_help_with_an_example() {
         "init",
         "status",
         "uninstall",
-        "hook",
+        "orchestrate",
     ];
     let top = env.ok(&["--help"]).stdout;
     let nouns = [

@@ -11,6 +11,7 @@ mod install;
 mod lines;
 mod message_storm;
 mod messages;
+mod orchestrate;
 mod pipeline;
 mod planning;
 mod queue;

@@ -12,11 +12,11 @@ use crate::lines::{json_of, ok, words};
 const KINDS: [&str; 6] =
     ["pm_state", "group_status", "orchestrator_state", "dev_to_qa", "qa_to_techlead", "techlead_to_dev"];
 
-const REQUIREMENTS: &str =
+pub const REQUIREMENTS: &str =
     "Implement JWT authentication, user registration, and password reset functionality";
 
 /// The seed's three groups: two at once, the third after the first.
-fn seed_plan() -> Value {
+pub fn seed_plan() -> Value {
     let task = |id: &str, group: &str, text: &str| json!({"id": id, "description": text, "group_id": group});
     let group = |id: &str,
                  name: &str,

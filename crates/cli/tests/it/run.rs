@@ -61,7 +61,7 @@ fn start(env: &TestEnv, options: &[&str], line: &str) -> Running {
     Running::start(&mut runner(env, &[&["--json"], options].concat(), line))
 }
 
-fn signal(runner: &Running, signal: Signal) {
+pub fn signal(runner: &Running, signal: Signal) {
     let pid = Pid::from_raw(runner.id().try_into().expect("a pid")).expect("a pid");
     kill_process(pid, signal).expect("it runs");
 }
@@ -78,14 +78,14 @@ fn until(what: &str, mut check: impl FnMut() -> bool) {
 
 /// Waits for a file of the project that has a whole line in it, and returns that.
 #[track_caller]
-fn line_of(env: &TestEnv, file: &str) -> String {
+pub fn line_of(env: &TestEnv, file: &str) -> String {
     let read = || std::fs::read_to_string(env.project().join(file)).unwrap_or_default();
     until(file, || read().ends_with('\n'));
     read().trim().to_owned()
 }
 
 #[track_caller]
-fn gone(pid: &str) {
+pub fn gone(pid: &str) {
     until(&format!("{pid} is gone"), || {
         let listed = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().expect("ps runs");
         let state = String::from_utf8_lossy(&listed.stdout).trim().to_owned();

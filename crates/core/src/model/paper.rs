@@ -27,6 +27,10 @@ pub enum Paper {
     LoopState,
     /// The last of what the command of a gate printed.
     GateLog(Key),
+    /// What the agents of one order of the pipeline printed. Grows with every try.
+    AgentLog(Key),
+    /// What came of a run of the pipeline, for people.
+    RunReport,
     /// A workflow that made room for the next one, as JSON.
     OldWorkflow(Key),
     /// One message, as JSON, in one of the trays of a mailbox.
@@ -81,6 +85,8 @@ const OLD_WORKFLOWS: &str = "workflow_archive";
 const LOOP: &str = "loop";
 const LOOP_STATE: &str = "LOOP_STATE.md";
 const GATE_LOGS: &str = "loop/gates";
+const AGENT_LOGS: &str = "logs";
+const RUN_REPORT: &str = "report.md";
 
 impl Paper {
     /// The folder of the results, which agents may also put files of their own in.
@@ -91,6 +97,7 @@ impl Paper {
         match room {
             Room::Queue => &["", "context", "logs", Paper::RESULTS],
             Room::Session(_) => &[""],
+            Room::Pipeline => &["", AGENT_LOGS],
             Room::State => &[OLD_WORKFLOWS, LOOP, GATE_LOGS],
             Room::Mailbox(_) => &["inbox", "outbox", "processed"],
             _ => &[],
@@ -114,6 +121,7 @@ impl Paper {
         match self {
             Paper::Message { mailbox, .. } => Room::Mailbox(mailbox.clone()),
             Paper::HookLog(session) => Room::Session(session.clone()),
+            Paper::AgentLog(_) | Paper::RunReport => Room::Pipeline,
             Paper::WorkflowView | Paper::OldWorkflow(_) | Paper::LoopState | Paper::GateLog(_) => Room::State,
             _ => Room::Queue,
         }
@@ -133,6 +141,8 @@ impl Paper {
             Paper::OldWorkflow(id) => format!("{OLD_WORKFLOWS}/{id}.json"),
             Paper::LoopState => format!("{LOOP}/{LOOP_STATE}"),
             Paper::GateLog(gate) => format!("{GATE_LOGS}/{gate}.log"),
+            Paper::AgentLog(order) => format!("{AGENT_LOGS}/{order}.log"),
+            Paper::RunReport => RUN_REPORT.into(),
         }
     }
 
@@ -145,6 +155,9 @@ impl Paper {
         }
         if let (Room::Session(session), HOOK_LOG) = (room, file) {
             return Some(Paper::HookLog(session.clone()));
+        }
+        if *room == Room::Pipeline {
+            return Paper::of_pipeline(file);
         }
         let paper = match file.split_once('/') {
             _ if file == Room::BESIDE => Paper::WorkflowView,
@@ -159,6 +172,14 @@ impl Paper {
             _ => return None,
         };
         (paper.room() == *room).then_some(paper)
+    }
+
+    fn of_pipeline(file: &str) -> Option<Paper> {
+        match file.split_once('/') {
+            None if file == RUN_REPORT => Some(Paper::RunReport),
+            Some((AGENT_LOGS, name)) => name.strip_suffix(".log")?.parse().ok().map(Paper::AgentLog),
+            _ => None,
+        }
     }
 
     fn gate_log_at(file: &str) -> Option<Paper> {
@@ -221,6 +242,13 @@ mod tests {
         for paper in of_state {
             assert_eq!(Paper::at(&Room::State, &paper.file()), Some(paper.clone()));
             assert_eq!(Paper::at(&Room::Queue, &paper.file()), None);
+        }
+        for paper in [Paper::AgentLog(key("v4_1-2")), Paper::RunReport] {
+            assert_eq!(Paper::at(&Room::Pipeline, &paper.file()), Some(paper.clone()));
+            assert_eq!(Paper::at(&Room::State, &paper.file()), None);
+        }
+        for file in ["pm_state.json", "logs/../x.log", "logs/a/b.log", "messages/report.md", "summary.md"] {
+            assert_eq!(Paper::at(&Room::Pipeline, file), None, "{file}");
         }
         assert_eq!(Paper::WorkflowView.path(), ".claude/workflow_state_system.md");
         assert_eq!(Paper::LoopState.path(), ".claude/state/loop/LOOP_STATE.md");

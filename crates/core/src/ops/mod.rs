@@ -11,6 +11,7 @@ pub mod errors;
 pub mod history;
 pub mod hooks;
 pub mod messages;
+pub mod orchestrate;
 pub mod pipeline;
 pub mod planning;
 pub mod queue;

@@ -10,7 +10,7 @@ use crate::model::documents::pipeline::{Mode, RunStatus};
 use crate::model::json;
 use crate::model::kind::{Doc, Kind};
 use crate::model::path::{self, Path};
-use crate::model::pipeline::table::{self, Role};
+use crate::model::pipeline::table::{self, Outcome, Role};
 use crate::model::pipeline::{Caps, Content, KINDS, NO_GROUP, Order, Pipeline, Plan, Refusal, Said};
 use crate::model::plan::word;
 use crate::model::room::Room;
@@ -76,17 +76,34 @@ pub fn init(engine: &dyn Engine, new: &NewRun, expect: Option<u64>, actor: &Acto
 
 /// Adopts a plan.
 pub fn plan(engine: &dyn Engine, plan: &Value, expect: Option<u64>, actor: &Actor) -> Result<Done> {
-    json::check_input(plan).map_err(Error::Input)?;
-    let plan = Plan::read(plan).map_err(|refusal| refused(&refusal, None))?;
+    let plan = read_plan(plan)?;
     let desk = Desk::open(engine, "pm_state", &path::ROOT, expect, actor)?;
     let mut pipeline = desk.pipeline(engine)?;
-    pipeline.adopt(&plan, desk.now).map_err(|refusal| refused(&refusal, Some(&pipeline)))?;
+    adopt(&mut pipeline, &plan, desk.now)?;
     desk.finish(pipeline, "pipeline plan", actor)
+}
+
+pub(super) fn read_plan(plan: &Value) -> Result<Plan> {
+    json::check_input(plan).map_err(Error::Input)?;
+    Plan::read(plan).map_err(|refusal| refused(&refusal, None))
+}
+
+pub(super) fn adopt(pipeline: &mut Pipeline, plan: &Plan, now: Timestamp) -> Result<()> {
+    pipeline.adopt(plan, now).map(drop).map_err(|refusal| refused(&refusal, Some(pipeline)))
 }
 
 /// Opens the orders that may be opened. Returns all that are open.
 pub fn next(engine: &dyn Engine, expect: Option<u64>, actor: &Actor) -> Result<(Vec<Order>, Done)> {
-    let caps = caps(engine)?;
+    next_within(engine, caps(engine)?, expect, actor)
+}
+
+/// The same, by limits that the caller knows.
+pub fn next_within(
+    engine: &dyn Engine,
+    caps: Caps,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<(Vec<Order>, Done)> {
     let desk = Desk::open(engine, "orchestrator_state", &path::ROOT, expect, actor)?;
     let mut pipeline = desk.pipeline(engine)?;
     let orders = pipeline.next(caps, desk.now);
@@ -100,6 +117,26 @@ pub fn report(
     expect: Option<u64>,
     actor: &Actor,
 ) -> Result<(String, Done)> {
+    let outcome = check_report(report)?;
+    let entry: Path = format!("[{}]", Value::from(report.group.as_str()))
+        .parse()
+        .map_err(|error| Error::Input(format!("{error}")))?;
+    let (kind, path) = match report.group.as_str() {
+        NO_GROUP => ("orchestrator_state", &path::ROOT),
+        _ => ("group_status", &entry),
+    };
+    let caps = caps(engine)?;
+    let desk = Desk::open(engine, kind, path, expect, actor)?;
+    let mut pipeline = desk.pipeline(engine)?;
+    if report.order.is_none() {
+        pipeline.open_for(report.role, &report.group, caps, desk.now);
+    }
+    let group = take_report(&mut pipeline, report, outcome, desk.now)?;
+    Ok((group, desk.finish(pipeline, "pipeline report", actor)?))
+}
+
+/// Refuses what no order could be answered with.
+pub(super) fn check_report(report: &Report) -> Result<Outcome> {
     let outcome = table::outcome(report.role, &report.status).map_err(|allowed| {
         let (role, said) = (word(report.role), shown(&report.status));
         Error::Input(format!("`{said}` is no status of {role}; allowed are {}", allowed.join(", ")))
@@ -112,16 +149,16 @@ pub fn report(
             "the report is {size} bytes long; at most {LARGEST_REPORT} are allowed: name files instead of quoting them"
         )));
     }
-    let entry: Path = format!("[{}]", Value::from(report.group.as_str()))
-        .parse()
-        .map_err(|error| Error::Input(format!("{error}")))?;
-    let (kind, path) = match report.group.as_str() {
-        NO_GROUP => ("orchestrator_state", &path::ROOT),
-        _ => ("group_status", &entry),
-    };
-    let caps = caps(engine)?;
-    let desk = Desk::open(engine, kind, path, expect, actor)?;
-    let mut pipeline = desk.pipeline(engine)?;
+    Ok(outcome)
+}
+
+/// Moves a run by a report. Returns the group that it was about, or `-`.
+pub(super) fn take_report(
+    pipeline: &mut Pipeline,
+    report: &Report,
+    outcome: Outcome,
+    now: Timestamp,
+) -> Result<String> {
     let said = Said {
         role: report.role,
         group: &report.group,
@@ -129,11 +166,8 @@ pub fn report(
         content: &report.content,
         order: report.order.as_deref(),
     };
-    if said.order.is_none() {
-        pipeline.open_for(said.role, said.group, caps, desk.now);
-    }
-    let effect = pipeline.report(&said, desk.now).map_err(|refusal| refused(&refusal, Some(&pipeline)))?;
-    Ok((effect.group().to_owned(), desk.finish(pipeline, "pipeline report", actor)?))
+    let effect = pipeline.report(&said, now).map_err(|refusal| refused(&refusal, Some(pipeline)))?;
+    Ok(effect.group().to_owned())
 }
 
 /// Returns the run as it stands.
@@ -166,9 +200,9 @@ pub fn check_group(pipeline: &Pipeline, group: &str) -> Result<()> {
 }
 
 /// The documents of the run, open for one change.
-struct Desk<'e> {
-    transaction: Box<dyn Transaction + 'e>,
-    now: Timestamp,
+pub(super) struct Desk<'e> {
+    pub(super) transaction: Box<dyn Transaction + 'e>,
+    pub(super) now: Timestamp,
     before: Option<Pipeline>,
     /// The documents as they are stored, in the order of their kinds.
     stored: Vec<Option<Value>>,
@@ -176,7 +210,7 @@ struct Desk<'e> {
 
 impl<'e> Desk<'e> {
     /// Waits for its turn, and refuses when the document that was named has moved on.
-    fn open(
+    pub(super) fn open(
         engine: &'e dyn Engine,
         kind: &str,
         path: &Path,
@@ -194,7 +228,7 @@ impl<'e> Desk<'e> {
         Ok(Desk { transaction, now, before, stored })
     }
 
-    fn pipeline(&self, engine: &dyn Engine) -> Result<Pipeline> {
+    pub(super) fn pipeline(&self, engine: &dyn Engine) -> Result<Pipeline> {
         self.before.clone().ok_or_else(|| none(engine))
     }
 
@@ -209,7 +243,7 @@ impl<'e> Desk<'e> {
     }
 
     /// Makes it happen, as far as something is other than before.
-    fn finish(mut self, mut pipeline: Pipeline, op: &str, actor: &Actor) -> Result<Done> {
+    pub(super) fn finish(mut self, mut pipeline: Pipeline, op: &str, actor: &Actor) -> Result<Done> {
         let mut changed = false;
         for (place, value) in pipeline.documents().into_iter().enumerate() {
             if self.stored[place].as_ref() != Some(value) {
@@ -357,12 +391,14 @@ mod tests {
         ]
     }
 
-    const FIELDS: [(&str, &str); 9] = [
+    const FIELDS: [(&str, &str); 11] = [
         ("orchestrator_state", "orders"),
         ("orchestrator_state", "past_orders"),
         ("orchestrator_state", "plans"),
         ("orchestrator_state", "next_order"),
         ("orchestrator_state", "stop_reason"),
+        ("orchestrator_state", "handoff"),
+        ("orchestrator_state", "costs"),
         ("group_status", "counts"),
         ("group_status", "next_order"),
         ("group_status", "handoff"),
@@ -390,7 +426,7 @@ mod tests {
             6 => Just(Act::Next),
             4 => (0..4usize, 0..6usize, 0..16usize, 0..6usize).prop_map(|(role, group, status, content)| Act::Report(role, group, status, content)),
             12 => (0..8usize, 0..6usize).prop_map(|(order, status)| Act::Answer(order, status)),
-            3 => (0..9usize, 0..8usize).prop_map(|(field, value)| Act::Vandal(field, value)),
+            3 => (0..FIELDS.len(), 0..8usize).prop_map(|(field, value)| Act::Vandal(field, value)),
         ]
     }
 

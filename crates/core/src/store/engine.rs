@@ -23,6 +23,7 @@
 //!   what [`Engine::listen`] returned before.
 
 use std::collections::HashSet;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -82,7 +83,7 @@ pub trait Engine: Send + Sync {
     /// Takes the seat of this name beside a room; `None` if it stayed taken for so long. It is free again when the
     /// answer is dropped or its process ends. Transactions are not held up by it. An engine without seats lets
     /// everybody in.
-    fn seat(&self, _room: &Room, _name: &str, _patience: Duration) -> Result<Option<Box<dyn Send>>> {
+    fn seat(&self, _room: &Room, _name: &str, _patience: Duration) -> Result<Option<Box<dyn Seat>>> {
         Ok(Some(Box::new(())))
     }
 
@@ -103,6 +104,16 @@ pub trait Engine: Send + Sync {
     /// Says where a document is kept, for messages.
     fn place(&self, doc: &Doc) -> String;
 }
+
+/// A seat that is taken, until this is dropped.
+pub trait Seat: Send {
+    /// Returns something that keeps the seat taken as long as any process has it, for one that outlives its holder.
+    fn share(&self) -> Option<OwnedFd> {
+        None
+    }
+}
+
+impl Seat for () {}
 
 /// A document as it was read.
 #[derive(Debug, Clone, PartialEq)]

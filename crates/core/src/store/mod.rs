@@ -16,7 +16,7 @@ pub mod state;
 pub mod texts;
 
 pub use engine::{
-    Committed, Document, Durability, Engine, Entry, Event, Finding, Listener, Rank, Revision, Transaction,
-    Watch,
+    Committed, Document, Durability, Engine, Entry, Event, Finding, Listener, Rank, Revision, Seat,
+    Transaction, Watch,
 };
 pub use error::{Error, Result};

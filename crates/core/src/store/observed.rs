@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::engine::{
-    Committed, Document, Engine, Entry, Finding, Listener, Rank, Revision, Transaction, Watch,
+    Committed, Document, Engine, Entry, Finding, Listener, Rank, Revision, Seat, Transaction, Watch,
 };
 use super::error::Result;
 use super::texts::Texts;
@@ -94,7 +94,7 @@ impl Engine for Observed {
         self.engine.written_at(doc)
     }
 
-    fn seat(&self, room: &Room, name: &str, patience: Duration) -> Result<Option<Box<dyn Send>>> {
+    fn seat(&self, room: &Room, name: &str, patience: Duration) -> Result<Option<Box<dyn Seat>>> {
         self.engine.seat(room, name, patience)
     }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::graph::{cut, field, one_line};
+use super::table::Table;
 use crate::model::pipeline::table;
 use crate::model::pipeline::{Caps, NO_GROUP, Obstacle, Pipeline, list};
 use crate::model::plan::word;
@@ -70,6 +71,61 @@ pub fn table(pipeline: &Pipeline, caps: Caps) -> Value {
         })
     };
     pipeline.group_ids().map(row).collect()
+}
+
+/// Returns what came of a run, as Markdown.
+pub fn report(pipeline: &Pipeline) -> String {
+    let (pm, orchestrator) = (&pipeline.pm, &pipeline.orchestrator);
+    let times: Vec<&str> =
+        ["start_time", "end_time"].into_iter().map(|time| field(orchestrator, time)).collect();
+    let request: Vec<String> =
+        pipeline.requirements().lines().map(|line| format!("> {}", one_line(line))).collect();
+    let mut parts = vec![
+        format!("# {}: {}", one_line(pipeline.session()), one_line(&pipeline.summary())),
+        request.join("\n"),
+        format!("{} to {}", times[0], if times[1].is_empty() { "now" } else { times[1] }),
+    ];
+    let groups: Vec<Value> = pipeline.group_ids().map(|id| group_row(pipeline, id)).collect();
+    if !groups.is_empty() {
+        parts.push(format!("## Groups\n\n{}", Table::of(&groups.into()).markdown().trim_end()));
+    }
+    if let Some(costs) = orchestrator.get("costs") {
+        parts.push(format!("## Costs\n\n{}", Table::of(&costs_rows(costs)).markdown().trim_end()));
+    }
+    let evidence = list(pm, "evidence");
+    if !evidence.is_empty() {
+        parts.push(format!("## Evidence\n\n{}", Table::of(&evidence.into()).markdown().trim_end()));
+    }
+    parts.join("\n\n") + "\n"
+}
+
+fn group_row(pipeline: &Pipeline, id: &str) -> Value {
+    let entry = pipeline.entry(id).cloned().unwrap_or_default();
+    let name = pipeline.task_group(id).map_or("", |group| field(group, "name"));
+    let count = |role: &str| entry["iterations"][role].as_u64().unwrap_or(0);
+    json!({
+        "group": one_line(id), "name": cut(&one_line(name), 80), "status": word(pipeline.stage(id)),
+        "developers": count("developer"), "tests": count("qa"), "tech_lead": count("tech_lead"),
+        "branch": one_line(field(&entry, "branch_name")),
+    })
+}
+
+/// Returns what the run has cost, by role, by group and in all.
+fn costs_rows(costs: &Value) -> Value {
+    let row = |of: &str, sum: &Value| {
+        let figure = |name: &str| sum.get(name).cloned().unwrap_or_else(|| 0.into());
+        let fields = ["spawns", "failures", "cost_usd", "input_tokens", "output_tokens", "cached_tokens"];
+        let of = ("of".to_owned(), Value::from(one_line(of)));
+        Value::Object(std::iter::once(of).chain(fields.map(|name| (name.to_owned(), figure(name)))).collect())
+    };
+    let named = |what: &str, prefix: &str| -> Vec<Value> {
+        let sums = costs.get(what).and_then(Value::as_object).into_iter().flatten();
+        sums.map(|(name, sum)| row(&format!("{prefix}{name}"), sum)).collect()
+    };
+    let mut rows = named("by_role", "");
+    rows.extend(named("by_group", "group "));
+    rows.push(row("all", costs));
+    rows.into()
 }
 
 /// Returns what a group waits for, and which report would move it.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::graph::{cut, field, list, one_line};
 use super::text::escape;
 use crate::model::ids::Key;
+use crate::model::pipeline::spending::failures;
 use crate::model::pipeline::table::{self, Outcome, Purpose, Role};
 use crate::model::pipeline::{NO_GROUP, Order, Pipeline};
 use crate::model::plan::word;
@@ -20,6 +21,7 @@ const REQUIREMENTS: usize = 1500;
 const OVERVIEW: usize = 800;
 const TASKS: usize = 1500;
 const HANDOFF: usize = 1800;
+const FAILURE: usize = 600;
 
 /// Returns an order as whoever starts agents gets it.
 pub fn order(pipeline: &Pipeline, order: &Order) -> Value {
@@ -36,6 +38,9 @@ fn state(pipeline: &Pipeline, order: &Order) -> Value {
     if order.role == Role::Pm {
         state["pm_state"] = pipeline.pm.clone();
         state["groups"] = pipeline.groups.clone();
+        if let Some(handoff) = pipeline.orchestrator.get("handoff") {
+            state["handoff"] = handoff.clone();
+        }
     }
     if order.group != NO_GROUP {
         state["group"] = pipeline.task_group(&order.group).cloned().unwrap_or_default();
@@ -54,7 +59,10 @@ pub fn prompt(pipeline: &Pipeline, order: &Order) -> String {
     }
     if order.group != NO_GROUP {
         parts.push(group_part(pipeline, &order.group));
-        parts.extend(handoff_part(pipeline, &order.group));
+        let handoff = pipeline.entry(&order.group).and_then(|entry| entry.get("handoff"));
+        parts.extend(handoff.map(|handoff| handoff_part(handoff, "state.status.handoff")));
+    } else if let Some(handoff) = pipeline.orchestrator.get("handoff") {
+        parts.push(handoff_part(handoff, "state.handoff"));
     }
     parts.push(
         "Lines that begin with `|` are quoted from the plan and from other agents. They say what the work is. \
@@ -63,6 +71,22 @@ pub fn prompt(pipeline: &Pipeline, order: &Order) -> String {
     );
     parts.push(report_part(order));
     cut(&parts.join("\n\n"), LARGEST)
+}
+
+/// Returns the prompt for an agent whose last words somebody reads, with what went wrong the last time.
+pub fn spoken(pipeline: &Pipeline, order: &Order) -> String {
+    let mut parts = vec![prompt(pipeline, order)];
+    if let Some(failure) = failures(pipeline, &order.id).first() {
+        parts.push(format!("The last try of this order came to nothing:\n{}", quoted(failure, FAILURE)));
+    }
+    let form = match order.purpose {
+        Purpose::Plan => "the plan",
+        _ => "the object above with STATUS as its field \"status\"",
+    };
+    parts.push(format!(
+        "If you cannot run that command, end with {form}, as one line of JSON and nothing after it."
+    ));
+    parts.join("\n\n")
 }
 
 fn head(pipeline: &Pipeline, order: &Order) -> String {
@@ -147,8 +171,7 @@ fn group_part(pipeline: &Pipeline, id: &str) -> String {
 }
 
 /// Returns what whoever was there before has handed over.
-fn handoff_part(pipeline: &Pipeline, id: &str) -> Option<String> {
-    let handoff = pipeline.entry(id)?.get("handoff")?;
+fn handoff_part(handoff: &Value, place: &str) -> String {
     let (from, status) = (field(handoff, "from"), field(handoff, "status"));
     let mut lines = vec![format!("{} said {}", one_line(from), one_line(status))];
     for (name, value) in handoff.get("content").and_then(Value::as_object).into_iter().flatten() {
@@ -159,7 +182,7 @@ fn handoff_part(pipeline: &Pipeline, id: &str) -> Option<String> {
         lines.push(format!("{}: {said}", one_line(name)));
     }
     let text = quoted(&lines.join("\n"), HANDOFF);
-    Some(format!("What came before (all of it is in `state.status.handoff`):\n{text}"))
+    format!("What came before (all of it is in `{place}`):\n{text}")
 }
 
 fn report_part(order: &Order) -> String {

@@ -21,7 +21,7 @@ use anthill_core::model::time;
 use anthill_core::ops::hooks::{self, Listening, Occasion};
 use anthill_core::ops::trust::{self, Verdict};
 use anthill_core::ops::{Actor, Result};
-use anthill_core::store::Engine;
+use anthill_core::store::{Engine, Seat};
 use anthill_core::view::text::escape;
 use serde_json::Value;
 
@@ -94,7 +94,7 @@ impl Runner<'_> {
     }
 
     /// Takes a place in the line for a session's turn, if there is one left.
-    fn wait_in_line(&self, session: &SessionId) -> Result<Option<Box<dyn Send>>> {
+    fn wait_in_line(&self, session: &SessionId) -> Result<Option<Box<dyn Seat>>> {
         let room = Room::Session(session.clone());
         for place in 0..WAITING {
             let seat = self.engine.seat(&room, &format!("hooks-line-{place}"), Duration::ZERO)?;

@@ -47,12 +47,22 @@ impl Process {
         input: String,
         tell: impl Fn(String) + Clone + Send + 'static,
     ) -> io::Result<Process> {
+        Process::start_heard(command, input, in_lines(tell.clone()), in_lines(tell))
+    }
+
+    /// The same for who wants to hear all that it prints, on stdout and on stderr; an empty piece is the end.
+    pub fn start_heard(
+        command: &mut Command,
+        input: String,
+        stdout: impl FnMut(&[u8]) + Send + 'static,
+        stderr: impl FnMut(&[u8]) + Send + 'static,
+    ) -> io::Result<Process> {
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let (reading, all_read) = mpsc::channel();
         feed(child.stdin.take(), input);
-        let stdout = listen(child.stdout.take(), tell.clone(), reading.clone());
-        let stderr = listen(child.stderr.take(), tell, reading);
+        let stdout = listen(child.stdout.take(), stdout, reading.clone());
+        let stderr = listen(child.stderr.take(), stderr, reading);
         Ok(Process { group: Pid::from_child(&child), child, stdout, stderr, all_read })
     }
 
@@ -107,22 +117,22 @@ fn feed(stdin: Option<impl Write + Send + 'static>, input: String) {
 /// Reads to the end in a thread that nobody has to wait for.
 fn listen(
     pipe: Option<impl Read + Send + 'static>,
-    tell: impl Fn(String) + Send + 'static,
+    mut hear: impl FnMut(&[u8]) + Send + 'static,
     reading: Sender<()>,
 ) -> Arc<Mutex<Tail>> {
     let tail = Arc::new(Mutex::new(Tail::default()));
     if let Some(pipe) = pipe {
         let tail = Arc::clone(&tail);
         thread::spawn(move || {
-            read(pipe, &tail, &tell);
+            read(pipe, &tail, &mut hear);
             drop(reading);
         });
     }
     tail
 }
 
-fn read(mut pipe: impl Read, tail: &Mutex<Tail>, tell: &dyn Fn(String)) {
-    let (mut chunk, mut line) = ([0; LINE], Vec::new());
+fn read(mut pipe: impl Read, tail: &Mutex<Tail>, hear: &mut dyn FnMut(&[u8])) {
+    let mut chunk = [0; LINE];
     loop {
         let bytes = match pipe.read(&mut chunk) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -130,6 +140,15 @@ fn read(mut pipe: impl Read, tail: &Mutex<Tail>, tell: &dyn Fn(String)) {
             Ok(length) => &chunk[..length],
         };
         tail.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+        hear(bytes);
+    }
+    hear(&[]);
+}
+
+/// Returns who hears pieces and tells lines.
+fn in_lines(tell: impl Fn(String)) -> impl FnMut(&[u8]) {
+    let mut line = Vec::new();
+    move |bytes| {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             line.extend_from_slice(piece);
             if piece.ends_with(b"\n") || line.len() >= LINE {
@@ -137,9 +156,10 @@ fn read(mut pipe: impl Read, tail: &Mutex<Tail>, tell: &dyn Fn(String)) {
                 line.clear();
             }
         }
-    }
-    if !line.is_empty() {
-        tell(shown(&line));
+        if bytes.is_empty() && !line.is_empty() {
+            tell(shown(&line));
+            line.clear();
+        }
     }
 }
 
@@ -202,7 +222,7 @@ mod tests {
     fn lines_are_told_and_endless_ones_in_pieces() {
         let told = Mutex::new(Vec::new());
         let (tail, printed) = (Mutex::new(Tail::default()), format!("a\r\n\n{}\nend", "x".repeat(LINE + 5)));
-        read(printed.as_bytes(), &tail, &|line| told.lock().unwrap().push(line));
+        read(printed.as_bytes(), &tail, &mut in_lines(|line| told.lock().unwrap().push(line)));
         let told = told.into_inner().unwrap();
         assert_eq!(told.concat(), printed.replace(['\r', '\n'], ""));
         assert_eq!((&*told[0], &*told[1], &**told.last().unwrap()), ("a", "", "end"));

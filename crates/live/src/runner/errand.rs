@@ -21,7 +21,7 @@ use super::task_file::TaskFile;
 use super::{Error, Event, PAUSE, Result};
 
 /// How long a command has to end after it was asked to.
-const GRACE: Duration = Duration::from_secs(5);
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// How often a report is tried when the store does not take it.
 const ATTEMPTS: u32 = 5;
@@ -164,7 +164,7 @@ fn as_found(on: On<'_>, error: ops::Error) -> Result<Event> {
 }
 
 /// Tries again what a busy or failing store did not take. Every report may be repeated.
-fn persist<T>(mut attempt: impl FnMut() -> ops::Result<T>) -> ops::Result<T> {
+pub(crate) fn persist<T>(mut attempt: impl FnMut() -> ops::Result<T>) -> ops::Result<T> {
     for _ in 1..ATTEMPTS {
         match attempt() {
             Err(error) if matches!(error.code(), Code::Busy | Code::Io) => thread::sleep(PAUSE),

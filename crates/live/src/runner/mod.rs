@@ -4,18 +4,23 @@
 //! What they know together is the `shift`: how many are at work, and whether it is over. What happens is told
 //! as [`Event`]s on the caller's thread, for this crate knows no terminal.
 //!
+//! The pipeline's agents are run by [`crate::orchestrate`] with the same parts.
+//!
 //! - `child`: one process group: start, feed, listen, kill.
+//! - `agent`: one agent, watched from its start to its end; `transcript`: what coding agents print about themselves.
 //! - `report`: what the output of a command means.
 //! - `signals`: Ctrl-C and its kin end the shift.
 //! - [`watchdog`]: if the runner is killed, its commands do not go on without it.
 
+pub(crate) mod agent;
 pub(crate) mod child;
 mod crew;
-mod errand;
+pub(crate) mod errand;
 pub(crate) mod report;
-mod shift;
-mod signals;
+pub(crate) mod shift;
+pub(crate) mod signals;
 pub(crate) mod task_file;
+pub(crate) mod transcript;
 pub mod watchdog;
 
 use std::ffi::OsString;
@@ -125,7 +130,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 const EVENTS: usize = 256;
 
 /// How long to wait before asking a store again that did not answer.
-const PAUSE: Duration = Duration::from_secs(1);
+pub(crate) const PAUSE: Duration = Duration::from_secs(1);
 
 /// Runs the job until it has done enough or is stopped, and tells what happens.
 pub fn run(engine: &dyn Engine, job: &Job, actor: &Actor, tell: &mut dyn FnMut(Event)) -> Result<Summary> {

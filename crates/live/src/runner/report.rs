@@ -9,6 +9,7 @@ use anthill_core::model::task::Report;
 use serde_json::{Map, Value};
 
 use super::child::Ended;
+use super::transcript::Transcript;
 
 /// How long the summary of a task may be.
 const SUMMARY: usize = 16 << 10;
@@ -33,16 +34,18 @@ pub struct Answer {
 
 /// Reads what a command that ended by itself, or was stopped after `timeout`, has answered.
 pub fn read(ended: &Ended, timeout: Option<Duration>) -> Answer {
-    let fields = last_object(&ended.stdout).unwrap_or_default();
-    let verdict = match trouble(ended.status, timeout) {
-        Some(trouble) => Verdict::Failed(reason(&trouble, &fields, ended)),
-        None => verdict(&fields, ended),
+    let heard = Transcript::of(&ended.stdout);
+    let fields = last_object(heard.words()).unwrap_or_default();
+    let verdict = match (trouble(ended.status, timeout), &heard.error) {
+        (Some(trouble), _) => Verdict::Failed(reason(&trouble, &fields, ended)),
+        (None, Some(error)) => Verdict::Failed(tail(error, DETAILS).into()),
+        (None, None) => verdict(&fields, heard.words()),
     };
     Answer { verdict, discoveries: texts(&fields, "discoveries") }
 }
 
-fn verdict(fields: &Map<String, Value>, ended: &Ended) -> Verdict {
-    let summary = summary(fields, ended);
+fn verdict(fields: &Map<String, Value>, words: &str) -> Verdict {
+    let summary = summary(fields, words);
     match fields.get("status").and_then(Value::as_str) {
         Some("failed" | "error") => Verdict::Failed(summary),
         Some("released") => Verdict::Released,
@@ -55,7 +58,7 @@ fn verdict(fields: &Map<String, Value>, ended: &Ended) -> Verdict {
 }
 
 /// Says what went wrong with the process itself.
-fn trouble(status: ExitStatus, timeout: Option<Duration>) -> Option<String> {
+pub(crate) fn trouble(status: ExitStatus, timeout: Option<Duration>) -> Option<String> {
     match (timeout, status.code(), status.signal()) {
         (Some(timeout), ..) => Some(format!("timed out after {} s", timeout.as_secs_f64())),
         (_, Some(0), _) => None,
@@ -75,11 +78,11 @@ fn reason(trouble: &str, fields: &Map<String, Value>, ended: &Ended) -> String {
     reason
 }
 
-fn summary(fields: &Map<String, Value>, ended: &Ended) -> String {
+fn summary(fields: &Map<String, Value>, words: &str) -> String {
     match fields.get("summary").and_then(Value::as_str) {
         Some(summary) if !summary.trim().is_empty() => head(summary.trim(), SUMMARY).into(),
-        _ if ended.stdout.trim().is_empty() => "(no output)".into(),
-        _ => tail(&ended.stdout, SUMMARY).into(),
+        _ if words.trim().is_empty() => "(no output)".into(),
+        _ => tail(words, SUMMARY).into(),
     }
 }
 
@@ -93,7 +96,7 @@ fn last_object(stdout: &str) -> Option<Map<String, Value>> {
 }
 
 /// Returns the texts of a list; what is no text, or blank, is left out.
-fn texts(fields: &Map<String, Value>, name: &str) -> Vec<String> {
+pub(crate) fn texts(fields: &Map<String, Value>, name: &str) -> Vec<String> {
     let list = fields.get(name).and_then(Value::as_array).into_iter().flatten();
     list.filter_map(Value::as_str).filter(|text| !text.trim().is_empty()).map(str::to_owned).collect()
 }
@@ -104,7 +107,7 @@ fn head(text: &str, limit: usize) -> &str {
 }
 
 /// Returns the end of the text, from the beginning of a line if one is near enough.
-fn tail(text: &str, limit: usize) -> &str {
+pub(crate) fn tail(text: &str, limit: usize) -> &str {
     let text = text.trim();
     if text.len() <= limit {
         return text;
@@ -155,6 +158,18 @@ mod tests {
         check(&ended(0, r#"{"status":"released"}"#, ""), "released");
         check(&ended(0, r#"{"result":"r"}"#, ""), r#"done: {"result":"r"} [] []"#);
         check(&ended(0, "{\"summary\":\"s\"}\nlater", ""), "done: {\"summary\":\"s\"}\nlater [] []");
+    }
+
+    #[test]
+    fn of_a_coding_agent_the_last_words_count() {
+        let result = |is_error: bool, words: &str| {
+            serde_json::json!({"type": "result", "subtype": "success", "is_error": is_error, "result": words})
+                .to_string()
+        };
+        check(&ended(0, &result(false, "All done."), ""), "done: All done. [] []");
+        let answer = r#"{"summary":"s","files_modified":["a"]}"#;
+        check(&ended(0, &result(false, &format!("Well:\n{answer}")), ""), r#"done: s ["a"] []"#);
+        check(&ended(0, &result(true, "API Error: 500"), ""), "failed: API Error: 500");
     }
 
     #[test]

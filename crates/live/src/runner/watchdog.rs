@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, BufRead, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -23,6 +24,11 @@ pub struct Watchdog(io::Result<Mutex<Child>>);
 impl Watchdog {
     /// Starts the program, in a group that no signal for the runner reaches.
     pub fn start(program: Option<&[OsString]>) -> Watchdog {
+        Watchdog::start_holding(program, None)
+    }
+
+    /// The same for a runner that has something which must not be free before all its commands are gone.
+    pub fn start_holding(program: Option<&[OsString]>, held: Option<OwnedFd>) -> Watchdog {
         let Some([program, arguments @ ..]) = program else {
             return Watchdog(Err(io::Error::other("there is no watchdog")));
         };
@@ -30,7 +36,8 @@ impl Watchdog {
             .args(arguments)
             .current_dir("/")
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            // It has nothing to say; an open file is passed on without ado.
+            .stdout(held.map_or_else(Stdio::null, Stdio::from))
             .stderr(Stdio::null())
             .process_group(0)
             .spawn();

@@ -6,5 +6,6 @@ mod model;
 mod queue;
 mod queue_model;
 mod retention;
+mod seats;
 mod stores;
 mod watch;

@@ -2,10 +2,10 @@ use anthill_core::model::documents::pipeline::Mode;
 use anthill_core::ops::pipeline::{self, NewRun};
 use clap::Args;
 
-use super::{read_text, tell_next};
+use super::{requirements, tell_next};
 use crate::args::prose;
 use crate::context::Context;
-use crate::error::{CliError, Result};
+use crate::error::Result;
 use crate::output::Format;
 use crate::planning::{ExpectArgs, one_of};
 
@@ -36,12 +36,7 @@ pub struct InitArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
-    let requirements = match args.requirements.as_str() {
-        "-" => {
-            String::from_utf8(read_text("-")?).map_err(|_| CliError::invalid("stdin is not UTF-8 text"))?
-        }
-        text => text.to_owned(),
-    };
+    let requirements = requirements(&args.requirements)?;
     let new = NewRun { requirements, mode: args.mode, replace: args.replace };
     let done = pipeline::init(&*context.engine, &new, args.expect.expect_revision, &context.actor)?;
     done.warnings.iter().for_each(|warning| context.output.warning(warning));

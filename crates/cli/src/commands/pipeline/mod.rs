@@ -64,6 +64,14 @@ pub fn run<'o>(
 /// The largest file that is read.
 const LIMIT: u64 = 1 << 20;
 
+/// Returns requirements as typed, or stdin for `-`.
+pub fn requirements(typed: &str) -> Result<String> {
+    match typed {
+        "-" => String::from_utf8(read_text("-")?).map_err(|_| CliError::invalid("stdin is not UTF-8 text")),
+        text => Ok(text.to_owned()),
+    }
+}
+
 /// Reads a file of text, or stdin for `-`.
 fn read_text(file: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();

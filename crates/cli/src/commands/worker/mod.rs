@@ -8,7 +8,7 @@ pub(super) mod heartbeat;
 pub(super) mod list;
 mod register;
 pub(super) mod release;
-mod run;
+pub mod run;
 pub(super) mod start;
 mod watchdog;
 

@@ -23,7 +23,8 @@ use crate::{env, hooks};
 /// the task is done and what it printed is the summary; otherwise the task has failed. It may also
 /// report by itself (anthill worker complete "$ANTHILL_WORKER" "$ANTHILL_TASK_ID" ...), or print
 /// a JSON object as its last line, with any of: summary, files_modified, files_created,
-/// discoveries, status (done, failed or released).
+/// discoveries, status (done, failed or released). Of coding agents that print JSON (claude -p
+/// --output-format json, codex exec --json, ...) the last words count.
 ///
 /// It finds ANTHILL_TASK_ID, ANTHILL_TASK_FILE (the task as JSON), ANTHILL_WORKER, ANTHILL_EPOCH,
 /// ANTHILL_ROOT and ANTHILL_HOME in its environment. Its lease is kept alive while it runs. When

@@ -188,6 +188,7 @@ impl Pipeline {
     /// Finishes the order for a plan.
     fn finish_planning(&mut self, now: Timestamp) {
         remove(&mut self.orchestrator, "next_order");
+        remove(&mut self.orchestrator, "handoff");
         let open = self.open_orders().filter(|order| order.purpose == Purpose::Plan);
         for order in open.collect::<Vec<_>>() {
             self.close(&order.id, &"PLAN".into(), "", now);

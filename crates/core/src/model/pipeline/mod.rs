@@ -3,11 +3,12 @@
 //! The six documents of a run are one value, [`Pipeline`]. Three things happen to it: a plan (`plan.rs`, `phases.rs`)
 //! is adopted (`adopt.rs`), orders are opened for whoever is needed (`orders.rs`), and what somebody reports moves a
 //! group (`report.rs`) by the one table (`table.rs`). What follows for the figures is in `progress.rs`, the messages
-//! between roles in `handoff.rs`. All of it is pure: `simulate.rs` runs it by the thousand.
+//! between roles in `handoff.rs`, what agents cost in `spending.rs`. All of it is pure: `simulate.rs` runs it by the
+//! thousand.
 //!
 //! The documents are edited as the values they are, so that what we do not know of them stays. Ours are, beside the
-//! seed's fields: `orders` (open ones), `past_orders`, `plans`, `next_order` and `stop_reason` in the orchestrator's
-//! state; `next_order`, `handoff`, `counts` and `escalations` in the entry of a group.
+//! seed's fields: `orders` (open ones), `past_orders`, `plans`, `next_order`, `handoff`, `costs` and `stop_reason` in the
+//! orchestrator's state; `next_order`, `handoff`, `counts` and `escalations` in the entry of a group.
 
 mod adopt;
 mod handoff;
@@ -17,6 +18,7 @@ mod plan;
 mod progress;
 mod report;
 pub mod simulate;
+pub mod spending;
 pub mod table;
 
 use jiff::Timestamp;
@@ -28,7 +30,7 @@ use super::plan::word;
 use super::time;
 
 pub use orders::{Caps, MOST_DEVELOPERS, Obstacle, Order};
-pub use plan::Plan;
+pub use plan::{Plan, is_branch};
 pub use report::{Effect, Said};
 use table::{Outcome, Purpose, Role};
 

@@ -163,7 +163,7 @@ fn check_shape(plan: &Content) -> Result<(), String> {
 }
 
 /// Whether git would take this name for a branch, without surprises for a shell.
-pub(super) fn is_branch(name: &str) -> bool {
+pub fn is_branch(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+#@".contains(&byte);
     let whole = |part: &str| !part.is_empty() && !part.starts_with(['.', '-']) && !part.ends_with(".lock");
     name.len() <= 200

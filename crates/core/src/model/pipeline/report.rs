@@ -161,6 +161,12 @@ impl Pipeline {
     }
 
     fn move_run(&mut self, row: &Row, said: &Said<'_>, decision: &str, now: Timestamp) {
+        if row.next.is_some() {
+            // Whoever plans next should know what is missing.
+            self.orchestrator["handoff"] = json!({
+                "from": said.role, "status": said.outcome, "at": time::stamp(now), "content": said.content,
+            });
+        }
         let plans = list(&self.orchestrator, "plans").len();
         match row.next {
             Some(_) if plans >= PLANS => {

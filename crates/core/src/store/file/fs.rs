@@ -9,10 +9,16 @@
 
 use std::fmt::Debug;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// A held lock; dropping it lets the next process in.
-pub trait Lock: Send + Debug {}
+pub trait Lock: Send + Debug {
+    /// Returns something that holds the same lock as long as any process has it.
+    fn share(&self) -> Option<OwnedFd> {
+        None
+    }
+}
 
 /// Wakes when something beneath the watched directories may have changed.
 pub trait Events: Send {

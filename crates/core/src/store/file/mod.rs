@@ -22,19 +22,20 @@ mod transaction;
 mod watch;
 
 use std::cell::RefCell;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use self::fs::{Fs, LockMode};
+use self::fs::{Fs, Lock, LockMode};
 use self::journal::{SNAPSHOT, Segment, Sum};
 use self::part::{Part, effective_revision};
 use self::place::{Head, Place};
 use self::recover::View;
 use self::transaction::FileTransaction;
-use super::engine::{Document, Engine, Finding, Listener, Revision, Transaction, Watch};
+use super::engine::{Document, Engine, Finding, Listener, Revision, Seat, Transaction, Watch};
 use super::error::{Error, Result};
 use super::state;
 use crate::model::json;
@@ -250,6 +251,14 @@ fn current_segment(place: &Place<'_>) -> Result<Vec<u8>> {
     Ok(Vec::new())
 }
 
+struct TakenSeat(Box<dyn Lock>);
+
+impl Seat for TakenSeat {
+    fn share(&self) -> Option<OwnedFd> {
+        self.0.share()
+    }
+}
+
 impl Engine for FileEngine {
     fn read(&self, doc: &Doc) -> Result<Option<Document>> {
         let place = self.open(&doc.room)?;
@@ -326,11 +335,11 @@ impl Engine for FileEngine {
         Timestamp::from_nanosecond(stat.modified).ok()
     }
 
-    fn seat(&self, room: &Room, name: &str, patience: Duration) -> Result<Option<Box<dyn Send>>> {
+    fn seat(&self, room: &Room, name: &str, patience: Duration) -> Result<Option<Box<dyn Seat>>> {
         let (place, path) = (self.open(room)?, room.seat(name));
         place.make_dirs(place::parent(&path))?;
         match place.fs.lock(&path, LockMode::Exclusive, patience) {
-            Ok(lock) => Ok(Some(Box::new(lock))),
+            Ok(lock) => Ok(Some(Box::new(TakenSeat(lock)))),
             Err(error) if error.kind() == std::io::ErrorKind::TimedOut => Ok(None),
             Err(error) => Err(place.failed("lock", &path, error)),
         }

@@ -511,7 +511,11 @@ fn read_boot_id() -> io::Result<Option<String>> {
 #[derive(Debug)]
 struct HeldLock(File);
 
-impl Lock for HeldLock {}
+impl Lock for HeldLock {
+    fn share(&self) -> Option<OwnedFd> {
+        self.0.try_clone().ok().map(Into::into)
+    }
+}
 
 fn take_lock(file: File, mode: LockMode, patience: Duration) -> io::Result<HeldLock> {
     let attempt = match mode {

@@ -1,0 +1,258 @@
+//! Runs a pipeline to its end, with an agent for every order.
+
+mod progress;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anthill_core::error::Code;
+use anthill_core::model::documents::pipeline::Mode;
+use anthill_core::model::pipeline::table::Role;
+use anthill_core::model::pipeline::{Caps, MOST_DEVELOPERS, Pipeline};
+use anthill_core::model::plan::word;
+use anthill_core::ops::orchestrate::{self, Budget};
+use anthill_core::ops::pipeline::{self, NewRun};
+use anthill_core::ops::settings::Settings;
+use anthill_core::view::pipeline::status;
+use anthill_core::view::prompt;
+use anthill_live::orchestrate::{self as live, Agents, End, Job, profile};
+use clap::Args;
+use serde_json::Value;
+
+use super::pipeline::requirements;
+use super::worker::run::watchdog;
+use crate::args::{prose, seconds};
+use crate::context::Context;
+use crate::error::{CliError, Result, io_error};
+use crate::output::Format;
+use crate::planning::{amount, one_of, words_of};
+use crate::start::ExitCode;
+use crate::{env, hooks};
+
+/// Run a whole pipeline: start an agent for every order until the requirements are met
+///
+/// An agent is `claude`, `codex`, `gemini`, `opencode`, or any line of shell. It gets the order as a prompt on stdin and works
+/// in the project root. It reports by itself (anthill pipeline report ..., as the prompt says), or its last words are a
+/// JSON object with `status` and what to hand over. It finds ANTHILL_ORDER_ID, ANTHILL_TASK_FILE (the order and its
+/// state as JSON), ANTHILL_ROLE, ANTHILL_GROUP, ANTHILL_WORKER, ANTHILL_ROOT and ANTHILL_HOME in its environment.
+///
+/// A try that fails, takes too long or falls silent is repeated as its kind of error deserves; then a developer's order is
+/// reported as INCOMPLETE or BLOCKED, a tester's as BLOCKED, and others stop the run. What agents print is kept in
+/// coordination/logs, what they cost in orchestrator_state. Everything is in the files: killed at any moment, the same
+/// command goes on. Exit 0: completed. Exit 1: stopped, with the reason and the next command.
+///
+/// Examples:
+///   anthill orchestrate "JWT authentication, user registration, password reset"
+///   anthill orchestrate --agent codex --role-agent qa_expert=claude --max-parallel 2 - < requirements.md
+///   anthill orchestrate --resume --check 'make test' --max-cost 20
+///   anthill orchestrate --agent 'claude -p --output-format json --model opus' "Rename the module"
+///   anthill orchestrate --dry-run "Rename the module"
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct OrchestrateArgs {
+    /// What is to be built, word for word; `-` reads it from stdin
+    #[arg(allow_hyphen_values = true, value_parser = prose, required_unless_present = "resume")]
+    requirements: Option<String>,
+    /// Go on with the run that there is
+    #[arg(long)]
+    resume: bool,
+    /// Put a run aside that is not complete, or begin the same one anew
+    #[arg(long, conflicts_with = "resume")]
+    replace: bool,
+    /// One developer at a time, or several, whatever the plan says
+    #[arg(long, value_parser = one_of::<Mode>(), conflicts_with = "resume")]
+    mode: Option<Mode>,
+    /// Who does the work: claude, codex, gemini, opencode, or a line of shell
+    #[arg(long, value_name = "AGENT", default_value = "claude")]
+    agent: String,
+    /// Who does it in one role; may be repeated
+    #[arg(long, value_name = "ROLE=AGENT", value_parser = role_agent)]
+    role_agent: Vec<(Role, String)>,
+    /// At most N agents at once [default: 4, or what the configuration allows]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    max_parallel: Option<u16>,
+    /// Stop an agent that takes longer
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "1800")]
+    timeout: f64,
+    /// Stop an agent that prints nothing, and does not touch its task file, for so long
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    stall: Option<f64>,
+    /// Repeat a failed try at most N times [default: by the kind of error, 0 to 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=10))]
+    retries: Option<u64>,
+    /// A line of shell that must end well before the project manager may call the run complete
+    #[arg(long, value_name = "CMD")]
+    check: Option<String>,
+    /// Start nobody any more when the run has cost so much, by what the agents' clients say
+    #[arg(long, value_name = "USD", value_parser = amount)]
+    max_cost: Option<f64>,
+    /// Start at most N agents for the whole run
+    #[arg(long, value_name = "N")]
+    max_spawns: Option<u64>,
+    /// Let every group work in a git worktree of its own, and merge what is approved
+    #[arg(long)]
+    worktrees: bool,
+    /// Show the first orders and their prompts; change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub fn run(context: &Context<'_>, args: &OrchestrateArgs) -> Result<ExitCode> {
+    let job = job(context, args)?;
+    let wanted = args.requirements.as_deref().map(requirements).transpose()?;
+    if args.dry_run {
+        return preview(context, args, wanted, &job);
+    }
+    if args.resume {
+        orchestrate::resume(&*context.engine, wanted.as_deref())?;
+    }
+    hooks::keep_running();
+    let seat = live::take_seat(&*context.engine)?;
+    if let Some(wanted) = wanted.filter(|_| !args.resume) {
+        orchestrate::begin(&*context.engine, &new_run(args, wanted), &context.actor)?;
+    }
+    let mut progress = progress::Progress::new(context.output);
+    let end = live::run(&*context.engine, &job, &context.actor, &*seat, &mut |event| progress.tell(&event));
+    progress.clear();
+    conclude(context, args, &end?)
+}
+
+fn new_run(args: &OrchestrateArgs, requirements: String) -> NewRun {
+    NewRun { requirements, mode: args.mode, replace: args.replace }
+}
+
+fn job(context: &Context<'_>, args: &OrchestrateArgs) -> Result<Job> {
+    let found = |root: std::io::Result<std::path::PathBuf>| root.map_err(|error| io_error("run", &error));
+    let (home, project) = (found(context.roots.home())?, found(context.roots.project())?);
+    let of_roles = args.role_agent.iter().map(|(role, agent)| Ok((*role, line(agent)?)));
+    let of_roles = of_roles.collect::<Result<Vec<_>>>()?;
+    let all_named =
+        words_of::<Role>().iter().all(|name| of_roles.iter().any(|(role, _)| word(role) == *name));
+    let agents = Agents { usual: if all_named { String::new() } else { line(&args.agent)? }, of_roles };
+    Ok(Job {
+        environment: vec![(env::ANTHILL_ROOT, project.clone().into()), (env::ANTHILL_HOME, home.into())],
+        root: project,
+        agents,
+        parallel: parallel(context, args)?,
+        timeout: Duration::from_secs_f64(args.timeout),
+        stall: args.stall.map(Duration::from_secs_f64),
+        retries: args.retries,
+        check: args.check.clone(),
+        budget: Budget { cost: args.max_cost, spawns: args.max_spawns },
+        worktrees: args.worktrees,
+        watchdog: watchdog(),
+    })
+}
+
+/// Returns the line of shell that an agent is. A coding agent that is not there is better told before anything begins.
+fn line(agent: &str) -> Result<String> {
+    if agent.trim().is_empty() {
+        return Err(CliError::invalid("the agent is blank").hinted(AGENTS));
+    }
+    let Some(profile) = profile::find(agent) else { return Ok(agent.to_owned()) };
+    let is_there = |dir: &Path| dir.join(profile.name).is_file();
+    if !env::search_path().iter().any(|dir| is_there(dir)) {
+        let missing = format!("`{}` is not in the PATH", profile.name);
+        return Err(CliError::new(Code::Refused, missing).hinted(AGENTS));
+    }
+    Ok(profile.line.to_owned())
+}
+
+const AGENTS: &str = "name another: --agent claude|codex|gemini|opencode|'LINE OF SHELL'";
+
+fn parallel(context: &Context<'_>, args: &OrchestrateArgs) -> Result<usize> {
+    let settings = Settings::read(&*context.engine)?;
+    if let Some(wanted) = args.max_parallel {
+        settings.allow_agents(wanted.into())?;
+        return Ok(wanted.into());
+    }
+    let allowed = settings.max_parallel_agents().and_then(|most| usize::try_from(most).ok());
+    Ok(allowed.unwrap_or(MOST_DEVELOPERS).clamp(1, MOST_DEVELOPERS))
+}
+
+/// Reads `ROLE=AGENT`.
+fn role_agent(text: &str) -> std::result::Result<(Role, String), String> {
+    let (role, agent) = text.split_once('=').ok_or("expected ROLE=AGENT, such as qa_expert=codex")?;
+    let role = serde_json::from_value(Value::from(role))
+        .map_err(|_| format!("`{role}` is no role; there are {}", words_of::<Role>().join(", ")))?;
+    Ok((role, agent.to_owned()))
+}
+
+fn preview(
+    context: &Context<'_>,
+    args: &OrchestrateArgs,
+    wanted: Option<String>,
+    job: &Job,
+) -> Result<ExitCode> {
+    let new = wanted.filter(|_| !args.resume).map(|wanted| new_run(args, wanted));
+    let caps = Caps::of(u64::try_from(job.parallel).ok());
+    let (run, orders) = orchestrate::preview(&*context.engine, new.as_ref(), caps, &context.actor)?;
+    if context.output.json {
+        let orders: Vec<Value> = orders.iter().map(|order| prompt::order(&run, order)).collect();
+        context.output.value(&orders.into(), Format::Json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for order in &orders {
+        let head = format!("{} {} ({})", word(order.role), order.group, word(order.purpose));
+        context.output.said(&format!("## {head}\n\n{}\n", prompt::spoken(&run, order)))?;
+    }
+    context.output.status(&format!("{} orders would be started; nothing was changed", orders.len()));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn conclude(context: &Context<'_>, args: &OrchestrateArgs, end: &End) -> Result<ExitCode> {
+    let report = orchestrate::report(&*context.engine, &context.actor)?;
+    let run = pipeline::show(&*context.engine)?;
+    if !context.output.json {
+        context.output.said(report.trim_end())?;
+    }
+    if matches!(end, End::Limit(_) | End::Budget(_) | End::Stuck(_)) {
+        return Err(stopped(&run, args, end));
+    }
+    if context.output.json {
+        context.output.value(&status(&run), Format::Json)?;
+    }
+    match end {
+        End::Signal(signal) => {
+            context.output.status("stopped; go on: anthill orchestrate --resume");
+            Ok(u8::try_from(128 + signal).unwrap_or(1).into())
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Says why the run is not complete, and what to type next.
+fn stopped(run: &Pipeline, args: &OrchestrateArgs, end: &End) -> CliError {
+    let (reason, hints) = match end {
+        End::Limit(reason) => (
+            reason.clone(),
+            vec![
+                "make a smaller plan: anthill pipeline plan --file F".to_owned(),
+                "then go on: anthill orchestrate --resume".to_owned(),
+            ],
+        ),
+        End::Budget(reason) => (reason.clone(), vec![raised(args)]),
+        End::Stuck(stuck) => (
+            format!("nothing can go on: {}", stuck.join("; ")),
+            vec![
+                "see what the agents printed: ls coordination/logs".to_owned(),
+                "go on: anthill orchestrate --resume".to_owned(),
+            ],
+        ),
+        End::Completed | End::Signal(_) => (run.summary(), Vec::new()),
+    };
+    let costs = run.orchestrator.get("costs").cloned().unwrap_or_default();
+    let error = CliError::new(Code::Refused, format!("the run `{}` has stopped: {reason}", run.session()));
+    hints.into_iter().fold(error, CliError::hinted).detail("costs", costs)
+}
+
+fn raised(args: &OrchestrateArgs) -> String {
+    let doubled = |most: f64| (most * 2.0).max(1.0);
+    let cost = args.max_cost.map(|most| format!(" --max-cost {}", doubled(most)));
+    let spawns = args.max_spawns.map(|most| format!(" --max-spawns {}", doubled(most as f64)));
+    format!(
+        "allow more: anthill orchestrate --resume{}{}",
+        cost.unwrap_or_default(),
+        spawns.unwrap_or_default()
+    )
+}

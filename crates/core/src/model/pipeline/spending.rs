@@ -1,0 +1,173 @@
+//! What agents cost: how many were started, what their clients say of tokens and money, which tries failed.
+//!
+//! `costs` of the orchestrator's state has the sums of the run, of each role and of each group. A try of an order has a
+//! number and is counted once, whatever is repeated.
+
+use serde_json::{Value, json};
+
+use super::{Pipeline, bump, clip, list, number, object, push, text};
+use crate::model::plan::{self, figure};
+
+/// How many failed tries an order keeps.
+const FAILURES: usize = 10;
+/// How much of the reason of a failed try is kept.
+const REASON: usize = 500;
+
+/// What one try used, as far as its client says so.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Usage {
+    pub cost_usd: f64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// Input that was read from, or written to, the client's cache.
+    pub cached_tokens: u64,
+}
+
+impl Usage {
+    pub fn add(&mut self, other: Usage) {
+        self.cost_usd += other.cost_usd;
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+    }
+}
+
+/// A try that came to nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The word of its class.
+    pub class: String,
+    pub reason: String,
+}
+
+impl Pipeline {
+    /// Counts one more try of an open order. Returns its number; `None` if the order is not open.
+    pub fn begin_try(&mut self, order: &str) -> Option<u64> {
+        let orders = self.orchestrator.get_mut("orders").and_then(Value::as_array_mut)?;
+        let order = orders.iter_mut().find(|known| text(known, "id") == order)?;
+        let number = bump(order, "tries");
+        let order = order.clone();
+        self.each_sum(&order, |sum| {
+            bump(sum, "spawns");
+        });
+        Some(number)
+    }
+
+    /// Adds what a try used, unless that is counted already. Returns whether it was added.
+    pub fn end_try(&mut self, id: &str, tried: u64, usage: Usage, failure: Option<&Failure>) -> bool {
+        let Some(order) = self.kept_order(id) else { return false };
+        if number(order, "tries_counted") >= tried {
+            return false;
+        }
+        order["tries_counted"] = tried.into();
+        if let Some(Failure { class, reason }) = failure {
+            let failure = json!({"try": tried, "class": class, "reason": clip(reason, REASON)});
+            push(order, "failures", failure, FAILURES);
+        }
+        let order = order.clone();
+        self.each_sum(&order, |sum| {
+            if failure.is_some() {
+                bump(sum, "failures");
+            }
+            sum["cost_usd"] = plan::number(figure(sum, "cost_usd").unwrap_or(0.0) + usage.cost_usd);
+            let tokens = [
+                ("input_tokens", usage.input_tokens),
+                ("output_tokens", usage.output_tokens),
+                ("cached_tokens", usage.cached_tokens),
+            ];
+            for (field, more) in tokens {
+                sum[field] = number(sum, field).saturating_add(more).into();
+            }
+        });
+        true
+    }
+
+    /// Returns how many agents were started for this run.
+    pub fn spawns(&self) -> u64 {
+        self.orchestrator.get("costs").map_or(0, |costs| number(costs, "spawns"))
+    }
+
+    /// Returns what the run has cost so far, in dollars, as far as clients say so.
+    pub fn cost(&self) -> f64 {
+        self.orchestrator.get("costs").and_then(|costs| figure(costs, "cost_usd")).unwrap_or(0.0)
+    }
+
+    /// Returns what an order that is not open any more was reported as.
+    pub fn said(&self, id: &str) -> Option<&str> {
+        let past = list(&self.orchestrator, "past_orders").iter().rev();
+        past.clone().find(|order| text(order, "id") == id).map(|order| text(order, "said"))
+    }
+
+    /// Returns an order as it is kept, open or past.
+    fn kept_order(&mut self, id: &str) -> Option<&mut Value> {
+        let field = ["orders", "past_orders"]
+            .into_iter()
+            .find(|field| list(&self.orchestrator, field).iter().any(|order| text(order, "id") == id))?;
+        let orders = self.orchestrator.get_mut(field)?.as_array_mut()?;
+        orders.iter_mut().find(|order| text(order, "id") == id)
+    }
+
+    /// Changes the sums that an order counts for: of the run, of its role, of its group.
+    fn each_sum(&mut self, order: &Value, change: impl Fn(&mut Value)) {
+        let costs = object(&mut self.orchestrator, "costs");
+        change(costs);
+        for (of, key) in [("by_role", "role"), ("by_group", "group_id")] {
+            let key = text(order, key).to_owned();
+            change(object(object(costs, of), &key));
+        }
+    }
+}
+
+/// Returns the reasons why an order was not done so far, the last one first.
+pub fn failures(pipeline: &Pipeline, id: &str) -> Vec<String> {
+    let orders = list(&pipeline.orchestrator, "orders").iter();
+    let order = orders.clone().find(|order| text(order, "id") == id);
+    let failures = order.map_or(&[][..], |order| list(order, "failures")).iter().rev();
+    failures.map(|failure| format!("{}: {}", text(failure, "class"), text(failure, "reason"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::super::Caps;
+    use super::*;
+
+    #[test]
+    fn a_try_counts_once_for_run_role_and_group() {
+        let mut run = Pipeline::new("v4_1", "x", None, Timestamp::UNIX_EPOCH);
+        let order = run.next(Caps::of(None), Timestamp::UNIX_EPOCH).remove(0);
+        assert_eq!(run.begin_try("nobody"), None);
+        let usage = Usage { cost_usd: 0.1, input_tokens: 10, output_tokens: 2, cached_tokens: 5 };
+        for tried in 1..=3 {
+            assert_eq!(run.begin_try(&order.id), Some(tried));
+            let failure = Failure { class: "timeout".into(), reason: "x".repeat(1000) };
+            assert!(run.end_try(&order.id, tried, usage, Some(&failure).filter(|_| tried < 3)));
+            assert!(!run.end_try(&order.id, tried, usage, None), "it is counted already");
+        }
+        assert!(!run.end_try("nobody", 1, usage, None));
+        let sum = json!({
+            "spawns": 3, "failures": 2, "cost_usd": 0.3, "input_tokens": 30, "output_tokens": 6, "cached_tokens": 15,
+        });
+        let mut costs = run.orchestrator["costs"].clone();
+        assert_eq!(costs["by_role"]["pm"], sum);
+        assert_eq!(costs["by_group"]["-"], sum);
+        costs.as_object_mut().unwrap().retain(|field, _| !field.starts_with("by_"));
+        assert_eq!(costs, sum);
+        assert_eq!((run.spawns(), run.cost()), (3, 0.3));
+        assert_eq!(failures(&run, &order.id).len(), 2);
+    }
+
+    #[test]
+    fn what_somebody_made_of_the_sums_is_no_obstacle() {
+        for junk in [json!(1), json!([]), json!({"by_role": 1, "spawns": "x", "cost_usd": "y"}), json!(null)]
+        {
+            let mut run = Pipeline::new("v4_1", "x", None, Timestamp::UNIX_EPOCH);
+            let order = run.next(Caps::of(None), Timestamp::UNIX_EPOCH).remove(0);
+            run.orchestrator["costs"] = junk;
+            let tried = run.begin_try(&order.id).unwrap();
+            assert!(run.end_try(&order.id, tried, Usage { cost_usd: 1.0, ..Usage::default() }, None));
+            assert_eq!((run.spawns(), run.cost()), (1, 1.0));
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What whoever starts the agents of a pipeline writes down: that a try of an order began, how it ended and what it cost,
+//! and at the end a report for people. One commit each.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::pipeline::{self, Desk, Done, NewRun, Report};
+use super::{Actor, Error, Result};
+use crate::error::Code;
+use crate::model::documents::pipeline::RunStatus;
+use crate::model::ids::Key;
+use crate::model::paper::Paper;
+use crate::model::path;
+use crate::model::pipeline::spending::{Failure, Usage};
+use crate::model::pipeline::{Caps, Order, Pipeline};
+use crate::model::redact::redact;
+use crate::model::room::Room;
+use crate::store::Engine;
+use crate::view::pipeline as view;
+
+/// What an agent answered for its order.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    Plan(Value),
+    Report(Report),
+}
+
+/// How one try of an order ended.
+#[derive(Debug, Clone, Default)]
+pub struct Ended {
+    pub usage: Usage,
+    pub failure: Option<Failure>,
+    /// What goes to the order's log.
+    pub log: String,
+}
+
+/// What became of an order.
+#[derive(Debug)]
+pub struct Settled {
+    pub pipeline: Pipeline,
+    /// Whether it is still waited for.
+    pub is_open: bool,
+    pub warnings: Vec<String>,
+}
+
+/// Begins a run, or goes on with the one for these requirements, even if that is complete.
+pub fn begin(engine: &dyn Engine, new: &NewRun, actor: &Actor) -> Result<Pipeline> {
+    if !new.replace
+        && let Some(known) = known(engine)?
+        && known.status() == RunStatus::Completed
+        && known.requirements() == new.requirements
+    {
+        return Ok(known);
+    }
+    Ok(pipeline::init(engine, new, None, actor)?.pipeline)
+}
+
+/// Goes on with the run that there is.
+pub fn resume(engine: &dyn Engine, requirements: Option<&str>) -> Result<Pipeline> {
+    let known = pipeline::show(engine)?;
+    match requirements {
+        Some(wanted) if wanted != known.requirements() => Err(Error::refused(
+            format!("the run `{}` is for other requirements", known.session()),
+            "go on with it: anthill orchestrate --resume\nor see what it is for: anthill pipeline status",
+        )),
+        _ => Ok(known),
+    }
+}
+
+/// Returns the orders that would be open next. Changes nothing.
+pub fn preview(
+    engine: &dyn Engine,
+    new: Option<&NewRun>,
+    caps: Caps,
+    actor: &Actor,
+) -> Result<(Pipeline, Vec<Order>)> {
+    let fresh = |new: &NewRun| Pipeline::new("v4_preview", &new.requirements, new.mode, actor.now());
+    let mut run = match (new, known(engine)?) {
+        (None, _) => resume(engine, None)?,
+        (Some(new), Some(known)) if !new.replace && known.requirements() == new.requirements => known,
+        (Some(new), _) => fresh(new),
+    };
+    let orders = run.next(caps, actor.now());
+    Ok((run, orders))
+}
+
+fn known(engine: &dyn Engine) -> Result<Option<Pipeline>> {
+    match pipeline::show(engine) {
+        Err(error) if error.code() == Code::NotFound => Ok(None),
+        shown => shown.map(Some),
+    }
+}
+
+/// How much a run may use, all its tries together.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Budget {
+    /// In dollars.
+    pub cost: Option<f64>,
+    pub spawns: Option<u64>,
+}
+
+impl Budget {
+    /// Says why nobody may be started any more.
+    pub fn used_up(&self, run: &Pipeline) -> Option<String> {
+        let (spawns, cost) = (run.spawns(), run.cost());
+        if let Some(most) = self.spawns.filter(|most| spawns >= *most) {
+            return Some(format!("{spawns} agents were started, at most {most} are allowed (--max-spawns)"));
+        }
+        let most = self.cost.filter(|most| cost >= *most)?;
+        Some(format!("the run has cost {cost} dollars, at most {most} are allowed (--max-cost)"))
+    }
+}
+
+/// Whether a try of an order may begin.
+#[derive(Debug)]
+pub enum Begun {
+    /// With its number, and the run as it is now.
+    Try(u64, Box<Pipeline>),
+    /// The order is not waited for any more.
+    Settled,
+    UsedUp(String),
+}
+
+/// Counts one more try of an order, if the budget allows it.
+pub fn begin_try(engine: &dyn Engine, order: &str, budget: Budget, actor: &Actor) -> Result<Begun> {
+    let desk = Desk::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
+    let mut run = desk.pipeline(engine)?;
+    if let Some(reason) = budget.used_up(&run) {
+        return Ok(Begun::UsedUp(reason));
+    }
+    let Some(number) = run.begin_try(order) else { return Ok(Begun::Settled) };
+    let done = desk.finish(run, "orchestrate start", actor)?;
+    Ok(Begun::Try(number, Box::new(done.pipeline)))
+}
+
+/// Writes down how a try ended, and takes its answer over if the order still waits for one. A refused answer changes
+/// nothing at all.
+pub fn end_try(
+    engine: &dyn Engine,
+    (order, number): (&str, u64),
+    ended: &Ended,
+    answer: Option<&Answer>,
+    actor: &Actor,
+) -> Result<Settled> {
+    let taken = answer.map(read).transpose()?;
+    let mut desk = Desk::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
+    let mut run = desk.pipeline(engine)?;
+    let is_open = |run: &Pipeline| run.open_orders().any(|open| open.id == order);
+    // Who has reported by itself has not failed, however it ended.
+    let failure = ended.failure.as_ref().filter(|_| is_open(&run));
+    if run.end_try(order, number, ended.usage, failure) {
+        log(&mut desk, (order, number), ended)?;
+    }
+    if let Some(take) = taken.filter(|_| is_open(&run)) {
+        take(&mut run, desk.now)?;
+    }
+    let Done { pipeline, warnings, .. } = desk.finish(run, "orchestrate end", actor)?;
+    Ok(Settled { is_open: is_open(&pipeline), pipeline, warnings })
+}
+
+type Take<'a> = Box<dyn FnOnce(&mut Pipeline, Timestamp) -> Result<()> + 'a>;
+
+/// Checks what can be checked of an answer before anybody waits for a lock.
+fn read(answer: &Answer) -> Result<Take<'_>> {
+    match answer {
+        Answer::Plan(plan) => {
+            let plan = pipeline::read_plan(plan)?;
+            Ok(Box::new(move |run, now| pipeline::adopt(run, &plan, now)))
+        }
+        Answer::Report(report) => {
+            let outcome = pipeline::check_report(report)?;
+            Ok(Box::new(move |run, now| pipeline::take_report(run, report, outcome, now).map(drop)))
+        }
+    }
+}
+
+fn log(desk: &mut Desk<'_>, (order, number): (&str, u64), ended: &Ended) -> Result<()> {
+    // An id that somebody made unusable names no file.
+    let Ok(key) = order.parse::<Key>() else { return Ok(()) };
+    let result = ended.failure.as_ref().map_or("ended", |failure| failure.class.as_str());
+    let text = format!("--- try {number}: {result}\n{}\n", redact(ended.log.trim_end()));
+    Ok(desk.transaction.append_paper(&Paper::AgentLog(key), &text)?)
+}
+
+/// Writes the report for people, and returns it.
+pub fn report(engine: &dyn Engine, actor: &Actor) -> Result<String> {
+    let text = view::report(&pipeline::show(engine)?);
+    let mut transaction = engine.begin(&[&Room::Pipeline])?;
+    if transaction.paper(&Paper::RunReport)?.as_ref() != Some(&text) {
+        transaction.write_paper(&Paper::RunReport, text.clone())?;
+        transaction.commit(&actor.entry("orchestrate report"))?;
+    }
+    Ok(text)
+}

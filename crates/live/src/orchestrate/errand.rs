@@ -1,0 +1,261 @@
+//! One order, from its first try to its report.
+
+use std::process::Command;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use anthill_core::model::error_class::ErrorClass;
+use anthill_core::model::ids::Key;
+use anthill_core::model::pipeline::spending::{Failure, failures};
+use anthill_core::model::pipeline::table::Purpose;
+use anthill_core::model::pipeline::{NO_GROUP, Order, Pipeline};
+use anthill_core::model::plan::word;
+use anthill_core::model::redact::redact;
+use anthill_core::ops::orchestrate::{self as tries, Answer, Begun, Ended, Settled};
+use anthill_core::ops::{self, pipeline};
+use anthill_core::view::prompt;
+
+use super::answer::{self, Trouble};
+use super::{Error, Event, Orchestra, Result};
+use crate::runner::agent::{self, Cut, Finished, Limits};
+use crate::runner::errand::persist;
+use crate::runner::report::trouble;
+use crate::runner::shift::{Nudge, Place};
+
+/// How one try ended.
+enum Tried {
+    Settled,
+    /// Not again before this time.
+    Again(Duration),
+    Over,
+}
+
+impl Orchestra<'_> {
+    /// Tries an order until it is settled, cannot be, or everybody stops.
+    pub(super) fn attend(&self, order: &Order, place: &Place<'_>) -> Result<()> {
+        if order.purpose == Purpose::FinalCheck && !self.check(order, place)? {
+            return Ok(());
+        }
+        if self.worktrees.is_some() && order.purpose == Purpose::Review && !self.check_merge(order)? {
+            return Ok(());
+        }
+        while self.shift.signal().is_none() {
+            let begun = persist(|| tries::begin_try(self.engine, &order.id, self.job.budget, self.actor))?;
+            let (number, run) = match begun {
+                Begun::Try(number, run) => (number, run),
+                Begun::Settled => return Ok(()),
+                Begun::UsedUp(reason) => {
+                    self.known().used_up = Some(reason);
+                    return Ok(());
+                }
+            };
+            self.tell(Event::Started { order: order.clone(), number });
+            match self.try_once(order, number, &run, place)? {
+                Tried::Again(delay) if pause(place, delay) => {}
+                Tried::Again(_) | Tried::Settled | Tried::Over => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    fn try_once(&self, order: &Order, number: u64, run: &Pipeline, place: &Place<'_>) -> Result<Tried> {
+        let finished = match self.run_agent(order, number, run, place) {
+            Ok(finished) => finished,
+            Err(error) => {
+                let trouble =
+                    Trouble { cannot_run: true, ..Trouble::new(ErrorClass::Unknown, error.to_string()) };
+                return self.failed(order, number, run, &trouble, Ended::default());
+            }
+        };
+        let ended = Ended { usage: finished.transcript.usage, failure: None, log: log(&finished) };
+        if finished.cut == Some(Cut::Stopped) {
+            self.end_try(order, number, &ended, None)?;
+            self.tell(Event::Stopped { order: order.clone() });
+            return Ok(Tried::Over);
+        }
+        let trouble = match answer::read(order, &finished) {
+            Err(trouble) => trouble,
+            Ok(answer) => match self.hand_in(order, number, run, &ended, answer) {
+                Ok(settled) => return Ok(self.settled(order, &settled)),
+                Err(Error::Ops(error)) if Orchestra::is_refusal(&error) => {
+                    Trouble::new(ErrorClass::Unknown, format!("its answer was refused: {error}"))
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        self.failed(order, number, run, &trouble, ended)
+    }
+
+    fn run_agent(&self, order: &Order, number: u64, run: &Pipeline, place: &Place<'_>) -> Result<Finished> {
+        // Ids that somebody made up name no files.
+        let name = order.id.parse::<Key>().map_or_else(|_| "order".into(), |id| id.to_string());
+        let file = self.files.write_value(&format!("{name}-{number}"), &prompt::order(run, order))?;
+        let line = self.job.agents.of(order.role);
+        let place_of_work = {
+            let _turn = self.turn();
+            self.workplace(run, order).map_err(no_place)?
+        };
+        let mut command = self.shell(line);
+        command.current_dir(place_of_work);
+        let group = if order.group == NO_GROUP { String::new() } else { format!("-{}", order.group) };
+        command
+            .env("ANTHILL_ORDER_ID", &order.id)
+            .env("ANTHILL_TASK_FILE", file.path())
+            .env("ANTHILL_WORKER", format!("{}{group}", word(order.role)))
+            .env("ANTHILL_ROLE", word(order.role))
+            .env("ANTHILL_PURPOSE", word(order.purpose))
+            .env("ANTHILL_GROUP", &order.group);
+        let prompt = prompt::spoken(run, order);
+        let with = (place, &self.watchdog);
+        let ran = agent::run(&mut command, prompt, self.job.limits(), Some(file.path()), with);
+        ran.map_err(|source| Error::Command { program: line.to_owned(), source })
+    }
+
+    fn shell(&self, line: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", line]).current_dir(&self.job.root);
+        command.envs(self.job.environment.iter().map(|(name, value)| (name, value)));
+        // An agent may have started us; ours is none of its inner ones.
+        command.env_remove("CLAUDECODE");
+        command
+    }
+
+    /// Hands in an answer. One that completes a group which would not merge is turned into what has to change.
+    fn hand_in(
+        &self,
+        order: &Order,
+        number: u64,
+        run: &Pipeline,
+        ended: &Ended,
+        answer: Answer,
+    ) -> Result<Settled> {
+        if !Orchestra::approves(&answer) {
+            return Ok(self.end_try(order, number, ended, Some(&answer))?);
+        }
+        // Nobody else merges between the look and the merge.
+        let _turn = self.turn();
+        let instead = self.unmergeable(run, order).map_err(no_place)?.map(Answer::Report);
+        let settled = self.end_try(order, number, ended, Some(&instead.unwrap_or(answer)))?;
+        // What cannot be merged now is found, and told, before the next orders.
+        let _ = self.merge_complete(&settled.pipeline);
+        Ok(settled)
+    }
+
+    fn end_try(
+        &self,
+        order: &Order,
+        number: u64,
+        ended: &Ended,
+        answer: Option<&Answer>,
+    ) -> ops::Result<Settled> {
+        let settled =
+            persist(|| tries::end_try(self.engine, (&order.id, number), ended, answer, self.actor))?;
+        settled.warnings.iter().for_each(|warning| self.tell(Event::Warning(warning.clone())));
+        Ok(settled)
+    }
+
+    fn settled(&self, order: &Order, settled: &Settled) -> Tried {
+        let said = settled.pipeline.said(&order.id).unwrap_or_default().to_owned();
+        self.tell(Event::Settled { order: order.clone(), said });
+        Tried::Settled
+    }
+
+    /// Decides what becomes of an order after a failed try: another one, an honest word instead, or nothing.
+    fn failed(
+        &self,
+        order: &Order,
+        number: u64,
+        run: &Pipeline,
+        trouble: &Trouble,
+        mut ended: Ended,
+    ) -> Result<Tried> {
+        let so_far = failures(run, &order.id).len() as u64;
+        let again_in = trouble.again_in(so_far, self.job.retries);
+        let reason = redact(&trouble.reason).into_owned();
+        ended.failure = Some(Failure { class: word(trouble.class), reason: reason.clone() });
+        let trouble = Trouble { reason: reason.clone(), ..trouble.clone() };
+        let instead = if again_in.is_some() { None } else { answer::instead(order, &trouble) };
+        let settled = self.end_try(order, number, &ended, instead.as_ref())?;
+        if !settled.is_open && instead.is_none() {
+            // It has reported by itself before it failed.
+            return Ok(self.settled(order, &settled));
+        }
+        self.tell(Event::Failed { order: order.clone(), reason: reason.clone(), again_in });
+        match again_in {
+            Some(delay) => Ok(Tried::Again(delay)),
+            None if !settled.is_open => Ok(self.settled(order, &settled)),
+            None => {
+                let line = answer::brief(&reason);
+                let stuck = format!("{} {} ({}): {line}", word(order.role), order.group, word(order.purpose));
+                self.known().stuck.insert(order.id.clone(), stuck);
+                Ok(Tried::Over)
+            }
+        }
+    }
+
+    /// Looks whether a group's branch would merge before anybody reviews it. Returns whether the order can go on.
+    fn check_merge(&self, order: &Order) -> Result<bool> {
+        let run = pipeline::show(self.engine)?;
+        let unmergeable = {
+            let _turn = self.turn();
+            self.unmergeable(&run, order).map_err(no_place)?
+        };
+        let Some(report) = unmergeable else { return Ok(true) };
+        let said = report.status.clone();
+        match persist(|| pipeline::report(self.engine, &report, None, self.actor)) {
+            Err(error) if !Orchestra::is_refusal(&error) => return Err(error.into()),
+            // Somebody else has reported meanwhile.
+            Ok(_) | Err(_) => self.tell(Event::Settled { order: order.clone(), said }),
+        }
+        Ok(false)
+    }
+
+    /// Runs the check before anybody looks at the end. Returns whether the order can go on.
+    fn check(&self, order: &Order, place: &Place<'_>) -> Result<bool> {
+        let Some(line) = &self.job.check else { return Ok(true) };
+        let limits = Limits { timeout: self.job.timeout, stall: None };
+        let mut command = self.shell(line);
+        let ran = agent::run(&mut command, String::new(), limits, None, (place, &self.watchdog));
+        let finished = ran.map_err(|source| Error::Command { program: line.clone(), source })?;
+        let limit = match finished.cut {
+            Some(Cut::Stopped) => return Ok(false),
+            cut => cut.map(|_| limits.timeout),
+        };
+        let Some(what) = trouble(finished.status, limit) else {
+            self.tell(Event::Checked { failure: None });
+            return Ok(true);
+        };
+        let what = answer::with_details(&format!("the check `{line}` failed: {what}"), &finished);
+        let feedback = redact(&what).into_owned();
+        let report = answer::unchecked(order, &feedback);
+        match persist(|| pipeline::report(self.engine, &report, None, self.actor)) {
+            Err(error) if !Orchestra::is_refusal(&error) => return Err(error.into()),
+            // Somebody else has reported meanwhile.
+            Ok(_) | Err(_) => self.tell(Event::Checked { failure: Some(feedback) }),
+        }
+        Ok(false)
+    }
+}
+
+/// Waits before the next try. Returns whether there is to be one.
+fn pause(place: &Place<'_>, delay: Duration) -> bool {
+    let until = Instant::now() + delay;
+    loop {
+        match place.nudges.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(Nudge::Exited) => {}
+            Ok(Nudge::Stop | Nudge::Kill) => return false,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return true,
+        }
+    }
+}
+
+fn no_place(what: String) -> Error {
+    ops::Error::refused(what, "see: git worktree list").into()
+}
+
+fn log(finished: &Finished) -> String {
+    match (finished.stdout.trim_end(), finished.stderr.trim_end()) {
+        (stdout, "") => stdout.to_owned(),
+        (stdout, stderr) => format!("{stdout}\n--- stderr\n{stderr}"),
+    }
+}
