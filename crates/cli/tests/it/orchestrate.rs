@@ -232,10 +232,10 @@ fn a_hung_agent_is_stopped_with_all_it_started_and_its_group_goes_on() {
     let team = TEAM.replace("plan-*) cat plan.json", r#"plan-*) echo '{"all_tasks": [{"id": "T1"}]}'"#);
     for limit in ["--timeout", "--stall"] {
         let env = with_agent(&format!("{hang}\n{team}"));
-        let ran = orchestrate(&env, &[limit, "1", "--retries", "0", "Do it"]);
+        let ran = orchestrate(&env, &[limit, "3", "--retries", "0", "Do it"]);
         assert_eq!(ran.code, 0, "{}", ran.shown());
         gone(&line_of(&env, "grandchild"));
-        let reason = if limit == "--timeout" { "timed out after 1 s" } else { "no sign of life for 1 s" };
+        let reason = if limit == "--timeout" { "timed out after 3 s" } else { "no sign of life for 3 s" };
         assert!(ran.stderr.contains(&format!("Failed: developer main (work): {reason}\n")), "{}", ran.stderr);
         let by_group: Vec<String> =
             decisions(&env).into_iter().filter(|line| line.contains("_group_main_")).collect();

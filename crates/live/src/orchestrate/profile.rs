@@ -26,3 +26,19 @@ pub const PROFILES: [Profile; 4] = [
 pub fn find(name: &str) -> Option<&'static Profile> {
     PROFILES.iter().find(|profile| profile.name == name.trim())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_for_users_has_these_lines() {
+        let page = include_str!("../../../../docs/orchestrate.md");
+        for Profile { name, line } in &PROFILES {
+            assert!(page.contains(&format!("| `{name}`")), "{name}");
+            assert!(page.contains(&format!("| `{line}` |")), "docs/orchestrate.md lacks {line}");
+            assert_eq!(find(name).map(|found| found.line), Some(*line));
+        }
+        assert_eq!(find("claude -p"), None);
+    }
+}

@@ -19,6 +19,9 @@ use super::{Event, Orchestra, Result};
 
 const DIR: &str = ".claude/worktrees";
 
+/// How many files in conflict are named: a report has a largest size.
+const MOST: usize = 50;
+
 /// Why git did not do something.
 type Told<T> = std::result::Result<T, String>;
 
@@ -93,7 +96,7 @@ impl Worktrees {
             Some(0) => Ok(Vec::new()),
             Some(1) => {
                 let names = String::from_utf8_lossy(&merged.stdout).into_owned();
-                Ok(names.lines().skip(1).filter(|name| !name.is_empty()).map(Into::into).collect())
+                Ok(names.lines().skip(1).filter(|name| !name.is_empty()).take(MOST).map(Into::into).collect())
             }
             _ => Err(String::from_utf8_lossy(&merged.stderr).trim().to_owned()),
         }
