@@ -196,6 +196,31 @@ fn parse_path(text: &str) -> Result<Path> {
     text.parse().map_err(|error| CliError::invalid(format!("{error}")).hinted(example))
 }
 
+/// Reads a file, or stdin for `-`, of at most so many bytes.
+fn read_file(file: &str, limit: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = match file {
+        "-" => std::io::stdin().take(limit + 1).read_to_end(&mut bytes),
+        path => std::fs::File::open(path).and_then(|file| {
+            // A byte more than there is, so that the end is found without growing.
+            bytes.reserve_exact(file.metadata().map_or(0, |found| found.len().min(limit) as usize + 1));
+            file.take(limit + 1).read_to_end(&mut bytes)
+        }),
+    };
+    match read {
+        Ok(_) if bytes.len() as u64 <= limit => Ok(bytes),
+        Ok(_) => Err(CliError::invalid(format!("`{file}` is larger than {limit} bytes"))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(CliError::invalid(format!("there is no file `{file}`"))
+                .hinted("name a file, or `-` for stdin"))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => {
+            Err(CliError::invalid(format!("`{file}` is a directory")).hinted("name a file, or `-` for stdin"))
+        }
+        Err(error) => Err(io_error(&format!("read `{file}`"), &error)),
+    }
+}
+
 /// Reads a JSON value from an argument, or from stdin for `-`.
 fn parse_value(text: &str) -> Result<Value> {
     const LIMIT: u64 = 16 << 20;

@@ -1,4 +1,4 @@
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 
 use anthill_core::model::new_task;
 use anthill_core::ops::queue::lead;
@@ -6,8 +6,9 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
+use crate::commands::read_file;
 use crate::context::Context;
-use crate::error::{CliError, Result, io_error};
+use crate::error::{CliError, Result};
 use crate::output::Format;
 
 /// Add many tasks at once from a file: all of them, or none
@@ -38,7 +39,7 @@ const LIMIT: u64 = 256 << 20;
 const MANY: usize = 1000;
 
 pub fn run(context: &Context<'_>, args: &ImportArgs) -> Result<()> {
-    let bytes = read(&args.file)?;
+    let bytes = read_file(&args.file, LIMIT)?;
     let mut tasks = new_task::parse(&bytes).map_err(|error| {
         CliError::invalid(format!("`{}`, {error}", args.file)).hinted("nothing was added")
     })?;
@@ -65,30 +66,6 @@ pub fn run(context: &Context<'_>, args: &ImportArgs) -> Result<()> {
     let same = tasks.len() - imported.added;
     let same = if same > 0 { format!(", {same} were there already") } else { String::new() };
     context.output.said(&format!("Imported {} tasks{same}", imported.added))
-}
-
-fn read(file: &str) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = match file {
-        "-" => std::io::stdin().take(LIMIT + 1).read_to_end(&mut bytes),
-        path => std::fs::File::open(path).and_then(|file| {
-            // A byte more than there is, so that the end is found without growing.
-            bytes.reserve_exact(file.metadata().map_or(0, |found| found.len().min(LIMIT) as usize + 1));
-            file.take(LIMIT + 1).read_to_end(&mut bytes)
-        }),
-    };
-    match read {
-        Ok(_) if bytes.len() as u64 <= LIMIT => Ok(bytes),
-        Ok(_) => Err(CliError::invalid(format!("`{file}` is larger than {LIMIT} bytes"))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(CliError::invalid(format!("there is no file `{file}`"))
-                .hinted("name a file, or `-` for stdin"))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => {
-            Err(CliError::invalid(format!("`{file}` is a directory")).hinted("name a file, or `-` for stdin"))
-        }
-        Err(error) => Err(io_error(&format!("read `{file}`"), &error)),
-    }
 }
 
 /// Returns a bar that shows itself only where somebody sees it.

@@ -8,15 +8,14 @@ mod report;
 mod simulate;
 mod status;
 
-use std::io::Read;
-
 use anthill_core::model::json;
 use anthill_core::model::pipeline::Pipeline as Run;
 use clap::Subcommand;
 use serde_json::Value;
 
+use crate::commands::read_file;
 use crate::context::Context;
-use crate::error::{CliError, Result, io_error};
+use crate::error::{CliError, Result};
 use crate::output::Output;
 use crate::start::ExitCode;
 
@@ -67,35 +66,15 @@ const LIMIT: u64 = 1 << 20;
 /// Returns requirements as typed, or stdin for `-`.
 pub fn requirements(typed: &str) -> Result<String> {
     match typed {
-        "-" => String::from_utf8(read_text("-")?).map_err(|_| CliError::invalid("stdin is not UTF-8 text")),
+        "-" => String::from_utf8(read_file("-", LIMIT)?)
+            .map_err(|_| CliError::invalid("stdin is not UTF-8 text")),
         text => Ok(text.to_owned()),
-    }
-}
-
-/// Reads a file of text, or stdin for `-`.
-fn read_text(file: &str) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = match file {
-        "-" => std::io::stdin().take(LIMIT + 1).read_to_end(&mut bytes),
-        path => std::fs::File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes)),
-    };
-    match read {
-        Ok(_) if bytes.len() as u64 <= LIMIT => Ok(bytes),
-        Ok(_) => Err(CliError::invalid(format!("`{file}` is larger than {LIMIT} bytes"))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(CliError::invalid(format!("there is no file `{file}`"))
-                .hinted("name a file, or `-` for stdin"))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => {
-            Err(CliError::invalid(format!("`{file}` is a directory")).hinted("name a file, or `-` for stdin"))
-        }
-        Err(error) => Err(io_error(&format!("read `{file}`"), &error)),
     }
 }
 
 /// Reads a file of JSON, or stdin for `-`.
 fn read_json(file: &str) -> Result<Value> {
-    json::parse(&read_text(file)?).map_err(|error| {
+    json::parse(&read_file(file, LIMIT)?).map_err(|error| {
         CliError::invalid(format!("`{file}` is not JSON: {error}")).hinted("nothing was changed")
     })
 }
