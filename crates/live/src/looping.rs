@@ -179,9 +179,10 @@ impl Runner<'_> {
         let (sender, lines) = mpsc::sync_channel(LINES);
         let closing = sender.clone();
         let told = move |line| sender.send(Some(line)).unwrap_or_default();
-        let process = Process::start(&mut command, prompt, told)
+        let process = self
+            .watchdog
+            .start_command(&mut command, |command| Process::start(command, prompt, told))
             .map_err(|source| Error::Command { program: self.job.agent.clone(), source })?;
-        self.watchdog.guard(process.group);
         let (in_time, ended) = thread::scope(|scope| {
             let lines = lines.into_iter().map_while(|line| line);
             scope.spawn(move || lines.for_each(|line| self.tell(Event::Output(line))));

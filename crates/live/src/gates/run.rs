@@ -87,8 +87,8 @@ fn start_and_wait(gate: &Gate, job: &Job, watchdog: &Watchdog) -> io::Result<(bo
     let mut command = command(gate)?;
     let environment = job.environment.iter().map(|(name, value)| (name, value));
     command.current_dir(&job.root).envs(environment).env("ANTHILL_GATE", gate.name.as_str());
-    let process = Process::start(&mut command, String::new(), |_| {})?;
-    watchdog.guard(process.group);
+    let start = |command: &mut Command| Process::start(command, String::new(), |_| {});
+    let process = watchdog.start_command(&mut command, start)?;
     process.end_within(gate.timeout, |group| watchdog.forget(group))
 }
 

@@ -52,13 +52,10 @@ pub fn run(
 ) -> io::Result<Finished> {
     let heard = Arc::new(Mutex::new(Heard { at: Instant::now(), transcript: Transcript::default() }));
     let (stdout, stderr) = (Arc::clone(&heard), Arc::clone(&heard));
-    let process = Process::start_heard(
-        command,
-        input,
-        move |bytes| Heard::lock(&stdout).hear(Some(bytes)),
-        move |_| Heard::lock(&stderr).hear(None),
-    )?;
-    watchdog.guard(process.group);
+    let process = watchdog.start_command(command, |command| {
+        let on_stdout = move |bytes: &_| Heard::lock(&stdout).hear(Some(bytes));
+        Process::start_heard(command, input, on_stdout, move |_| Heard::lock(&stderr).hear(None))
+    })?;
     let exited = place.sender.clone();
     process.when_ended(move || exited.send(Nudge::Exited).unwrap_or_default());
     let cut =

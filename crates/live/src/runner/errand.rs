@@ -87,10 +87,9 @@ impl Crew<'_> {
             let _ = events.send(Some(Event::Output { task: id.clone(), line }));
         };
         let prompt = papers::prompt(task.value(), on.worker.as_str());
-        let process = Process::start(&mut command, prompt, tell)
-            .map_err(|source| Error::Command { program: program.to_string_lossy().into_owned(), source })?;
-        self.watchdog.guard(process.group);
-        Ok(process)
+        let started =
+            self.watchdog.start_command(&mut command, |command| Process::start(command, prompt, tell));
+        started.map_err(|source| Error::Command { program: program.to_string_lossy().into_owned(), source })
     }
 
     fn conclude(&self, on: On<'_>, cut: Option<Cut>, ended: &Ended) -> Result<Event> {

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::gate;
 use crate::args::seconds;
+use crate::commands::orchestrate;
 use crate::context::Context;
 use crate::error::Result;
 use crate::hooks;
@@ -15,7 +16,7 @@ use crate::start::ExitCode;
 
 /// Let a command do the items, and judge by the gates, until the loop is complete
 ///
-/// The command is a line for the shell, run in the project root. It gets an item as a prompt on stdin; exit 0 means done,
+/// The agent is one of those that `anthill orchestrate` knows, or a line for the shell, run in the project root. It gets an item as a prompt on stdin; exit 0 means done,
 /// anything else puts the item back, and three times in a row end the run. When no item waits, all gates are run and
 /// the iteration is judged, as by `anthill loop gate --all`. A loop without items begins with its task as one.
 ///
@@ -25,13 +26,13 @@ use crate::start::ExitCode;
 ///
 /// Examples:
 ///   anthill loop run
-///   anthill loop run --agent "codex exec -"
+///   anthill loop run --agent codex
 ///   anthill loop run --agent ./work.sh --timeout 600
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RunArgs {
-    /// The command that does an item
-    #[arg(long, value_name = "CMD", default_value = "claude -p")]
+    /// What does an item: claude, codex, gemini, opencode, or a line of shell
+    #[arg(long, value_name = "AGENT", default_value = "claude")]
     agent: String,
     /// Who takes the items [default: the session, else the user]
     #[arg(long = "as", value_name = "WHO")]
@@ -45,7 +46,7 @@ pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
     agent_loop::check_goes_on(&agent_loop::show(&*context.engine)?)?;
     let actor = &context.actor;
     let job = Job {
-        agent: args.agent.clone(),
+        agent: orchestrate::line(&args.agent)?,
         who: args.who.as_ref().or(actor.session.as_ref()).unwrap_or(&actor.user).clone(),
         timeout: Duration::from_secs_f64(args.timeout),
         // Once: what the command writes into the configuration does not judge its own work.

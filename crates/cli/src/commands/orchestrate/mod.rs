@@ -145,7 +145,7 @@ fn job(context: &Context<'_>, args: &OrchestrateArgs) -> Result<Job> {
 }
 
 /// Returns the line of shell that an agent is. A coding agent that is not there is better told before anything begins.
-fn line(agent: &str) -> Result<String> {
+pub(super) fn line(agent: &str) -> Result<String> {
     if agent.trim().is_empty() {
         return Err(CliError::invalid("the agent is blank").hinted(AGENTS));
     }
