@@ -81,10 +81,12 @@ fn decisions(env: &TestEnv) -> Vec<String> {
 #[test]
 fn the_seeds_example_runs_to_its_end() {
     let env = with_team();
-    let ran = orchestrate(&env, &[REQUIREMENTS]);
+    let ran = orchestrate(&env, &["--watch", REQUIREMENTS]);
     assert_eq!(ran.code, 0, "{}", ran.shown());
     for line in [
         "Started: pm (plan)\n",
+        "  A    pending          0/0/0   JWT Authentication System\n",
+        "  A    complete         2/2/1   JWT Authentication System\n",
         "Reported: pm (plan): PLAN\n",
         "Reported: developer B (work): READY_FOR_QA\n",
         "Reported: qa_expert A (test): FAIL\n",

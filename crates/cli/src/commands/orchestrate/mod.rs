@@ -92,6 +92,9 @@ pub struct OrchestrateArgs {
     /// Let every group work in a git worktree of its own, and merge what is approved
     #[arg(long)]
     worktrees: bool,
+    /// Show all groups after every report
+    #[arg(long)]
+    watch: bool,
     /// Show the first orders and their prompts; change nothing
     #[arg(long)]
     dry_run: bool,
@@ -111,7 +114,7 @@ pub fn run(context: &Context<'_>, args: &OrchestrateArgs) -> Result<ExitCode> {
     if let Some(wanted) = wanted.filter(|_| !args.resume) {
         orchestrate::begin(&*context.engine, &new_run(args, wanted), &context.actor)?;
     }
-    let mut progress = progress::Progress::new(context.output);
+    let mut progress = progress::Progress::new(context, args.watch);
     let end = live::run(&*context.engine, &job, &context.actor, &*seat, &mut |event| progress.tell(&event));
     progress.clear();
     conclude(context, args, &end?)

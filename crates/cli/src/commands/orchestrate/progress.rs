@@ -7,22 +7,31 @@ use std::time::Duration;
 
 use anthill_core::model::pipeline::{NO_GROUP, Order};
 use anthill_core::model::plan::word;
+use anthill_core::ops::pipeline;
+use anthill_core::store::Engine;
+use anthill_core::view::pipeline::table;
 use anthill_core::view::text::escape;
 use anthill_live::orchestrate::{Event, brief};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use serde_json::Value;
 
+use crate::context::Context;
 use crate::output::{Output, shorten};
 
 pub struct Progress<'o> {
     output: &'o Output,
+    /// The run, where all groups are to be shown.
+    watched: Option<&'o dyn Engine>,
     /// The lines of those at work, by their orders, on a terminal.
     bars: Option<(MultiProgress, BTreeMap<String, ProgressBar>)>,
 }
 
-impl Progress<'_> {
-    pub fn new(output: &Output) -> Progress<'_> {
+impl<'o> Progress<'o> {
+    pub fn new(context: &'o Context<'_>, watch: bool) -> Progress<'o> {
+        let output = context.output;
         let seen = !output.json && std::io::stderr().is_terminal();
-        Progress { output, bars: seen.then(|| (MultiProgress::new(), BTreeMap::new())) }
+        let bars = seen.then(|| (MultiProgress::new(), BTreeMap::new()));
+        Progress { output, watched: watch.then_some(&*context.engine), bars }
     }
 
     pub fn tell(&mut self, event: &Event) {
@@ -34,9 +43,16 @@ impl Progress<'_> {
             Event::Merged { .. } | Event::Checked { .. } | Event::Warning(_) => {}
         }
         let output = self.output;
-        let line = || match event {
-            Event::Warning(warning) => output.warning(warning),
-            event => output.status(&line_of(event)),
+        let groups = match event {
+            Event::Settled { .. } => self.watched.and_then(groups).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let line = || {
+            match event {
+                Event::Warning(warning) => output.warning(warning),
+                event => output.status(&line_of(event)),
+            }
+            groups.iter().for_each(|group| output.status(group));
         };
         match &self.bars {
             Some((bars, _)) => bars.suspend(line),
@@ -68,6 +84,23 @@ impl Progress<'_> {
             let _ = bars.clear();
         }
     }
+}
+
+/// Returns a line for every group; nothing where they cannot be read just now.
+fn groups(engine: &dyn Engine) -> Option<Vec<String>> {
+    let (run, caps) = (pipeline::show(engine).ok()?, pipeline::caps(engine).ok()?);
+    let line = |row: &Value| {
+        let text = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
+        let waits = if text("waits").is_empty() { String::new() } else { format!("  ({})", text("waits")) };
+        format!(
+            "  {:4} {:16} {:7} {}{waits}",
+            text("group"),
+            text("status"),
+            text("dev/qa/lead"),
+            text("name")
+        )
+    };
+    Some(table(&run, caps).as_array()?.iter().map(line).collect())
 }
 
 fn line_of(event: &Event) -> String {
