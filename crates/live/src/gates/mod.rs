@@ -1,7 +1,7 @@
 //! The quality gates of a project: which there are, and how their commands come out.
 //!
 //! Commands come from the project's configuration ([`config`]), else from what its files tell about its tools
-//! ([`detect`]), else from whoever types one. They never come from state, which others may write.
+//! (`detect.rs`), else from whoever types one. They never come from state, which others may write.
 
 pub mod config;
 mod detect;

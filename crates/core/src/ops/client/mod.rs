@@ -1,6 +1,6 @@
 //! What follows from the events of a coding agent's client: state keeps itself.
 //!
-//! An event leads through a few steps ([`steps`]), each a commit of its own that can be repeated; what a killed hook left
+//! An event leads through a few steps (`steps`), each a commit of its own that can be repeated; what a killed hook left
 //! undone, the next one makes up for. A step that fails does not keep the agent from anything: the others are taken, and what went
 //! wrong is told to whoever reads the client's log.
 //!
