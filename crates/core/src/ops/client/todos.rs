@@ -13,7 +13,7 @@ use crate::ops::Result;
 use crate::store::Durability;
 
 /// The types of mirrored tasks: of the todo list, and of the client's own tasks.
-const TODO: &str = "todo";
+const LISTED: &str = "todo";
 const NATIVE: &str = "client_task";
 
 /// How many are mirrored, and how much of a title.
@@ -28,7 +28,7 @@ pub fn mirror(turn: &mut Turn<'_>) -> Result<()> {
             let input = turn.event.value("tool_input");
             let Some(todos) = input["todos"].as_array() else { return Ok(()) };
             let list: Vec<_> = todos.iter().take(MOST).enumerate().map(Change::of_todo).collect();
-            write(turn, TODO, &list, true)
+            write(turn, LISTED, &list, true)
         }
         "TaskCreate" => {
             let response = turn.event.value("tool_response");
