@@ -239,18 +239,24 @@ fn started_before_anything_exists() {
     }
 }
 
-/// A watch without a document prints nothing, so its open inotify handle is what shows that it listens.
+/// Waits until a command that prints nothing yet has looked at what is there and sleeps until it changes: it has an
+/// inotify handle, and the kernel shows it asleep.
 pub fn wait_until_it_listens(watch: &Running) {
-    let listens = || {
-        let handles = std::fs::read_dir(format!("/proc/{}/fd", watch.id())).ok()?;
+    let process = format!("/proc/{}", watch.id());
+    let has_handle = || {
+        let handles = std::fs::read_dir(format!("{process}/fd")).into_iter().flatten().flatten();
         handles
-            .flatten()
             .filter_map(|handle| std::fs::read_link(handle.path()).ok())
-            .find(|target| target.to_string_lossy().contains("inotify"))
+            .any(|target| target.to_string_lossy().contains("inotify"))
+    };
+    // "PID (NAME) STATE ..."
+    let sleeps = || {
+        let text = std::fs::read_to_string(format!("{process}/stat")).unwrap_or_default();
+        text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
     };
     let end = Instant::now() + Duration::from_secs(30);
-    while listens().is_none() {
-        assert!(Instant::now() < end, "the watch never listens");
+    while !(has_handle() && sleeps()) {
+        assert!(Instant::now() < end, "it never listens");
         thread::sleep(Duration::from_millis(1));
     }
 }
