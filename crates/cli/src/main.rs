@@ -20,6 +20,7 @@ mod install;
 mod output;
 mod planning;
 mod roots;
+mod staff;
 mod start;
 
 use std::ffi::OsString;

@@ -5,9 +5,11 @@
 //! - [`gates`]: run the checks of a project, for its loop.
 //! - [`hooks`]: run what sessions registered for a change.
 //! - [`looping`]: let a command do the items of the loop, until its gates pass.
-//! - [`runner`]: run a command for every task that can be claimed.
+//! - [`crew`]: run a command for every task that can be claimed.
 //! - [`orchestrate`]: run an agent for every order of the pipeline, to its end.
+//! - [`runner`]: how they all run a command.
 
+pub mod crew;
 pub mod gates;
 pub mod hooks;
 pub mod looping;

@@ -1,10 +1,9 @@
-//! The loop by itself: a command does item after item, then the gates judge, until the loop is complete or held up.
+//! The loop by itself: an agent does item after item, then the gates judge, until the loop is complete or held up.
 //!
-//! One item at a time. If we are killed, the item stays in the hands of who took it, and the next run by the same name
-//! goes on with it.
+//! One item at a time. If we are stopped, the item is put back; if we are killed, it stays in the hands of who took it,
+//! and the next run by the same name goes on with it.
 
-use std::process::Command;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -12,24 +11,20 @@ use anthill_core::error::Code;
 use anthill_core::model::agent_loop::{
     COMPLETE, Check, NewItem, PAUSED, STOPPED, Severity, Verdict, WorkLoop, is_open,
 };
-use anthill_core::ops::agent_loop::{self, GateReport};
+use anthill_core::model::usage::Usage;
+use anthill_core::ops::agent_loop::{self, AgentWork, GateReport};
 use anthill_core::ops::{self, Actor};
 use anthill_core::store::Engine;
 use anthill_core::view;
 use serde_json::Value;
 
-use crate::gates::{self, Gate, run_all};
-use crate::runner::child::Process;
-use crate::runner::report::{self, Verdict as Answer};
+use crate::gates::{self, Gate};
+use crate::runner::minder::{Answered, Call, Minder, Reply, Tries};
+use crate::runner::report::Verdict as Answer;
+use crate::runner::shift::{Place, Shift};
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
-use crate::runner::{Error, Result};
-
-/// So many failures of the command in a row end the run.
-const FAILURES: usize = 3;
-
-/// How many lines may wait to be told; then the command waits with its output.
-const LINES: usize = 256;
+use crate::runner::{EVENTS, Error, Limits, Result, Run, Site, brief, persist, signals};
 
 /// What does the items, and what judges them.
 #[derive(Debug)]
@@ -38,18 +33,28 @@ pub struct Job {
     pub agent: String,
     /// Who takes the items.
     pub who: String,
-    /// How long one item may take.
-    pub timeout: Duration,
+    /// How long one try at an item may take.
+    pub limits: Limits,
+    /// How often a failed try is repeated, instead of what its class says.
+    pub retries: Option<u64>,
+    /// No agent is started any more when this run has cost so much, in dollars.
+    pub max_cost: Option<f64>,
     pub gates: Vec<Gate>,
-    pub place: gates::Job,
+    pub site: Site,
 }
 
 /// Something that happened.
 #[derive(Debug)]
 pub enum Event<'e> {
     Taken(&'e Value),
-    /// A line that the command printed.
+    /// A line that the agent printed.
     Output(String),
+    /// The agent failed, and is run again after a while.
+    Again {
+        id: &'e str,
+        reason: &'e str,
+        delay: Duration,
+    },
     Done(&'e str),
     PutBack {
         id: &'e str,
@@ -60,48 +65,41 @@ pub enum Event<'e> {
     Warning(String),
 }
 
+/// What happens while an agent is at work, in its order.
+enum Told {
+    Line(String),
+    Again(String, Duration),
+}
+
 /// How the run ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum End {
     Complete,
     /// Somebody has to look at it, for this reason.
     Held(String),
+    Signal(i32),
 }
 
-/// Runs the loop to its end.
-pub fn run(engine: &dyn Engine, job: &Job, actor: &Actor, tell: &(dyn Fn(Event<'_>) + Sync)) -> Result<End> {
-    let watchdog = Watchdog::start(job.place.watchdog.as_deref());
+/// Runs the loop to its end. Returns what the agents used on the way, too.
+pub fn run(
+    engine: &dyn Engine,
+    job: &Job,
+    actor: &Actor,
+    tell: &(dyn Fn(Event<'_>) + Sync),
+) -> Result<(End, Usage)> {
+    let shift = Arc::new(Shift::default());
+    let _signals = signals::heed(&shift)?;
+    let watchdog = Watchdog::start(job.site.watchdog.as_deref());
     if let Err(error) = watchdog.trouble() {
-        tell(Event::Warning(format!("the command will outlive us if we are killed: {error}")));
+        tell(Event::Warning(format!("the agent will outlive us if we are killed: {error}")));
     }
     let files = TaskFiles::new()?;
     watchdog.tidy(files.dir());
-    let runner = Runner { engine, job, actor, tell, watchdog, files };
+    let mut runner =
+        Runner { engine, job, actor, tell, shift: &shift, watchdog, files, used: Usage::default() };
     runner.begin()?;
-    let mut failures = 0;
-    loop {
-        let work = agent_loop::show(engine)?;
-        match work.status() {
-            COMPLETE => return Ok(End::Complete),
-            PAUSED | STOPPED => return Ok(End::Held(work.reason().to_owned())),
-            _ => {}
-        }
-        match runner.next_item()? {
-            Some((item, work)) => match runner.attend(&item, &work)? {
-                None => failures = 0,
-                Some(_) if failures + 1 < FAILURES => failures += 1,
-                Some(reason) => {
-                    let reason = reason.lines().next().unwrap_or_default();
-                    return Ok(End::Held(format!("the command failed {FAILURES} times in a row: {reason}")));
-                }
-            },
-            None => {
-                if let Some(end) = runner.judge()? {
-                    return Ok(end);
-                }
-            }
-        }
-    }
+    let end = runner.work()?;
+    Ok((shift.signal().map_or(end, End::Signal), runner.used))
 }
 
 struct Runner<'r> {
@@ -109,8 +107,10 @@ struct Runner<'r> {
     job: &'r Job,
     actor: &'r Actor,
     tell: &'r (dyn Fn(Event<'_>) + Sync),
+    shift: &'r Shift,
     watchdog: Watchdog,
     files: TaskFiles,
+    used: Usage,
 }
 
 impl Runner<'_> {
@@ -135,9 +135,31 @@ impl Runner<'_> {
         Ok(())
     }
 
+    fn work(&mut self) -> Result<End> {
+        loop {
+            let work = agent_loop::show(self.engine)?;
+            match work.status() {
+                COMPLETE => return Ok(End::Complete),
+                PAUSED | STOPPED => return Ok(End::Held(work.reason().to_owned())),
+                _ => {}
+            }
+            if let Some(signal) = self.shift.signal() {
+                return Ok(End::Signal(signal));
+            }
+            let end = match self.next_item()? {
+                Some((item, work)) => self.attend(&item, &work)?,
+                None => self.judge()?,
+            };
+            if let Some(end) = end {
+                return Ok(end);
+            }
+        }
+    }
+
     /// Takes an item, if one waits.
     fn next_item(&self) -> Result<Option<(Value, WorkLoop)>> {
-        let done = match agent_loop::take(self.engine, &self.job.who, None, None, self.actor) {
+        let taken = persist(|| agent_loop::take(self.engine, &self.job.who, None, None, self.actor));
+        let done = match taken {
             Err(error) if error.code() == Code::NotFound => return Ok(None),
             taken => taken?,
         };
@@ -145,58 +167,87 @@ impl Runner<'_> {
         Ok(item.map(|item| (item, done.work)))
     }
 
-    /// Has an item done. Returns why it was not.
-    fn attend(&self, item: &Value, work: &WorkLoop) -> Result<Option<String>> {
+    /// Has an item done. Returns an end if it was not: whoever takes the next one would get the same again.
+    fn attend(&mut self, item: &Value, work: &WorkLoop) -> Result<Option<End>> {
         self.tell(Event::Taken(item));
         let id = item["id"].as_str().unwrap_or_default();
-        let reason = match self.answer(item, work)? {
-            Answer::Done(_) => {
-                agent_loop::done(self.engine, id, None, self.actor)?;
-                self.tell(Event::Done(id));
-                return Ok(None);
+        let (undone, tries) = match self.ask(item, work, &self.shift.enter()) {
+            Ok(Reply::Answered(Answered { verdict, tries, .. })) => match verdict {
+                Answer::Done(_) => (None, tries),
+                Answer::Failed(reason) => (Some(reason), tries),
+                Answer::Released => (Some("the agent gave it back".into()), tries),
+            },
+            Ok(Reply::Cut(_, tries)) => (Some("stopped".into()), tries),
+            Err(error) => {
+                self.settle(id, false, Tries::default())?;
+                return Err(error);
             }
-            Answer::Failed(reason) => reason,
-            Answer::Released => "the command gave it back".into(),
         };
-        agent_loop::put_back(self.engine, &self.job.who, id, self.actor)?;
+        self.settle(id, undone.is_none(), tries)?;
+        let Some(reason) = undone else {
+            self.tell(Event::Done(id));
+            return Ok(self.over_budget());
+        };
         self.tell(Event::PutBack { id, reason: &reason });
-        Ok(Some(reason))
+        Ok(Some(End::Held(format!("`{id}` is not done: {}", brief(&reason)))))
     }
 
-    fn answer(&self, item: &Value, work: &WorkLoop) -> Result<Answer> {
+    fn settle(&mut self, id: &str, is_done: bool, tries: Tries) -> Result<()> {
+        let Tries { count, failed, usage, log } = tries;
+        self.used.add(usage);
+        let work_done = AgentWork { tries: count, failed, usage, log };
+        let settled = agent_loop::settle(self.engine, (&self.job.who, id), is_done, &work_done, self.actor)?;
+        settled.warnings.into_iter().for_each(|warning| self.tell(Event::Warning(warning)));
+        Ok(())
+    }
+
+    fn over_budget(&self) -> Option<End> {
+        let most = self.job.max_cost.filter(|most| self.used.cost_usd >= *most)?;
+        Some(End::Held(format!("the budget of ${most} is used up")))
+    }
+
+    fn ask(&self, item: &Value, work: &WorkLoop, place: &Place<'_>) -> Result<Reply> {
+        let id = item["id"].as_str().unwrap_or_default();
         let file = self.files.write_value("item", item)?;
-        let mut command = Command::new("/bin/sh");
-        let environment = self.job.place.environment.iter().map(|(name, value)| (name, value));
+        let mut command = self.job.site.command(&Run::Line(self.job.agent.clone()));
         command
-            .args(["-c", &self.job.agent])
-            .current_dir(&self.job.place.root)
-            .envs(environment)
-            .env("ANTHILL_TASK_ID", item["id"].as_str().unwrap_or_default())
+            .env("ANTHILL_TASK_ID", id)
             .env("ANTHILL_TASK_FILE", file.path())
             .env("ANTHILL_WORKER", &self.job.who);
-        let prompt = view::agent_loop::prompt(&work.queue, item, &self.job.who);
         // `None` is the end: somebody outside the group may hold the output open for longer.
-        let (sender, lines) = mpsc::sync_channel(LINES);
-        let closing = sender.clone();
-        let told = move |line| sender.send(Some(line)).unwrap_or_default();
-        let process = self
-            .watchdog
-            .start_command(&mut command, |command| Process::start(command, prompt, told))
-            .map_err(|source| Error::Command { program: self.job.agent.clone(), source })?;
-        let (in_time, ended) = thread::scope(|scope| {
-            let lines = lines.into_iter().map_while(|line| line);
-            scope.spawn(move || lines.for_each(|line| self.tell(Event::Output(line))));
-            let ended = process.end_within(self.job.timeout, |group| self.watchdog.forget(group));
-            closing.send(None).unwrap_or_default();
-            ended
-        })
-        .map_err(|source| Error::Io { action: "wait for the command", source })?;
-        Ok(report::read(&ended, (!in_time).then_some(self.job.timeout)).verdict)
+        let (sender, told) = mpsc::sync_channel(EVENTS);
+        let talk = sender.clone();
+        let mut call = Call {
+            command,
+            input: view::agent_loop::prompt(&work.queue, item, &self.job.who),
+            limits: self.job.limits,
+            sign_of_life: Some(file.path()),
+            tell: Some(Arc::new(move |line| talk.send(Some(Told::Line(line))).unwrap_or_default())),
+        };
+        let again = |reason: &str, delay| {
+            sender.send(Some(Told::Again(reason.to_owned(), delay))).unwrap_or_default();
+        };
+        let asked = thread::scope(|scope| {
+            scope.spawn(move || {
+                told.into_iter().map_while(|told| told).for_each(|told| match told {
+                    Told::Line(line) => self.tell(Event::Output(line)),
+                    Told::Again(reason, delay) => self.tell(Event::Again { id, reason: &reason, delay }),
+                });
+            });
+            let asked = Minder::new(place, &self.watchdog).ask(&mut call, self.job.retries, &again);
+            sender.send(None).unwrap_or_default();
+            asked
+        });
+        asked.map_err(|source| Error::Command { program: self.job.agent.clone(), source })
     }
 
     /// Runs the gates and judges the iteration. Returns an end if there is nothing that we could do next.
     fn judge(&self) -> Result<Option<End>> {
-        let ran = run_all(&self.job.gates, &self.job.place, &|event| self.tell(Event::Gate(event)));
+        let told = |event: gates::Event<'_>| self.tell(Event::Gate(event));
+        let with = (self.shift, &self.watchdog);
+        let Some(ran) = gates::run_within(&self.job.gates, &self.job.site, with, &told) else {
+            return Ok(Some(End::Held("stopped".into())));
+        };
         let reports: Vec<GateReport> =
             self.job.gates.iter().zip(ran).map(|(gate, ran)| ran.report(gate)).collect();
         let done = agent_loop::note_gates(self.engine, &reports, true, None, self.actor)?;

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use anthill_testkit::test_env::{Ran, TestEnv};
-use rustix::process::{Pid, test_kill_process};
+use anthill_testkit::test_env::{Ran, Running, TestEnv};
+use rustix::process::{Pid, Signal, test_kill_process};
 use serde_json::{Value, json};
 
 use crate::env;
 use crate::lines::{json_of, ok, refused, words};
+use crate::run::{line_of, signal};
 
 const QUEUE: &str = "project/.claude/state/loop/work_queue.json";
 const VIEW: &str = "project/.claude/state/loop/LOOP_STATE.md";
@@ -632,20 +633,108 @@ Complete: implement auth
 }
 
 #[test]
-fn a_command_that_fails_ends_the_run_after_a_while() {
+fn an_agent_that_fails_is_tried_again_and_ends_the_run() {
     let env = started();
     configure(&env, &[("test", "true")]);
     ok(&env, "loop add a");
-    let ran = env.run(&["loop", "run", "--agent", "echo x >> runs; echo no luck >&2; exit 7"]);
-    assert_eq!(ran.code, 1, "{}", ran.shown());
-    let end = "The run ends: the command failed 3 times in a row: exit code 7\nnext: anthill loop status\n";
-    assert!(ran.stderr.ends_with(end), "{}", ran.shown());
-    assert!(ran.stderr.contains("Put back: work-001: exit code 7\n"), "{}", ran.shown());
-    assert_eq!(env.read_text("project/runs"), "x\nx\nx\n");
+    let agent = ["loop", "run", "--agent", "echo x >> runs; echo no luck >&2; exit 7"];
+    let ran = env.run(&agent);
+    let expected = "\
+--- stderr
+Taken: work-001  a
+| no luck
+Again in 0 s: work-001: exit code 7: no luck
+| no luck
+Put back: work-001: exit code 7: no luck
+The run ends: `work-001` is not done: exit code 7: no luck
+next: anthill loop status
+[exit 1]
+";
+    assert_eq!(ran.shown(), expected);
+    assert_eq!(env.read_text("project/runs"), "x\nx\n");
     let item = &queue(&env)["items"][0];
     assert_eq!((&item["status"], item.get("assigned_to")), (&json!("pending"), None));
-    let late = env.run(&["loop", "run", "--agent", "sleep 600 & sleep 600", "--timeout", "0.1"]);
-    assert!(late.stderr.contains("Put back: work-001: timed out after 0.1 s\n"), "{}", late.shown());
+    env.run(&[&agent[..], &["--retries", "0"]].concat());
+    assert_eq!(env.read_text("project/runs"), "x\nx\nx\n");
+    let hangs = "echo begun; sleep 600 & sleep 600";
+    for (limit, reason) in [("--timeout", "timed out after 0.2 s"), ("--stall", "no sign of life for 0.2 s")]
+    {
+        let late = env.run(&["loop", "run", "--agent", hangs, limit, "0.2", "--retries", "0"]);
+        assert!(late.stderr.contains(&format!("Put back: work-001: {reason}")), "{}", late.shown());
+    }
+    let missing = env.run(&["loop", "run", "--agent", "no-such-agent-here"]);
+    assert!(missing.stderr.contains("`work-001` is not done: exit code 127: "), "{}", missing.shown());
+    stands(&env, "1 0 BUILD building");
+}
+
+/// What a client says at its end.
+fn result(is_error: bool, said: &str) -> String {
+    let usage = json!({"input_tokens": 5, "output_tokens": 7});
+    json!({
+        "type": "result", "subtype": "success", "is_error": is_error, "result": said, "total_cost_usd": 0.25,
+        "usage": usage,
+    })
+    .to_string()
+}
+
+#[test]
+fn agents_leave_a_log_and_their_costs() {
+    let env = started();
+    configure(&env, &[("test", "true")]);
+    ok(&env, "loop add a");
+    ok(&env, "loop add b");
+    env.write("project/lost", result(true, "ECONNRESET token=hunter2hunter2"));
+    env.write("project/done", result(false, "Made it."));
+    let agent = "cat >/dev/null; [ -e again ] && cat done || cat lost; touch again";
+    let first = env.run(&["loop", "run", "--agent", agent, "--max-cost", "0.3"]);
+    let end = "\
+Done: work-001
+Used: $0.50, 10 tokens in, 14 out
+The run ends: the budget of $0.3 is used up
+next: anthill loop status
+";
+    assert!(first.code == 1 && first.stderr.ends_with(end), "{}", first.shown());
+    let log = "project/.claude/state/loop/items/work-001.log";
+    let text = env.read_text(log);
+    assert!(text.starts_with("--- try 1: ECONNRESET") && text.contains("\n--- try 2: answered\n"), "{text}");
+    assert!(!text.contains("hunter2"), "{text}");
+    env.ok(&["loop", "run", "--agent", agent]);
+    let costs = json!({
+        "spawns": 3, "failures": 1, "cost_usd": 0.75, "input_tokens": 15, "output_tokens": 21, "cached_tokens": 0,
+    });
+    assert_eq!(queue(&env)["costs"], costs);
+    stands(&env, "2 2 DONE complete");
+    ok(&env, "loop reset");
+    assert!(!env.root().join(log).exists());
+}
+
+/// Starts a run by the signals that a command has which a person types.
+fn run_of(env: &TestEnv, agent: &str) -> Running {
+    let mut command = env.clean("env");
+    command.arg("--default-signal=INT,TERM,HUP").arg(env.binary()).args(["loop", "run", "--agent", agent]);
+    Running::start(&mut command)
+}
+
+#[test]
+fn a_signal_ends_the_run_and_puts_the_item_back() {
+    let env = started();
+    configure(&env, &[("slow", "sleep 600 & echo $! >gate; wait")]);
+    ok(&env, "loop add a");
+    let mut running = run_of(&env, "sleep 600 & echo $! >agent; wait");
+    let agent = line_of(&env, "agent");
+    signal(&running, Signal::TERM);
+    assert_eq!(running.wait(), 143);
+    crate::run::gone(&agent);
+    let item = queue(&env)["items"][0].clone();
+    assert_eq!((&item["status"], item.get("assigned_to")), (&json!("pending"), None));
+    ok(&env, "loop done work-001");
+    let before = queue(&env);
+    let mut running = run_of(&env, "true");
+    let gate = line_of(&env, "gate");
+    signal(&running, Signal::INT);
+    assert_eq!(running.wait(), 130);
+    crate::run::gone(&gate);
+    assert_eq!(queue(&env), before, "nothing was judged");
 }
 
 #[test]

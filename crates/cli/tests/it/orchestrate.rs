@@ -174,7 +174,7 @@ printf '%s\n' '{"type":"result","subtype":"success","is_error":false,"duration_m
 "#;
 
 /// Puts a program of this name before all others.
-fn with_program(env: &TestEnv, command: &mut Command, name: &str, script: &str) {
+pub fn with_program(env: &TestEnv, command: &mut Command, name: &str, script: &str) {
     env.write(&format!("bin/{name}"), script);
     let file = env.root().join("bin").join(name);
     let mut mode = std::fs::metadata(&file).unwrap().permissions();

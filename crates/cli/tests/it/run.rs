@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::env;
+use crate::orchestrate::with_program;
 
 /// Longer than anything takes here; what takes longer hangs.
 const HANG: Duration = Duration::from_secs(60);
@@ -378,4 +379,108 @@ fn no_more_agents_at_once_than_the_configuration_allows() {
     let refused = run("4");
     assert_eq!(refused.code, 1, "{}", refused.shown());
     assert!(refused.shown().contains("global.max_parallel_agents 4"), "{}", refused.shown());
+}
+
+/// A client that prints what the real one does, and loses its connection the first time.
+const CLAUDE: &str = r#"#!/bin/sh
+[ "$*" = "-p --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools Bash Edit Write" ] || exit 64
+[ -z "$CLAUDECODE" ] || exit 65
+echo "$ANTHILL_TASK_ID" >>spawns
+grep -q '^# Task: ' || exit 66
+is_error=false said='Made it.'
+[ "$(wc -l <spawns)" = 1 ] && is_error=true said='API Error: Connection reset (ECONNRESET)'
+echo '{"type":"system","subtype":"init","session_id":"s","tools":["Bash"],"model":"m"}'
+printf '%s\n' '{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"I will\ndo it"}]}}'
+echo '{"type":"result","subtype":"success","is_error":'$is_error',"result":"'"$said"'","total_cost_usd":0.125,"usage":{"input_tokens":5,"output_tokens":7}}'
+"#;
+
+/// Runs the worker with an agent instead of a command, with a client on the PATH.
+fn run_agent(env: &TestEnv, options: &[&str]) -> Ran {
+    let mut command = env.clean(env.binary());
+    command.args(["worker", "run", "w1"]).args(options).env_remove("ANTHILL_NOW").env("CLAUDECODE", "1");
+    with_program(env, &mut command, "claude", CLAUDE);
+    env.finish(&mut command, b"")
+}
+
+#[test]
+fn a_coding_agent_is_called_by_its_name() {
+    let env = with_tasks(&["t1", "t2"]);
+    let ran = run_agent(&env, &["--agent", "claude"]);
+    assert_eq!(
+        ran.shown(),
+        "--- stderr\n\
+         Claimed for w1: t1  Do it\n\
+         [t1] I will\n\
+         [t1] do it\n\
+         Again in 0 s: t1: API Error: Connection reset (ECONNRESET)\n\
+         [t1] I will\n\
+         [t1] do it\n\
+         Done: t1\n\
+         Claimed for w1: t2  Do it\n\
+         [t2] I will\n\
+         [t2] do it\n\
+         Done: t2\n\
+         2 done, 0 failed, 0 released\n\
+         Used: $0.38, 15 tokens in, 21 out\n\
+         [exit 0]\n"
+    );
+    assert_eq!(task(&env, "t1")["result"]["output"], "Made it.");
+    assert_eq!(env.read_text("project/spawns"), "t1\nt1\nt2\n");
+}
+
+#[test]
+fn a_budget_ends_the_claims() {
+    let env = with_tasks(&["t1", "t2", "t3"]);
+    let ran = run_agent(&env, &["--agent", "claude", "--max-cost", "0.2", "--json"]);
+    let used = json!({"cost_usd": 0.25, "input_tokens": 10, "output_tokens": 14, "cached_tokens": 0});
+    assert_eq!((ran.code, &ran.json()["used"]), (1, &used), "{}", ran.shown());
+    assert_eq!(
+        [status(&env, "t1"), status(&env, "t2"), status(&env, "t3")],
+        ["done", "available", "available"]
+    );
+    let honest = run_agent(&env, &["--agent", "claude", "--retries", "0"]);
+    assert_eq!(honest.code, 0, "{}", honest.shown());
+}
+
+#[test]
+fn an_agent_that_cannot_be_started_costs_no_task() {
+    let env = with_tasks(&["t1", "t2"]);
+    let ran = env.run(&["--json", "worker", "run", "w1", "--agent", "no-such-command-here"]);
+    let error = &ran.json()["error"];
+    assert_eq!((ran.code, &error["code"]), (2, &json!("invalid")), "{error}");
+    assert!(
+        error["message"].as_str().is_some_and(
+            |text| text.starts_with("cannot run the agent `no-such-command-here`: exit code 127")
+        )
+    );
+    let ran = env.run(&["worker", "run", "w1", "--agent", "gemini"]);
+    assert_eq!(ran.code, 1, "{}", ran.shown());
+    assert!(ran.stderr.starts_with("error: `gemini` is not in the PATH\n"), "{}", ran.shown());
+    for wrong in [&["--agent", " "][..], &["--agent", "true", "--", "true"], &[]] {
+        assert_eq!(env.run(&[&["worker", "run", "w1"], wrong].concat()).code, 2, "{wrong:?}");
+    }
+    assert_eq!([status(&env, "t1"), status(&env, "t2")], ["available", "available"]);
+}
+
+#[test]
+fn what_falls_silent_is_stopped() {
+    let env = with_tasks(&["t1"]);
+    let ran = run(&env, &["--stall", "1"], "sleep 1000 & echo $! >grandchild; echo begun; wait");
+    assert_eq!(ran.code, 1, "{}", ran.shown());
+    gone(&line_of(&env, "grandchild"));
+    assert_eq!(task(&env, "t1")["result"]["error"], "no sign of life for 1 s\nbegun");
+}
+
+#[test]
+fn a_lease_is_kept_between_tries() {
+    let env = with_tasks(&["t1"]);
+    // The second pause after a lost connection takes two seconds.
+    let line = "echo $ANTHILL_EPOCH >>tries; [ $(wc -l <tries) = 3 ] || { echo ECONNRESET >&2; exit 1; }";
+    let mut runner = start(&env, &["--lease", "1.5", "--retries", "2"], line);
+    line_of(&env, "tries");
+    let rival = run(&env, &["--json", "--until-empty"], "echo rival >>tries");
+    assert_eq!((rival.code, &rival.json()["done"]), (0, &json!([])), "{}", rival.shown());
+    assert_eq!(runner.wait(), 0);
+    assert_eq!(env.read_text("project/tries"), "1\n1\n1\n");
+    assert_eq!(status(&env, "t1"), "done");
 }

@@ -31,3 +31,4 @@ pub mod session;
 pub mod shape;
 pub mod task;
 pub mod time;
+pub mod usage;

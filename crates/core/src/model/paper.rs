@@ -27,6 +27,8 @@ pub enum Paper {
     LoopState,
     /// The last of what the command of a gate printed.
     GateLog(Key),
+    /// What the agent of an item of the loop printed, the last time.
+    ItemLog(Key),
     /// What the agents of one order of the pipeline printed. Grows with every try.
     AgentLog(Key),
     /// What came of a run of the pipeline, for people.
@@ -85,6 +87,7 @@ const OLD_WORKFLOWS: &str = "workflow_archive";
 const LOOP: &str = "loop";
 const LOOP_STATE: &str = "LOOP_STATE.md";
 const GATE_LOGS: &str = "loop/gates";
+const ITEM_LOGS: &str = "loop/items";
 const AGENT_LOGS: &str = "logs";
 const RUN_REPORT: &str = "report.md";
 
@@ -98,7 +101,7 @@ impl Paper {
             Room::Queue => &["", "context", "logs", Paper::RESULTS],
             Room::Session(_) => &[""],
             Room::Pipeline => &["", AGENT_LOGS],
-            Room::State => &[OLD_WORKFLOWS, LOOP, GATE_LOGS],
+            Room::State => &[OLD_WORKFLOWS, LOOP, GATE_LOGS, ITEM_LOGS],
             Room::Mailbox(_) => &["inbox", "outbox", "processed"],
             _ => &[],
         }
@@ -122,7 +125,11 @@ impl Paper {
             Paper::Message { mailbox, .. } => Room::Mailbox(mailbox.clone()),
             Paper::HookLog(session) => Room::Session(session.clone()),
             Paper::AgentLog(_) | Paper::RunReport => Room::Pipeline,
-            Paper::WorkflowView | Paper::OldWorkflow(_) | Paper::LoopState | Paper::GateLog(_) => Room::State,
+            Paper::WorkflowView
+            | Paper::OldWorkflow(_)
+            | Paper::LoopState
+            | Paper::GateLog(_)
+            | Paper::ItemLog(_) => Room::State,
             _ => Room::Queue,
         }
     }
@@ -141,6 +148,7 @@ impl Paper {
             Paper::OldWorkflow(id) => format!("{OLD_WORKFLOWS}/{id}.json"),
             Paper::LoopState => format!("{LOOP}/{LOOP_STATE}"),
             Paper::GateLog(gate) => format!("{GATE_LOGS}/{gate}.log"),
+            Paper::ItemLog(item) => format!("{ITEM_LOGS}/{item}.log"),
             Paper::AgentLog(order) => format!("{AGENT_LOGS}/{order}.log"),
             Paper::RunReport => RUN_REPORT.into(),
         }
@@ -162,7 +170,7 @@ impl Paper {
         let paper = match file.split_once('/') {
             _ if file == Room::BESIDE => Paper::WorkflowView,
             Some((LOOP, LOOP_STATE)) => Paper::LoopState,
-            Some((LOOP, _)) => Paper::gate_log_at(file)?,
+            Some((LOOP, _)) => Paper::loop_log_at(file)?,
             Some((OLD_WORKFLOWS, name)) => Paper::OldWorkflow(name.strip_suffix(".json")?.parse().ok()?),
             None if file == Paper::Plan.file() => Paper::Plan,
             None if file == Paper::Summary.file() => Paper::Summary,
@@ -182,9 +190,14 @@ impl Paper {
         }
     }
 
-    fn gate_log_at(file: &str) -> Option<Paper> {
-        let name = file.strip_prefix(GATE_LOGS)?.strip_prefix('/')?;
-        name.strip_suffix(".log")?.parse().ok().map(Paper::GateLog)
+    fn loop_log_at(file: &str) -> Option<Paper> {
+        let (folder, name) = file.rsplit_once('/')?;
+        let name = name.strip_suffix(".log")?.parse().ok()?;
+        match folder {
+            GATE_LOGS => Some(Paper::GateLog(name)),
+            ITEM_LOGS => Some(Paper::ItemLog(name)),
+            _ => None,
+        }
     }
 
     /// Returns the result that a file name in the results' folder is.
@@ -238,6 +251,7 @@ mod tests {
             Paper::OldWorkflow(key("wf_1")),
             Paper::LoopState,
             Paper::GateLog(key("lint")),
+            Paper::ItemLog(key("work-001")),
         ];
         for paper in of_state {
             assert_eq!(Paper::at(&Room::State, &paper.file()), Some(paper.clone()));

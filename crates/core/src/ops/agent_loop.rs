@@ -14,6 +14,7 @@ use crate::model::kind::{Doc, Kind};
 use crate::model::paper::Paper;
 use crate::model::redact::redact;
 use crate::model::room::Room;
+use crate::model::usage::Usage;
 use crate::store::{Engine, Transaction};
 
 /// How much of a gate's output its item tells.
@@ -40,6 +41,17 @@ pub struct NewLoop {
     pub options: Options,
     /// Whether to begin anew, whatever is there.
     pub reset: bool,
+}
+
+/// What agents did about one item.
+#[derive(Debug, Default)]
+pub struct AgentWork {
+    pub tries: u64,
+    /// How many of them came to nothing.
+    pub failed: u64,
+    pub usage: Usage,
+    /// What they printed.
+    pub log: String,
 }
 
 /// How one gate came out.
@@ -114,13 +126,27 @@ pub fn take(
     desk.finish(work, "loop take", actor)
 }
 
-/// Puts an item back that somebody has in hand and did not do.
-pub fn put_back(engine: &dyn Engine, who: &str, id: &str, actor: &Actor) -> Result<Done> {
+/// Notes what came of the agents that somebody had at work on an item: it is done, or put back. What they used is
+/// added to the costs of the loop.
+pub fn settle(
+    engine: &dyn Engine,
+    (who, id): (&str, &str),
+    is_done: bool,
+    work_done: &AgentWork,
+    actor: &Actor,
+) -> Result<Done> {
     let mut desk = Desk::open(engine, None)?;
     let mut work = desk.work(engine)?;
-    work.put_back(who, id).map_err(|refusal| refused(&refusal))?;
+    let settled = if is_done { work.done(id) } else { work.put_back(who, id) };
+    settled.map_err(|refusal| refused(&refusal))?;
+    if work_done.tries > 0 {
+        work.count(work_done.tries, work_done.failed, work_done.usage);
+    }
+    if let Some(paper) = item_log(id).filter(|_| work_done.tries > 0) {
+        desk.transaction.write_paper(&paper, redact(&work_done.log).into_owned())?;
+    }
     desk.item = Some(id.to_owned());
-    desk.finish(work, "loop put back", actor)
+    desk.finish(work, if is_done { "loop done" } else { "loop put back" }, actor)
 }
 
 /// Notes that an item is done.
@@ -224,10 +250,9 @@ impl<'e> Desk<'e> {
         self.before.clone().ok_or_else(|| none(engine))
     }
 
-    /// Removes what the gates of the loop before have left.
+    /// Removes what the gates and the agents of the loop before have left.
     fn remove_logs(&mut self) -> Result<()> {
-        let logs = self.before.as_ref().map(|before| gate_logs(&before.queue)).unwrap_or_default();
-        for log in logs {
+        for log in self.before.as_ref().map(|before| logs(&before.queue)).unwrap_or_default() {
             if self.transaction.paper(&log)?.is_some() {
                 self.transaction.remove_paper(&log)?;
             }
@@ -257,10 +282,16 @@ pub(super) fn work_queue() -> Doc {
     Doc::shared(Kind::find("work_queue").expect("work_queue is a kind"), Room::State)
 }
 
-/// Returns where the gates of a work queue have their logs.
-pub(super) fn gate_logs(queue: &Value) -> Vec<Paper> {
+/// Returns where the gates and the agents of a work queue have their logs.
+pub(super) fn logs(queue: &Value) -> Vec<Paper> {
     let gates = queue.get("gate_results").and_then(Value::as_object).into_iter().flatten();
-    gates.filter_map(|(name, _)| name.parse().ok().map(Paper::GateLog)).collect()
+    let gates = gates.filter_map(|(name, _)| name.parse().ok().map(Paper::GateLog));
+    let items = queue.get("items").and_then(Value::as_array).into_iter().flatten();
+    gates.chain(items.filter_map(|item| item_log(item["id"].as_str()?))).collect()
+}
+
+fn item_log(id: &str) -> Option<Paper> {
+    id.parse().ok().map(Paper::ItemLog)
 }
 
 /// Returns what an item tells of its gate: why it failed, and the last it said.

@@ -2,7 +2,7 @@
 //!
 //! Only documents and the texts beside them are deleted. The journal stays, and so do files that are none of ours.
 
-use super::agent_loop::{gate_logs, work_queue};
+use super::agent_loop::{logs, work_queue};
 use super::{Actor, Result, compact};
 use crate::error::Code;
 use crate::model::kind::Doc;
@@ -87,7 +87,7 @@ fn texts(transaction: &mut dyn Transaction, what: &[What]) -> Vec<Paper> {
         papers.push(Paper::LoopState);
         // One that is damaged does not tell which gates it knows.
         let queue = transaction.get(&work_queue()).ok().flatten();
-        papers.extend(queue.map(gate_logs).unwrap_or_default());
+        papers.extend(queue.map(logs).unwrap_or_default());
     }
     if what.contains(&What::All) {
         papers.push(Paper::WorkflowView);

@@ -11,10 +11,11 @@ use crate::model::documents::pipeline::RunStatus;
 use crate::model::ids::Key;
 use crate::model::paper::Paper;
 use crate::model::path;
-use crate::model::pipeline::spending::{Failure, Usage};
+use crate::model::pipeline::spending::Failure;
 use crate::model::pipeline::{Caps, Order, Pipeline};
 use crate::model::redact::redact;
 use crate::model::room::Room;
+use crate::model::usage::Usage;
 use crate::store::Engine;
 use crate::view::pipeline as view;
 

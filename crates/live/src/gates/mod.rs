@@ -7,14 +7,15 @@ pub mod config;
 mod detect;
 mod run;
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
 use anthill_core::model::agent_loop::Severity;
 use anthill_core::model::ids::Key;
 
-pub use self::run::{Event, Job, Ran, run_all};
+pub(crate) use self::run::run_within;
+pub use self::run::{Event, Ran, run_all};
+pub use crate::runner::Run;
 
 /// How long a gate may take unless it says so itself.
 pub const TIMEOUT: Duration = Duration::from_secs(600);
@@ -31,14 +32,6 @@ pub struct Gate {
     pub blocking: bool,
     /// How bad its failure is.
     pub severity: Severity,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Run {
-    /// A line for the shell.
-    Line(String),
-    /// A program with its arguments, which no shell reads.
-    Command(Vec<OsString>),
 }
 
 impl Gate {

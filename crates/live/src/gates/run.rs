@@ -1,30 +1,20 @@
 //! Runs the commands of gates: each a process group with a limit, some of them side by side.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anthill_core::model::agent_loop::Ended;
 
-use super::{Gate, Run};
-use crate::runner::child::{self, Process};
+use super::Gate;
+use crate::runner::minder::{Call, Cut, Finished, Minder};
+use crate::runner::shift::Shift;
 use crate::runner::watchdog::Watchdog;
+use crate::runner::{Limits, Site};
 
 /// What a shell says of a program that it cannot start.
 const CANNOT_RUN: i32 = 126;
-
-/// Where gates are run.
-#[derive(Debug)]
-pub struct Job {
-    pub root: PathBuf,
-    pub environment: Vec<(&'static str, OsString)>,
-    /// The program that kills what runs when we are killed.
-    pub watchdog: Option<Vec<OsString>>,
-}
 
 /// How a gate's command ended, and the last it said.
 #[derive(Debug)]
@@ -43,90 +33,77 @@ pub enum Event<'g> {
 }
 
 /// Runs gates in their order; neighbours that are parallel run side by side. Returns how each ended.
-pub fn run_all(gates: &[Gate], job: &Job, tell: &(dyn Fn(Event<'_>) + Sync)) -> Vec<Ran> {
-    let watchdog = Watchdog::start(job.watchdog.as_deref());
+pub fn run_all(gates: &[Gate], site: &Site, tell: &(dyn Fn(Event<'_>) + Sync)) -> Vec<Ran> {
+    let watchdog = Watchdog::start(site.watchdog.as_deref());
     if let Err(error) = watchdog.trouble() {
         tell(Event::Warning(format!("a gate's command will outlive us if we are killed: {error}")));
     }
+    // Nobody ends this one.
+    run_within(gates, site, (&Shift::default(), &watchdog), tell).unwrap_or_default()
+}
+
+/// The same until the shift is over; then there is nothing to tell.
+pub(crate) fn run_within(
+    gates: &[Gate],
+    site: &Site,
+    (shift, watchdog): (&Shift, &Watchdog),
+    tell: &(dyn Fn(Event<'_>) + Sync),
+) -> Option<Vec<Ran>> {
     let attend = |gate: &Gate| {
         tell(Event::Begun(gate));
-        let ran = run(gate, job, &watchdog);
+        let ran = run(gate, site, shift, watchdog)?;
         tell(Event::Ended(gate, &ran));
-        ran
+        Some(ran)
     };
     let mut all = Vec::new();
     for batch in gates.chunk_by(|gate, next| gate.parallel && next.parallel) {
         if let [gate] = batch {
-            all.push(attend(gate));
+            all.push(attend(gate)?);
             continue;
         }
-        thread::scope(|scope| {
+        let ran: Option<Vec<Ran>> = thread::scope(|scope| {
             let runs: Vec<_> = batch.iter().map(|gate| scope.spawn(|| attend(gate))).collect();
-            let ended = |run: thread::ScopedJoinHandle<'_, Ran>| {
+            let ended = |run: thread::ScopedJoinHandle<'_, Option<Ran>>| {
                 run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };
-            all.extend(runs.into_iter().map(ended));
+            runs.into_iter().map(ended).collect()
         });
+        all.extend(ran?);
     }
-    all
+    Some(all)
 }
 
-fn run(gate: &Gate, job: &Job, watchdog: &Watchdog) -> Ran {
+/// Runs one gate. Returns nothing if it was stopped with everybody.
+fn run(gate: &Gate, site: &Site, shift: &Shift, watchdog: &Watchdog) -> Option<Ran> {
+    let mut command = site.command(&gate.run);
+    command.env("ANTHILL_GATE", gate.name.as_str());
+    let limits = Limits { timeout: Some(gate.timeout), stall: None };
+    let mut call = Call { command, input: String::new(), limits, sign_of_life: None, tell: None };
     let begun = Instant::now();
-    let (ended, output) = match start_and_wait(gate, job, watchdog) {
-        Ok((true, ended)) => (how(&ended), said(&ended)),
-        Ok((false, ended)) => (Ended::TimedOut(gate.timeout.as_secs_f64()), said(&ended)),
+    let (ended, output) = match Minder::new(&shift.enter(), watchdog).run(&mut call) {
+        Ok(Finished { cut: Some(Cut::Stopped), .. }) => return None,
+        Ok(finished) => (how(&finished, gate), lines(finished.said())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => (Ended::Missing, error.to_string()),
         Err(error) => (Ended::Exit(CANNOT_RUN), error.to_string()),
     };
-    Ran { ended, output, took: begun.elapsed() }
+    Some(Ran { ended, output, took: begun.elapsed() })
 }
 
-/// Returns whether the command ended in time, and how.
-fn start_and_wait(gate: &Gate, job: &Job, watchdog: &Watchdog) -> io::Result<(bool, child::Ended)> {
-    let mut command = command(gate)?;
-    let environment = job.environment.iter().map(|(name, value)| (name, value));
-    command.current_dir(&job.root).envs(environment).env("ANTHILL_GATE", gate.name.as_str());
-    let start = |command: &mut Command| Process::start(command, String::new(), |_| {});
-    let process = watchdog.start_command(&mut command, start)?;
-    process.end_within(gate.timeout, |group| watchdog.forget(group))
-}
-
-fn command(gate: &Gate) -> io::Result<Command> {
-    match &gate.run {
-        Run::Line(line) => {
-            let mut command = Command::new("/bin/sh");
-            command.args(["-c", line]);
-            Ok(command)
-        }
-        Run::Command(words) => {
-            let [program, arguments @ ..] = &words[..] else {
-                return Err(io::Error::other("there is no command"));
-            };
-            let mut command = Command::new(program);
-            command.args(arguments);
-            Ok(command)
-        }
+fn how(finished: &Finished, gate: &Gate) -> Ended {
+    match (&finished.cut, finished.status.code()) {
+        (Some(_), _) => Ended::TimedOut(gate.timeout.as_secs_f64()),
+        (None, Some(code)) => Ended::Exit(code),
+        (None, None) => Ended::Signal(finished.status.signal().unwrap_or(0)),
     }
 }
 
-fn how(ended: &child::Ended) -> Ended {
-    match ended.status.code() {
-        Some(code) => Ended::Exit(code),
-        None => Ended::Signal(ended.status.signal().unwrap_or(0)),
-    }
-}
-
-fn said(ended: &child::Ended) -> String {
-    match (ended.stdout.trim_end(), ended.stderr.trim_end()) {
-        ("", "") => String::new(),
-        ("", text) | (text, "") => format!("{text}\n"),
-        (stdout, stderr) => format!("{stdout}\n--- stderr\n{stderr}\n"),
-    }
+fn lines(said: String) -> String {
+    if said.is_empty() { said } else { said + "\n" }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Run;
     use super::*;
 
     fn gate(name: &str, line: &str) -> Gate {
@@ -134,8 +111,8 @@ mod tests {
     }
 
     fn run_in_root(gates: &[Gate]) -> Vec<Ran> {
-        let job = Job { root: "/".into(), environment: Vec::new(), watchdog: None };
-        run_all(gates, &job, &|_| {})
+        let site = Site { root: "/".into(), environment: Vec::new(), watchdog: None };
+        run_all(gates, &site, &|_| {})
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! What an agent's end means for its order. Pure: words in, an answer or a failure out.
 
-use std::time::Duration;
-
-use anthill_core::model::error_class::{self, ErrorClass};
+use anthill_core::model::error_class::ErrorClass;
 use anthill_core::model::pipeline::table::{self, Outcome, Purpose, Role};
 use anthill_core::model::pipeline::{Content, Order};
 use anthill_core::model::plan::word;
@@ -10,59 +8,13 @@ use anthill_core::ops::orchestrate::Answer;
 use anthill_core::ops::pipeline::Report;
 use serde_json::{Value, json};
 
-use crate::runner::agent::{Cut, Finished};
-use crate::runner::report::{tail, trouble};
-
-/// How much of what an agent said goes with the reason of a failure.
-const DETAILS: usize = 2 << 10;
-
-/// What a shell says of a program that it cannot run.
-const CANNOT_RUN: [i32; 2] = [126, 127];
-
-/// Why a try came to nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
-    pub class: ErrorClass,
-    pub reason: String,
-    /// The agent could not even be started: nothing is said about the work.
-    pub cannot_run: bool,
-}
-
-impl Trouble {
-    pub fn new(class: ErrorClass, reason: String) -> Trouble {
-        Trouble { class, reason, cannot_run: false }
-    }
-
-    /// Returns how long to wait before the next try, after so many failed ones; `None` if it was the last.
-    pub fn again_in(&self, failed: u64, retries: Option<u64>) -> Option<Duration> {
-        let by_class = error_class::max_retries(self.class);
-        // What cannot go better the next time is not repeated, whatever somebody allows.
-        let most = if by_class == 0 || self.cannot_run { 0 } else { retries.unwrap_or(by_class) };
-        (failed < most).then(|| error_class::delay(self.class, failed, None))
-    }
-}
+use crate::runner::minder::Finished;
+use crate::runner::trouble::{Trouble, with_details};
 
 /// Returns what the agent answered, or why it did not.
 pub fn read(order: &Order, finished: &Finished) -> Result<Answer, Trouble> {
-    let limit = match finished.cut {
-        Some(Cut::TimedOut(limit)) => Some(limit),
-        Some(Cut::Stalled(limit)) => {
-            let silent = format!("no sign of life for {} s", limit.as_secs_f64());
-            return Err(Trouble::new(ErrorClass::Timeout, with_details(&silent, finished)));
-        }
-        Some(Cut::Stopped) | None => None,
-    };
-    if let Some(what) = trouble(finished.status, limit) {
-        let reason = with_details(&what, finished);
-        let class = match limit {
-            Some(_) => ErrorClass::Timeout,
-            None => error_class::classify(&reason),
-        };
-        let cannot_run = finished.status.code().is_some_and(|code| CANNOT_RUN.contains(&code));
-        return Err(Trouble { class, reason, cannot_run });
-    }
-    if let Some(error) = &finished.transcript.error {
-        return Err(Trouble::new(error_class::classify(error), tail(error, DETAILS).into()));
+    if let Some(trouble) = Trouble::of(finished) {
+        return Err(trouble);
     }
     let found = match order.purpose {
         Purpose::Plan => plan(finished).map(Answer::Plan),
@@ -136,42 +88,19 @@ pub(super) fn made(order: &Order, said: Outcome, content: Content) -> Report {
     Report { role, group, status: word(said), content, order: Some(id) }
 }
 
-/// Returns a reason as one line: what happened, and the last that was said about it.
-pub fn brief(reason: &str) -> String {
-    let mut lines = reason.trim().lines();
-    let what = lines.next().unwrap_or_default();
-    match lines.rfind(|line| !line.trim().is_empty()) {
-        Some(said) => format!("{what}: {}", said.trim()),
-        None => what.to_owned(),
-    }
-}
-
-/// Adds to what happened what the agent had to say about it.
-pub fn with_details(what: &str, finished: &Finished) -> String {
-    let error = finished.transcript.error.as_deref().unwrap_or_default();
-    let told = [error, &finished.stderr, finished.transcript.words(), &finished.stdout];
-    match told.into_iter().find(|text| !text.trim().is_empty()) {
-        Some(told) => format!("{what}\n{}", tail(told, DETAILS)),
-        None => what.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::ExitStatusExt;
-    use std::process::ExitStatus;
+    use std::time::Duration;
 
     use super::*;
-    use crate::runner::transcript::Transcript;
+    use crate::runner::minder::Cut;
 
     fn order(purpose: Purpose) -> Order {
         Order { id: "v4_1-1".into(), role: purpose.role(), group: "A".into(), purpose }
     }
 
     fn finished(raw: i32, stdout: &str, stderr: &str) -> Finished {
-        let transcript = Transcript::of(stdout);
-        let (stdout, stderr) = (stdout.to_owned(), stderr.to_owned());
-        Finished { status: ExitStatus::from_raw(raw), cut: None, transcript, stdout, stderr }
+        Finished::made(raw, None, stdout, stderr)
     }
 
     #[track_caller]

@@ -1,8 +1,6 @@
 //! One order, from its first try to its report.
 
-use std::process::Command;
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anthill_core::model::error_class::ErrorClass;
 use anthill_core::model::ids::Key;
@@ -15,12 +13,11 @@ use anthill_core::ops::orchestrate::{self as tries, Answer, Begun, Ended, Settle
 use anthill_core::ops::{self, pipeline};
 use anthill_core::view::prompt;
 
-use super::answer::{self, Trouble};
-use super::{Error, Event, Orchestra, Result};
-use crate::runner::agent::{self, Cut, Finished, Limits};
-use crate::runner::errand::persist;
-use crate::runner::report::trouble;
-use crate::runner::shift::{Nudge, Place};
+use super::{Error, Event, Orchestra, Result, answer};
+use crate::runner::minder::{Call, Cut, Finished, Minder};
+use crate::runner::shift::Place;
+use crate::runner::trouble::{Trouble, bad_end, brief, with_details};
+use crate::runner::{Limits, Run, persist};
 
 /// How one try ended.
 enum Tried {
@@ -51,7 +48,7 @@ impl Orchestra<'_> {
             };
             self.tell(Event::Started { order: order.clone(), number });
             match self.try_once(order, number, &run, place)? {
-                Tried::Again(delay) if pause(place, delay) => {}
+                Tried::Again(delay) if Minder::new(place, &self.watchdog).pause(delay).is_none() => {}
                 Tried::Again(_) | Tried::Settled | Tried::Over => return Ok(()),
             }
         }
@@ -67,7 +64,7 @@ impl Orchestra<'_> {
                 return self.failed(order, number, run, &trouble, Ended::default());
             }
         };
-        let ended = Ended { usage: finished.transcript.usage, failure: None, log: log(&finished) };
+        let ended = Ended { usage: finished.transcript.usage, failure: None, log: finished.said() };
         if finished.cut == Some(Cut::Stopped) {
             self.end_try(order, number, &ended, None)?;
             self.tell(Event::Stopped { order: order.clone() });
@@ -95,7 +92,7 @@ impl Orchestra<'_> {
             let _turn = self.turn();
             self.workplace(run, order).map_err(no_place)?
         };
-        let mut command = self.shell(line);
+        let mut command = self.job.site.command(&Run::Line(line.to_owned()));
         command.current_dir(place_of_work);
         let group = if order.group == NO_GROUP { String::new() } else { format!("-{}", order.group) };
         command
@@ -105,19 +102,15 @@ impl Orchestra<'_> {
             .env("ANTHILL_ROLE", word(order.role))
             .env("ANTHILL_PURPOSE", word(order.purpose))
             .env("ANTHILL_GROUP", &order.group);
-        let prompt = prompt::spoken(run, order);
-        let with = (place, &self.watchdog);
-        let ran = agent::run(&mut command, prompt, self.job.limits(), Some(file.path()), with);
+        let mut call = Call {
+            command,
+            input: prompt::spoken(run, order),
+            limits: self.job.limits,
+            sign_of_life: Some(file.path()),
+            tell: None,
+        };
+        let ran = Minder::new(place, &self.watchdog).run(&mut call);
         ran.map_err(|source| Error::Command { program: line.to_owned(), source })
-    }
-
-    fn shell(&self, line: &str) -> Command {
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", line]).current_dir(&self.job.root);
-        command.envs(self.job.environment.iter().map(|(name, value)| (name, value)));
-        // An agent may have started us; ours is none of its inner ones.
-        command.env_remove("CLAUDECODE");
-        command
     }
 
     /// Hands in an answer. One that completes a group which would not merge is turned into what has to change.
@@ -185,7 +178,7 @@ impl Orchestra<'_> {
             Some(delay) => Ok(Tried::Again(delay)),
             None if !settled.is_open => Ok(self.settled(order, &settled)),
             None => {
-                let line = answer::brief(&reason);
+                let line = brief(&reason);
                 let stuck = format!("{} {} ({}): {line}", word(order.role), order.group, word(order.purpose));
                 self.known().stuck.insert(order.id.clone(), stuck);
                 Ok(Tried::Over)
@@ -213,19 +206,19 @@ impl Orchestra<'_> {
     /// Runs the check before anybody looks at the end. Returns whether the order can go on.
     fn check(&self, order: &Order, place: &Place<'_>) -> Result<bool> {
         let Some(line) = &self.job.check else { return Ok(true) };
-        let limits = Limits { timeout: self.job.timeout, stall: None };
-        let mut command = self.shell(line);
-        let ran = agent::run(&mut command, String::new(), limits, None, (place, &self.watchdog));
+        let command = self.job.site.command(&Run::Line(line.clone()));
+        let limits = Limits { stall: None, ..self.job.limits };
+        let mut call = Call { command, input: String::new(), limits, sign_of_life: None, tell: None };
+        let ran = Minder::new(place, &self.watchdog).run(&mut call);
         let finished = ran.map_err(|source| Error::Command { program: line.clone(), source })?;
-        let limit = match finished.cut {
-            Some(Cut::Stopped) => return Ok(false),
-            cut => cut.map(|_| limits.timeout),
-        };
-        let Some(what) = trouble(finished.status, limit) else {
+        if finished.cut == Some(Cut::Stopped) {
+            return Ok(false);
+        }
+        let Some(what) = bad_end(&finished) else {
             self.tell(Event::Checked { failure: None });
             return Ok(true);
         };
-        let what = answer::with_details(&format!("the check `{line}` failed: {what}"), &finished);
+        let what = with_details(&format!("the check `{line}` failed: {what}"), &finished);
         let feedback = redact(&what).into_owned();
         let report = answer::unchecked(order, &feedback);
         match persist(|| pipeline::report(self.engine, &report, None, self.actor)) {
@@ -237,25 +230,6 @@ impl Orchestra<'_> {
     }
 }
 
-/// Waits before the next try. Returns whether there is to be one.
-fn pause(place: &Place<'_>, delay: Duration) -> bool {
-    let until = Instant::now() + delay;
-    loop {
-        match place.nudges.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(Nudge::Exited) => {}
-            Ok(Nudge::Stop | Nudge::Kill) => return false,
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return true,
-        }
-    }
-}
-
 fn no_place(what: String) -> Error {
     ops::Error::refused(what, "see: git worktree list").into()
-}
-
-fn log(finished: &Finished) -> String {
-    match (finished.stdout.trim_end(), finished.stderr.trim_end()) {
-        (stdout, "") => stdout.to_owned(),
-        (stdout, stderr) => format!("{stdout}\n--- stderr\n{stderr}"),
-    }
 }

@@ -2,17 +2,14 @@
 //!
 //! One thread asks for orders; every order has a thread of its own, from its first try to its report (`errand`). All
 //! that matters is in the store: if we are killed, our agents are killed too (the runner's watchdog), their orders stay
-//! open, and the next orchestrator starts them again. What an agent says becomes an answer in `answer`; which command
-//! line an agent is, in [`profile`]; where a group works if not in the project itself, in `worktrees`.
+//! open, and the next orchestrator starts them again. What an agent says becomes an answer in `answer`; where a
+//! group works if not in the project itself, is decided in `worktrees`.
 
 mod answer;
 mod errand;
-pub mod profile;
 mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
@@ -27,36 +24,24 @@ use anthill_core::ops::orchestrate::Budget;
 use anthill_core::ops::{self, Actor, pipeline};
 use anthill_core::store::{Engine, Seat};
 
-pub use self::answer::brief;
 use self::worktrees::Worktrees;
-use crate::runner::agent::Limits;
-use crate::runner::errand::persist;
 use crate::runner::shift::Shift;
-use crate::runner::signals;
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
-pub use crate::runner::{Error, Result};
+use crate::runner::{EVENTS, Error, Limits, Result, Site, persist, signals};
 
 /// How long to wait for another orchestrator that is about to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How many events may wait to be told.
-const EVENTS: usize = 256;
-
 /// Who does the work, where and within which limits.
 #[derive(Debug)]
 pub struct Job {
-    /// Where agents work.
-    pub root: PathBuf,
-    /// What agents are to know besides their order.
-    pub environment: Vec<(&'static str, OsString)>,
+    pub site: Site,
     pub agents: Agents,
     /// How many agents at once.
     pub parallel: usize,
     /// How long one try may take.
-    pub timeout: Duration,
-    /// How long an agent may be silent.
-    pub stall: Option<Duration>,
+    pub limits: Limits,
     /// How often a failed try is repeated, instead of what its class says.
     pub retries: Option<u64>,
     /// A line for the shell that must end well before the end of the run is looked at.
@@ -64,14 +49,6 @@ pub struct Job {
     pub budget: Budget,
     /// Whether every group works in a git worktree of its own.
     pub worktrees: bool,
-    /// The program that calls [`crate::runner::watchdog::watch`] on its input.
-    pub watchdog: Option<Vec<OsString>>,
-}
-
-impl Job {
-    fn limits(&self) -> Limits {
-        Limits { timeout: self.timeout, stall: self.stall }
-    }
 }
 
 /// The agents, as lines for the shell.
@@ -156,9 +133,9 @@ pub fn run(
     let signals = signals::heed(&shift)?;
     let (events, told) = mpsc::sync_channel(EVENTS);
     let (watchdog, files) =
-        (Watchdog::start_holding(job.watchdog.as_deref(), seat.share()), TaskFiles::new()?);
+        (Watchdog::start_holding(job.site.watchdog.as_deref(), seat.share()), TaskFiles::new()?);
     watchdog.tidy(files.dir());
-    let worktrees = job.worktrees.then(|| Worktrees::new(&job.root)).transpose()?;
+    let worktrees = job.worktrees.then(|| Worktrees::new(&job.site.root)).transpose()?;
     let known = Mutex::default();
     let orchestra = Orchestra {
         engine,

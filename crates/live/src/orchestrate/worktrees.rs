@@ -169,7 +169,7 @@ impl Orchestra<'_> {
             Some(worktrees) if order.group != NO_GROUP && order.role != Role::Pm => {
                 worktrees.place(run, &order.group)
             }
-            _ => Ok(self.job.root.clone()),
+            _ => Ok(self.job.site.root.clone()),
         }
     }
 

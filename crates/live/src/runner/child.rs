@@ -17,9 +17,6 @@ const KEPT: usize = 64 << 10;
 /// A line longer than this is told in pieces.
 const LINE: usize = 8 << 10;
 
-/// How long a command has to end after it was asked to because its time was over.
-const GRACE: Duration = Duration::from_secs(2);
-
 /// How long to wait for the last output when somebody outside the group holds the pipe open.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -41,17 +38,9 @@ pub struct Ended {
 }
 
 impl Process {
-    /// Starts the command in a group of its own, with `input` on stdin; every line it prints is told.
+    /// Starts the command in a group of its own, with `input` on stdin. All that it prints is heard; an empty piece is the
+    /// end.
     pub fn start(
-        command: &mut Command,
-        input: String,
-        tell: impl Fn(String) + Clone + Send + 'static,
-    ) -> io::Result<Process> {
-        Process::start_heard(command, input, in_lines(tell.clone()), in_lines(tell))
-    }
-
-    /// The same for who wants to hear all that it prints, on stdout and on stderr; an empty piece is the end.
-    pub fn start_heard(
         command: &mut Command,
         input: String,
         stdout: impl FnMut(&[u8]) + Send + 'static,
@@ -79,19 +68,6 @@ impl Process {
     pub fn signal(&self, signal: Signal) {
         // A group that is gone has what it was to get.
         let _ = kill_process_group(self.group, signal);
-    }
-
-    /// Waits for the end, or makes one when `limit` is over: first politely. Returns whether it came in time, and how.
-    pub fn end_within(self, limit: Duration, forget: impl FnOnce(Pid)) -> io::Result<(bool, Ended)> {
-        let (sender, ended) = mpsc::channel();
-        // Who waits no longer knows already.
-        self.when_ended(move || sender.send(()).unwrap_or_default());
-        let in_time = ended.recv_timeout(limit).is_ok();
-        if !in_time {
-            self.signal(Signal::TERM);
-            let _ = ended.recv_timeout(GRACE);
-        }
-        Ok((in_time, self.finish(forget)?))
     }
 
     /// Kills what is left of the group and returns how the command ended. `forget` is called while the group's
@@ -146,7 +122,7 @@ fn read(mut pipe: impl Read, tail: &Mutex<Tail>, hear: &mut dyn FnMut(&[u8])) {
 }
 
 /// Returns who hears pieces and tells lines.
-fn in_lines(tell: impl Fn(String)) -> impl FnMut(&[u8]) {
+pub fn in_lines(tell: impl Fn(String)) -> impl FnMut(&[u8]) {
     let mut line = Vec::new();
     move |bytes| {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {

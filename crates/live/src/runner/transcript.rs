@@ -4,11 +4,16 @@
 //! `stream-json`) and opencode (`run --format json`) are told apart by their events, so that any command line that ends
 //! with one of them is understood. What is no event is plain talk. Pure: bytes in, words and figures out.
 
-use anthill_core::model::pipeline::spending::Usage;
+use anthill_core::model::usage::Usage;
 use serde_json::{Deserializer, Map, Value};
+
+use super::clip::head;
 
 /// A line longer than this is not looked at.
 const LONGEST: usize = 16 << 20;
+
+/// How much of a line is told.
+const SHOWN: usize = 8 << 10;
 
 /// How much of plain talk is kept, and how much of anything is searched for an answer.
 const KEPT: usize = 256 << 10;
@@ -30,6 +35,7 @@ pub struct Transcript {
 
 impl Transcript {
     /// Takes all that was printed.
+    #[cfg(test)]
     pub fn of(stdout: &str) -> Transcript {
         let mut transcript = Transcript::default();
         transcript.hear(stdout.as_bytes());
@@ -37,44 +43,54 @@ impl Transcript {
         transcript
     }
 
-    /// Takes a piece of stdout; an empty one is the end.
-    pub fn hear(&mut self, bytes: &[u8]) {
+    /// Takes a piece of stdout; an empty one is the end. Returns the lines that it ends, as far as people care: of
+    /// events, what the agent says.
+    pub fn hear(&mut self, bytes: &[u8]) -> Vec<String> {
+        let mut lines = Vec::new();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.line.len() <= LONGEST {
                 self.line.extend_from_slice(piece);
             }
             if piece.ends_with(b"\n") {
-                self.end_line();
+                self.end_line(&mut lines);
             }
         }
-        if bytes.is_empty() {
-            self.end_line();
+        if bytes.is_empty() && !self.line.is_empty() {
+            self.end_line(&mut lines);
         }
+        lines
     }
 
-    fn end_line(&mut self) {
+    fn end_line(&mut self, lines: &mut Vec<String>) {
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(&line);
-        let is_event = match serde_json::from_str(text.trim()) {
-            Ok(Value::Array(events)) => {
-                // Every one of them has to be heard.
-                let known: Vec<bool> = events.iter().map(|event| self.event(event)).collect();
-                known.contains(&true)
-            }
-            Ok(value) => self.event(&value),
-            Err(_) => false,
+        let events = match serde_json::from_str(text.trim()) {
+            Ok(Value::Array(events)) => events,
+            Ok(event @ Value::Object(_)) => vec![event],
+            Ok(_) | Err(_) => Vec::new(),
         };
-        if !is_event {
-            self.plain.push_str(&text);
-            if self.plain.len() > 2 * KEPT {
-                self.plain = tail(&self.plain).to_owned();
-            }
+        // Every one of them has to be heard.
+        let known = events.iter().filter(|event| self.event(event)).count();
+        if known > 0 {
+            lines.extend(events.iter().flat_map(spoken).map(str::to_owned));
+            return;
+        }
+        lines.push(head(text.trim_end_matches(['\n', '\r']), SHOWN).to_owned());
+        self.plain.push_str(&text);
+        if self.plain.len() > 2 * KEPT {
+            self.plain = tail(&self.plain).to_owned();
         }
     }
 
     /// Returns the agent's last words.
     pub fn words(&self) -> &str {
         self.words.as_deref().unwrap_or(&self.plain)
+    }
+
+    /// Returns the JSON object that the last line of the last words is.
+    pub fn last_line_object(&self) -> Option<Map<String, Value>> {
+        let line = self.words().lines().rfind(|line| !line.trim().is_empty())?;
+        serde_json::from_str(line).ok()
     }
 
     /// Returns the last JSON object in the last words that is wanted.
@@ -150,6 +166,16 @@ impl Transcript {
     }
 }
 
+/// Returns the lines that an agent says in an event.
+fn spoken(event: &Value) -> impl Iterator<Item = &str> {
+    let contents = event["message"]["content"].as_array().into_iter().flatten();
+    let claude = contents.filter(|_| event["type"] == "assistant").map(|part| &part["text"]);
+    let codex = Some(&event["item"]["text"]).filter(|_| event["item"]["type"] == "agent_message");
+    let opencode = Some(&event["part"]["text"]).filter(|_| event["type"] == "text");
+    let texts = claude.chain(codex).chain(opencode).filter_map(Value::as_str);
+    texts.flat_map(str::lines).map(|line| head(line, SHOWN))
+}
+
 /// The names of figures: input, output, and what is read from or written to a cache.
 type Names = (&'static str, &'static str, &'static [&'static str]);
 
@@ -208,7 +234,9 @@ mod tests {
 
     fn heard(text: &str) -> Transcript {
         let mut transcript = Transcript::default();
-        text.as_bytes().chunks(7).for_each(|piece| transcript.hear(piece));
+        for piece in text.as_bytes().chunks(7) {
+            transcript.hear(piece);
+        }
         transcript.hear(&[]);
         transcript
     }
@@ -254,6 +282,21 @@ mod tests {
 {"type":"step_finish","part":{"type":"step-finish","cost":0.25,"tokens":{"input":1,"output":2,"reasoning":0,"cache":{"read":3,"write":4}}}}"#;
         check(opencode, "Last", (0.75, 2, 4, 14));
         check("plain\ntalk", "plain\ntalk", (0.0, 0, 0, 0));
+    }
+
+    #[test]
+    fn people_see_what_is_said() {
+        let told = |text: &str| Transcript::default().hear(text.as_bytes());
+        assert_eq!(told("a\r\n\nb"), ["a", ""], "the end of b is to come");
+        let claude = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"One\nTwo"},{"type":"tool_use","name":"Bash"}]}}"#;
+        let user = r#"{"type":"user","message":{"content":[{"type":"text","text":"x"}]}}"#;
+        assert_eq!(told(&format!("{user}\n{claude}\n{CLAUDE_RESULT}\n")), ["One", "Two"]);
+        let codex = r#"{"type":"item.completed","item":{"type":"agent_message","text":"Hello"}}"#;
+        assert_eq!(told(&format!("{codex}\n")), ["Hello"]);
+        assert_eq!(told("{\"type\":\"text\",\"part\":{\"text\":\"Hi\"}}\n"), ["Hi"]);
+        assert_eq!(told(&format!("{}\n", "x".repeat(SHOWN + 5))), ["x".repeat(SHOWN)]);
+        let mut end = Transcript::default();
+        assert_eq!((end.hear(b"no end"), end.hear(&[])), (vec![], vec!["no end".to_owned()]));
     }
 
     #[test]

@@ -1,24 +1,22 @@
 use std::ffi::OsString;
-use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anthill_core::error::Code;
 use anthill_core::model::agent_loop::{Check, Ended, GateStatus, Severity, Verdict};
 use anthill_core::model::ids::Key;
 use anthill_core::ops::agent_loop::{self, Done, GateReport};
-use anthill_live::gates::{Event, Gate, Gates, Job, Ran, Run, config, run_all};
+use anthill_live::gates::{Event, Gate, Gates, Ran, Run, config, run_all};
 use clap::Args;
 use serde_json::Value;
 
 use crate::args::seconds;
-use crate::commands::worker;
 use crate::context::{Context, parse_id};
-use crate::error::{CliError, Result, io_error};
+use crate::error::{CliError, Result};
+use crate::hooks;
 use crate::output::{Format, Output};
 use crate::planning::{ExpectArgs, one_of};
+use crate::staff;
 use crate::start::ExitCode;
-use crate::{env, hooks};
 
 /// Run a quality gate and record how it came out; with --all, end the iteration
 ///
@@ -138,23 +136,15 @@ fn told(name: Key, args: &GateArgs) -> GateReport {
 }
 
 fn run_gates(context: &Context<'_>, gates: Vec<Gate>, args: &GateArgs) -> Result<Vec<GateReport>> {
-    let job = place(context)?;
+    let site = staff::site(context)?;
     hooks::keep_running();
-    let ran = run_all(&gates, &job, &|event| progress(context.output, &event));
+    let ran = run_all(&gates, &site, &|event| progress(context.output, &event));
     let report = |(gate, ran): (Gate, Ran)| {
         let mut report = ran.report(&gate);
         (report.check.issues, report.check.severity) = (args.issues, args.severity);
         report
     };
     Ok(gates.into_iter().zip(ran).map(report).collect())
-}
-
-/// Returns where commands are run, and with what.
-pub fn place(context: &Context<'_>) -> Result<Job> {
-    let found = |root: io::Result<PathBuf>| root.map_err(|error| io_error("run", &error));
-    let (home, root) = (found(context.roots.home())?, found(context.roots.project())?);
-    let environment = vec![(env::ANTHILL_ROOT, root.clone().into()), (env::ANTHILL_HOME, home.into())];
-    Ok(Job { root, environment, watchdog: worker::watchdog_program() })
 }
 
 pub fn progress(output: &Output, event: &Event<'_>) {

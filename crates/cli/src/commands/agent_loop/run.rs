@@ -1,28 +1,29 @@
-use std::time::Duration;
-
 use anthill_core::ops::agent_loop;
 use anthill_live::looping::{self, End, Event, Job};
+use anthill_live::runner::brief;
 use clap::Args;
 
 use super::gate;
 use crate::args::seconds;
-use crate::commands::orchestrate;
 use crate::context::Context;
 use crate::error::Result;
 use crate::hooks;
 use crate::output::{Format, Output, shorten};
 use crate::planning::text;
+use crate::staff::{self, CareArgs};
 use crate::start::ExitCode;
 
-/// Let a command do the items, and judge by the gates, until the loop is complete
+/// Let an agent do the items, and judge by the gates, until the loop is complete
 ///
-/// The agent is one of those that `anthill orchestrate` knows, or a line for the shell, run in the project root. It gets an item as a prompt on stdin; exit 0 means done,
-/// anything else puts the item back, and three times in a row end the run. When no item waits, all gates are run and
-/// the iteration is judged, as by `anthill loop gate --all`. A loop without items begins with its task as one.
+/// An agent is `claude`, `codex`, `gemini`, `opencode`, or any line of shell. It works in the project root and gets an item as
+/// a prompt on stdin; exit 0 means done. What fails, takes too long or falls silent is tried again as its kind of error
+/// deserves; then the item is put back and the run ends. When no item waits, all gates are run and the iteration is
+/// judged, as by `anthill loop gate --all`. A loop without items begins with its task as one.
 ///
 /// It finds ANTHILL_TASK_ID (the item), ANTHILL_TASK_FILE (the item as JSON), ANTHILL_WORKER, ANTHILL_ROOT and
-/// ANTHILL_HOME in its environment. When it has ended, whatever it left running is killed. Exit 1 means that the loop is
-/// paused, has stopped, or waits for somebody else.
+/// ANTHILL_HOME in its environment. When it has ended, whatever it left running is killed. What it printed is kept in
+/// .claude/state/loop/items, what agents used in the work queue. Ctrl-C puts the item back. Exit 1 means that the loop is
+/// paused, has stopped, waits for somebody else, or that an item could not be done.
 ///
 /// Examples:
 ///   anthill loop run
@@ -37,32 +38,41 @@ pub struct RunArgs {
     /// Who takes the items [default: the session, else the user]
     #[arg(long = "as", value_name = "WHO")]
     who: Option<String>,
-    /// Kill the command when an item takes longer; it is put back
+    /// Stop an agent that takes longer
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
     timeout: f64,
+    #[command(flatten)]
+    care: CareArgs,
 }
 
 pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
     agent_loop::check_goes_on(&agent_loop::show(&*context.engine)?)?;
     let actor = &context.actor;
     let job = Job {
-        agent: orchestrate::line(&args.agent)?,
+        agent: staff::line(&args.agent)?,
         who: args.who.as_ref().or(actor.session.as_ref()).unwrap_or(&actor.user).clone(),
-        timeout: Duration::from_secs_f64(args.timeout),
+        limits: args.care.limits(Some(args.timeout)),
+        retries: args.care.retries,
+        max_cost: args.care.max_cost,
         // Once: what the command writes into the configuration does not judge its own work.
         gates: gate::every(context)?,
-        place: gate::place(context)?,
+        site: staff::site(context)?,
     };
     hooks::keep_running();
-    let end = looping::run(&*context.engine, &job, actor, &|event| tell(context.output, &event))?;
+    let (end, usage) = looping::run(&*context.engine, &job, actor, &|event| tell(context.output, &event))?;
     if context.output.json {
         context.output.changed(&agent_loop::show(&*context.engine)?.queue, Format::Json)?;
     }
+    staff::told(usage).into_iter().for_each(|used| context.output.status(&used));
     match end {
         End::Complete => Ok(ExitCode::SUCCESS),
         End::Held(reason) => {
             context.output.status(&format!("The run ends: {reason}\nnext: anthill loop status"));
             Ok(ExitCode::from(1))
+        }
+        End::Signal(signal) => {
+            context.output.status("stopped; go on: anthill loop run");
+            Ok(u8::try_from(128 + signal).unwrap_or(1).into())
         }
     }
 }
@@ -75,11 +85,12 @@ fn tell(output: &Output, event: &Event<'_>) {
         }
         Event::Output(line) => output.status(&format!("| {line}")),
         Event::Done(id) => output.status(&format!("Done: {id}")),
+        Event::Again { id, reason, delay } => {
+            let reason = shorten(&brief(reason), 200);
+            output.status(&format!("Again in {} s: {id}: {reason}", delay.as_secs()));
+        }
         Event::PutBack { id, reason } => {
-            output.status(&format!(
-                "Put back: {id}: {}",
-                shorten(reason.lines().next().unwrap_or_default(), 200)
-            ));
+            output.status(&format!("Put back: {id}: {}", shorten(&brief(reason), 200)));
         }
         Event::Gate(event) => gate::progress(output, event),
         Event::Judged(reports, done) => {

@@ -2,9 +2,6 @@
 
 mod progress;
 
-use std::path::Path;
-use std::time::Duration;
-
 use anthill_core::error::Code;
 use anthill_core::model::documents::pipeline::Mode;
 use anthill_core::model::pipeline::table::Role;
@@ -15,19 +12,19 @@ use anthill_core::ops::pipeline::{self, NewRun};
 use anthill_core::ops::settings::Settings;
 use anthill_core::view::pipeline::status;
 use anthill_core::view::prompt;
-use anthill_live::orchestrate::{self as live, Agents, End, Job, profile};
+use anthill_live::orchestrate::{self as live, Agents, End, Job};
 use clap::Args;
 use serde_json::Value;
 
 use super::pipeline::requirements;
-use super::worker::run::watchdog;
 use crate::args::{prose, seconds};
 use crate::context::Context;
-use crate::error::{CliError, Result, io_error};
+use crate::error::{CliError, Result};
+use crate::hooks;
 use crate::output::Format;
-use crate::planning::{amount, one_of, words_of};
+use crate::planning::{one_of, words_of};
+use crate::staff::{self, CareArgs};
 use crate::start::ExitCode;
-use crate::{env, hooks};
 
 /// Run a whole pipeline: start an agent for every order until the requirements are met
 ///
@@ -74,18 +71,11 @@ pub struct OrchestrateArgs {
     /// Stop an agent that takes longer
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "1800")]
     timeout: f64,
-    /// Stop an agent that prints nothing, and does not touch its task file, for so long
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    stall: Option<f64>,
-    /// Repeat a failed try at most N times [default: by the kind of error, 0 to 3]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=10))]
-    retries: Option<u64>,
+    #[command(flatten)]
+    care: CareArgs,
     /// A line of shell that must end well before the project manager may call the run complete
     #[arg(long, value_name = "CMD")]
     check: Option<String>,
-    /// Start nobody any more when the run has cost so much, by what the agents' clients say
-    #[arg(long, value_name = "USD", value_parser = amount)]
-    max_cost: Option<f64>,
     /// Start at most N agents for the whole run
     #[arg(long, value_name = "N")]
     max_spawns: Option<u64>,
@@ -125,43 +115,23 @@ fn new_run(args: &OrchestrateArgs, requirements: String) -> NewRun {
 }
 
 fn job(context: &Context<'_>, args: &OrchestrateArgs) -> Result<Job> {
-    let found = |root: std::io::Result<std::path::PathBuf>| root.map_err(|error| io_error("run", &error));
-    let (home, project) = (found(context.roots.home())?, found(context.roots.project())?);
-    let of_roles = args.role_agent.iter().map(|(role, agent)| Ok((*role, line(agent)?)));
+    let of_roles = args.role_agent.iter().map(|(role, agent)| Ok((*role, staff::line(agent)?)));
     let of_roles = of_roles.collect::<Result<Vec<_>>>()?;
     let all_named =
         words_of::<Role>().iter().all(|name| of_roles.iter().any(|(role, _)| word(role) == *name));
-    let agents = Agents { usual: if all_named { String::new() } else { line(&args.agent)? }, of_roles };
+    let agents =
+        Agents { usual: if all_named { String::new() } else { staff::line(&args.agent)? }, of_roles };
     Ok(Job {
-        environment: vec![(env::ANTHILL_ROOT, project.clone().into()), (env::ANTHILL_HOME, home.into())],
-        root: project,
+        site: staff::site(context)?,
         agents,
         parallel: parallel(context, args)?,
-        timeout: Duration::from_secs_f64(args.timeout),
-        stall: args.stall.map(Duration::from_secs_f64),
-        retries: args.retries,
+        limits: args.care.limits(Some(args.timeout)),
+        retries: args.care.retries,
         check: args.check.clone(),
-        budget: Budget { cost: args.max_cost, spawns: args.max_spawns },
+        budget: Budget { cost: args.care.max_cost, spawns: args.max_spawns },
         worktrees: args.worktrees,
-        watchdog: watchdog(),
     })
 }
-
-/// Returns the line of shell that an agent is. A coding agent that is not there is better told before anything begins.
-pub(super) fn line(agent: &str) -> Result<String> {
-    if agent.trim().is_empty() {
-        return Err(CliError::invalid("the agent is blank").hinted(AGENTS));
-    }
-    let Some(profile) = profile::find(agent) else { return Ok(agent.to_owned()) };
-    let is_there = |dir: &Path| dir.join(profile.name).is_file();
-    if !env::search_path().iter().any(|dir| is_there(dir)) {
-        let missing = format!("`{}` is not in the PATH", profile.name);
-        return Err(CliError::new(Code::Refused, missing).hinted(AGENTS));
-    }
-    Ok(profile.line.to_owned())
-}
-
-const AGENTS: &str = "name another: --agent claude|codex|gemini|opencode|'LINE OF SHELL'";
 
 fn parallel(context: &Context<'_>, args: &OrchestrateArgs) -> Result<usize> {
     let settings = Settings::read(&*context.engine)?;
@@ -251,7 +221,7 @@ fn stopped(run: &Pipeline, args: &OrchestrateArgs, end: &End) -> CliError {
 
 fn raised(args: &OrchestrateArgs) -> String {
     let doubled = |most: f64| (most * 2.0).max(1.0);
-    let cost = args.max_cost.map(|most| format!(" --max-cost {}", doubled(most)));
+    let cost = args.care.max_cost.map(|most| format!(" --max-cost {}", doubled(most)));
     let spawns = args.max_spawns.map(|most| format!(" --max-spawns {}", doubled(most as f64)));
     format!(
         "allow more: anthill orchestrate --resume{}{}",

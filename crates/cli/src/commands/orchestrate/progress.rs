@@ -11,7 +11,8 @@ use anthill_core::ops::pipeline;
 use anthill_core::store::Engine;
 use anthill_core::view::pipeline::table;
 use anthill_core::view::text::escape;
-use anthill_live::orchestrate::{Event, brief};
+use anthill_live::orchestrate::Event;
+use anthill_live::runner::brief;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::Value;
 

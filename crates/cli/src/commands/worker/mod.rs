@@ -12,8 +12,6 @@ pub mod run;
 pub(super) mod start;
 mod watchdog;
 
-pub(super) use run::watchdog as watchdog_program;
-
 use anthill_core::model::ids::Key;
 use anthill_core::model::task::{Task, word};
 use anthill_core::ops::queue::work::{Done, On};

@@ -1,25 +1,26 @@
 use std::ffi::OsString;
-use std::io;
-use std::path::PathBuf;
-use std::time::Duration;
 
 use anthill_core::error::Code;
 use anthill_core::model::ids::Key;
+use anthill_core::model::usage::Usage;
 use anthill_core::ops::settings::Settings;
-use anthill_live::runner::{self, Event, Job, Summary, Until};
+use anthill_live::crew::{self, Event, Job, Summary, Until};
+use anthill_live::runner::{Run, brief};
 use clap::Args;
 use serde_json::json;
 
 use crate::args::seconds;
 use crate::context::{Context, parse_id};
-use crate::error::{CliError, Result, io_error};
+use crate::error::{CliError, Result};
+use crate::hooks;
 use crate::output::{Format, Output, shorten};
+use crate::staff::{self, CareArgs};
 use crate::start::ExitCode;
-use crate::{env, hooks};
 
-/// Run a command for every task that the worker can claim
+/// Run a command or an agent for every task that the worker can claim
 ///
-/// The command gets the task as a prompt on stdin and works in the project root. If it ends well,
+/// It is `claude`, `codex`, `gemini`, `opencode` or a line of shell (--agent), or a program with its arguments (after
+/// `--`). It gets the task as a prompt on stdin and works in the project root. If it ends well,
 /// the task is done and what it printed is the summary; otherwise the task has failed. It may also
 /// report by itself (anthill worker complete "$ANTHILL_WORKER" "$ANTHILL_TASK_ID" ...), or print
 /// a JSON object as its last line, with any of: summary, files_modified, files_created,
@@ -29,10 +30,12 @@ use crate::{env, hooks};
 /// It finds ANTHILL_TASK_ID, ANTHILL_TASK_FILE (the task as JSON), ANTHILL_WORKER, ANTHILL_EPOCH,
 /// ANTHILL_ROOT and ANTHILL_HOME in its environment. Its lease is kept alive while it runs. When
 /// it has ended, whatever it left running is killed. Ctrl-C stops the commands and gives their
-/// tasks back; a second one does not wait for them. Exit 1 means that a task has failed.
+/// tasks back; a second one does not wait for them. An agent (--agent) that fails is tried again as its kind
+/// of error deserves: a rate limit or a lost connection after a while. Exit 1 means that a task has
+/// failed, or that the budget is used up.
 ///
 /// Examples:
-///   anthill worker run w1 -- claude -p
+///   anthill worker run w1 --agent claude --max-cost 5
 ///   anthill worker run w1 --parallel 3 --timeout 1800 -- codex exec -
 ///   anthill worker run w1 --until-empty -- sh -c 'make "$ANTHILL_TASK_ID"'
 #[derive(Debug, Args)]
@@ -56,8 +59,13 @@ pub struct RunArgs {
     /// How long a claim lasts if the runner dies [default: 600]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     lease: Option<f64>,
+    #[command(flatten)]
+    care: CareArgs,
+    /// Who does the tasks: claude, codex, gemini, opencode, or a line of shell
+    #[arg(long, value_name = "AGENT", conflicts_with = "command")]
+    agent: Option<String>,
     /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, required_unless_present = "agent", value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -66,34 +74,32 @@ pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
     Settings::read(&*context.engine)?.allow_agents(args.parallel.into())?;
     hooks::keep_running();
     let mut tell = |event| tell(context.output, &job.worker, &event);
-    let summary = runner::run(&*context.engine, &job, &context.actor, &mut tell)?;
+    let summary = crew::run(&*context.engine, &job, &context.actor, &mut tell)?;
     conclude(context.output, &job, &summary)
 }
 
 fn job(context: &Context<'_>, args: &RunArgs) -> Result<Job> {
-    let found = |root: io::Result<PathBuf>| root.map_err(|error| io_error("run", &error));
-    let (home, project) = (found(context.roots.home())?, found(context.roots.project())?);
+    let run = match &args.agent {
+        Some(agent) => Run::Line(staff::line(agent)?),
+        None => Run::Command(args.command.clone()),
+    };
+    // What a plain command says is its last word, unless somebody wants it otherwise.
+    let retries = args.care.retries.or(args.agent.is_none().then_some(0));
     Ok(Job {
         worker: parse_id(&args.worker)?,
-        command: args.command.clone(),
-        environment: vec![(env::ANTHILL_ROOT, project.clone().into()), (env::ANTHILL_HOME, home.into())],
-        root: project,
+        run,
+        site: staff::site(context)?,
         parallel: args.parallel.into(),
         until: match (args.until_empty, args.forever) {
             (true, _) => Until::Empty,
             (_, true) => Until::Stopped,
             _ => Until::NothingReady,
         },
-        timeout: args.timeout.map(Duration::from_secs_f64),
+        limits: args.care.limits(args.timeout),
+        retries,
+        max_cost: args.care.max_cost,
         lease: args.lease,
-        watchdog: watchdog(),
     })
-}
-
-/// Returns this program as a watchdog, if it knows where it is.
-pub fn watchdog() -> Option<Vec<OsString>> {
-    let program = std::env::current_exe().ok()?;
-    Some(vec![program.into(), "worker".into(), "watchdog".into()])
 }
 
 fn tell(output: &Output, worker: &Key, event: &Event) {
@@ -103,6 +109,10 @@ fn tell(output: &Output, worker: &Key, event: &Event) {
             output.status(&format!("Claimed for {worker}: {}  {}", task.id(), first_line(description)));
         }
         Event::Output { task, line } => output.status(&format!("[{task}] {line}")),
+        Event::Again { task, reason, delay } => {
+            let reason = shorten(&brief(reason), 200);
+            output.status(&format!("Again in {} s: {task}: {reason}", delay.as_secs()));
+        }
         Event::Done(task) => output.status(&format!("Done: {task}")),
         Event::Failed { task, reason } => {
             output.status(&format!("Failed: {task}: {}", first_line(reason)));
@@ -118,7 +128,7 @@ fn first_line(text: &str) -> String {
 }
 
 fn conclude(output: &Output, job: &Job, summary: &Summary) -> Result<ExitCode> {
-    let Summary { done, failed, released, lost, signal } = summary;
+    let Summary { done, failed, released, lost, usage, over_budget, signal } = summary;
     let nothing = [done, failed, released, lost].into_iter().all(Vec::is_empty);
     if nothing && signal.is_none() && job.until == Until::NothingReady {
         return Err(CliError::new(Code::NotFound, format!("nothing to claim for `{}`", job.worker))
@@ -126,31 +136,25 @@ fn conclude(output: &Output, job: &Job, summary: &Summary) -> Result<ExitCode> {
     }
     let ids = |keys: &[Key]| keys.iter().map(Key::to_string).collect::<Vec<_>>();
     if output.json {
-        let summary = json!({
+        let mut summary = json!({
             "worker": job.worker.as_str(), "done": ids(done), "failed": ids(failed),
             "released": ids(released), "lost": ids(lost),
         });
+        if *usage != Usage::default() {
+            summary["used"] = staff::used(*usage);
+        }
         output.value(&summary, Format::Json)?;
     }
     output.status(&format!("{} done, {} failed, {} released", done.len(), failed.len(), released.len()));
+    staff::told(*usage).into_iter().for_each(|used| output.status(&used));
+    if *over_budget {
+        output.status("The budget is used up; to go on, run it again");
+    }
     Ok(exit_code(summary))
 }
 
-/// Returns what a shell would say of the signal that stopped us, else whether a task has failed.
+/// Returns what a shell would say of the signal that stopped us, else whether a task has failed or we ran out of money.
 fn exit_code(summary: &Summary) -> ExitCode {
     let stopped = summary.signal.and_then(|signal| u8::try_from(128 + signal).ok());
-    stopped.unwrap_or(u8::from(!summary.failed.is_empty())).into()
-}
-
-impl From<runner::Error> for CliError {
-    fn from(error: runner::Error) -> CliError {
-        match error {
-            runner::Error::Ops(error) => error.into(),
-            runner::Error::Io { action, source } => io_error(action, &source),
-            runner::Error::Command { program, source } => {
-                CliError::invalid(format!("cannot run `{program}`: {source}"))
-                    .hinted("the command follows `--`, program first; a line of shell needs: sh -c 'LINE'")
-            }
-        }
-    }
+    stopped.unwrap_or(u8::from(!summary.failed.is_empty() || summary.over_budget)).into()
 }

@@ -6,31 +6,13 @@
 use serde_json::{Value, json};
 
 use super::{Pipeline, bump, clip, list, number, object, push, text};
-use crate::model::plan::{self, figure};
+use crate::model::plan::figure;
+use crate::model::usage::Usage;
 
 /// How many failed tries an order keeps.
 const FAILURES: usize = 10;
 /// How much of the reason of a failed try is kept.
 const REASON: usize = 500;
-
-/// What one try used, as far as its client says so.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Usage {
-    pub cost_usd: f64,
-    pub input_tokens: u64,
-    pub output_tokens: u64,
-    /// Input that was read from, or written to, the client's cache.
-    pub cached_tokens: u64,
-}
-
-impl Usage {
-    pub fn add(&mut self, other: Usage) {
-        self.cost_usd += other.cost_usd;
-        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
-        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
-    }
-}
 
 /// A try that came to nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,15 +51,7 @@ impl Pipeline {
             if failure.is_some() {
                 bump(sum, "failures");
             }
-            sum["cost_usd"] = plan::number(figure(sum, "cost_usd").unwrap_or(0.0) + usage.cost_usd);
-            let tokens = [
-                ("input_tokens", usage.input_tokens),
-                ("output_tokens", usage.output_tokens),
-                ("cached_tokens", usage.cached_tokens),
-            ];
-            for (field, more) in tokens {
-                sum[field] = number(sum, field).saturating_add(more).into();
-            }
+            usage.add_to(sum);
         });
         true
     }

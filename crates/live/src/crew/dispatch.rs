@@ -1,19 +1,22 @@
 //! Those who work: one claims, and sends each task off with a thread of its own.
 
 use std::sync::mpsc::SyncSender;
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
 use anthill_core::error::Code;
 use anthill_core::model::task::Task;
+use anthill_core::model::usage::Usage;
 use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, NothingReady};
 use anthill_core::ops::{self, Actor};
 use anthill_core::store::Engine;
 
-use super::shift::Shift;
-use super::task_file::TaskFiles;
-use super::watchdog::Watchdog;
-use super::{Event, Job, PAUSE, Result, Until};
+use super::{Event, Job, Until};
+use crate::runner::shift::Shift;
+use crate::runner::task_file::TaskFiles;
+use crate::runner::watchdog::Watchdog;
+use crate::runner::{PAUSE, Result};
 use crate::waiting::SLACK;
 
 /// What all threads of a runner work with.
@@ -26,6 +29,7 @@ pub struct Crew<'r> {
     pub events: SyncSender<Option<Event>>,
     pub watchdog: Watchdog,
     pub files: TaskFiles,
+    pub used: Mutex<Usage>,
 }
 
 impl Crew<'_> {
@@ -36,6 +40,22 @@ impl Crew<'_> {
 
     pub fn warn(&self, warnings: Vec<String>) {
         warnings.into_iter().for_each(|warning| self.tell(Event::Warning(warning)));
+    }
+
+    pub fn used(&self) -> Usage {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn is_over_budget(&self) -> bool {
+        self.job.max_cost.is_some_and(|most| self.used().cost_usd >= most)
+    }
+
+    /// Counts what a command used. When that is enough, nothing more is claimed.
+    pub fn count(&self, usage: Usage) {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
+        if self.is_over_budget() {
+            self.shift.close();
+        }
     }
 
     /// Claims tasks and sends them off until the shift is over and everybody is back.

@@ -1,0 +1,99 @@
+//! What the commands that start agents have in common: who they are, where they work, and within which limits.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anthill_core::error::Code;
+use anthill_core::model::usage::Usage;
+use anthill_live::runner::{self, Limits, Site, profile};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::args::seconds;
+use crate::context::Context;
+use crate::env;
+use crate::error::{CliError, Result, io_error};
+use crate::planning::amount;
+
+#[derive(Debug, Args)]
+pub struct CareArgs {
+    /// Stop an agent that prints nothing, and does not touch its task file, for so long
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub stall: Option<f64>,
+    /// Repeat a failed try at most N times [default: by the kind of error, 0 to 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=10))]
+    pub retries: Option<u64>,
+    /// Start nobody any more when the run has cost so much, by what the agents' clients say
+    #[arg(long, value_name = "USD", value_parser = amount)]
+    pub max_cost: Option<f64>,
+}
+
+impl CareArgs {
+    pub fn limits(&self, timeout: Option<f64>) -> Limits {
+        Limits {
+            timeout: timeout.map(Duration::from_secs_f64),
+            stall: self.stall.map(Duration::from_secs_f64),
+        }
+    }
+}
+
+/// Returns where agents work.
+pub fn site(context: &Context<'_>) -> Result<Site> {
+    let found = |root: io::Result<PathBuf>| root.map_err(|error| io_error("run", &error));
+    let (home, root) = (found(context.roots.home())?, found(context.roots.project())?);
+    let environment = vec![(env::ANTHILL_ROOT, root.clone().into()), (env::ANTHILL_HOME, home.into())];
+    Ok(Site { root, environment, watchdog: watchdog() })
+}
+
+/// Returns this program as a watchdog, if it knows where it is.
+fn watchdog() -> Option<Vec<OsString>> {
+    let program = std::env::current_exe().ok()?;
+    Some(vec![program.into(), "worker".into(), "watchdog".into()])
+}
+
+/// Returns the line of shell that an agent is. A coding agent that is not there is better told before anything begins.
+pub fn line(agent: &str) -> Result<String> {
+    if agent.trim().is_empty() {
+        return Err(CliError::invalid("the agent is blank").hinted(AGENTS));
+    }
+    let Some(profile) = profile::find(agent) else { return Ok(agent.to_owned()) };
+    let is_there = |dir: &Path| dir.join(profile.name).is_file();
+    if !env::search_path().iter().any(|dir| is_there(dir)) {
+        let missing = format!("`{}` is not in the PATH", profile.name);
+        return Err(CliError::new(Code::Refused, missing).hinted(AGENTS));
+    }
+    Ok(profile.line.to_owned())
+}
+
+const AGENTS: &str = "name another: --agent claude|codex|gemini|opencode|'LINE OF SHELL'";
+
+/// Returns what agents used, for a program.
+pub fn used(usage: Usage) -> Value {
+    json!({
+        "cost_usd": usage.cost_usd, "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens, "cached_tokens": usage.cached_tokens,
+    })
+}
+
+/// Says what agents cost, if their clients say so.
+pub fn told(usage: Usage) -> Option<String> {
+    let Usage { cost_usd, input_tokens, output_tokens, .. } = usage;
+    let is_known = cost_usd > 0.0 || input_tokens + output_tokens > 0;
+    is_known.then(|| format!("Used: ${cost_usd:.2}, {input_tokens} tokens in, {output_tokens} out"))
+}
+
+impl From<runner::Error> for CliError {
+    fn from(error: runner::Error) -> CliError {
+        match error {
+            runner::Error::Ops(error) => error.into(),
+            runner::Error::Io { action, source } => io_error(action, &source),
+            runner::Error::Agent { .. } => CliError::invalid(error.to_string()).hinted(AGENTS),
+            runner::Error::Command { program, source } => {
+                CliError::invalid(format!("cannot run `{program}`: {source}"))
+                    .hinted("the command follows `--`, program first; a line of shell needs: sh -c 'LINE'")
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! What an agent used of tokens and money, as far as its client says so.
+
+use serde_json::Value;
+
+use super::plan::{figure, number};
+
+/// What one try used.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Usage {
+    pub cost_usd: f64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// Input that was read from, or written to, the client's cache.
+    pub cached_tokens: u64,
+}
+
+impl Usage {
+    pub fn add(&mut self, other: Usage) {
+        self.cost_usd += other.cost_usd;
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+    }
+
+    /// Adds it to the sums that a document keeps.
+    pub fn add_to(self, sums: &mut Value) {
+        sums["cost_usd"] = number(figure(sums, "cost_usd").unwrap_or(0.0) + self.cost_usd);
+        let tokens = [
+            ("input_tokens", self.input_tokens),
+            ("output_tokens", self.output_tokens),
+            ("cached_tokens", self.cached_tokens),
+        ];
+        for (field, more) in tokens {
+            let so_far = sums.get(field).and_then(Value::as_u64).unwrap_or(0);
+            sums[field] = so_far.saturating_add(more).into();
+        }
+    }
+}

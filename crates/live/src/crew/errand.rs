@@ -1,0 +1,171 @@
+//! One task, from its start to its report.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anthill_core::error::Code;
+use anthill_core::model::ids::Key;
+use anthill_core::model::task::{LEASE, Refusal, Status, Task};
+use anthill_core::ops;
+use anthill_core::ops::queue::work::{self, Done, On};
+use anthill_core::view::papers;
+
+use super::Event;
+use super::dispatch::Crew;
+use crate::runner::minder::{Answered, Beat, Call, Cut, Minder, Pulse, Reply};
+use crate::runner::report::Verdict;
+use crate::runner::shift::Place;
+use crate::runner::task_file::TaskFile;
+use crate::runner::{Error, Result, Run, brief, persist};
+
+impl Crew<'_> {
+    /// Does one task and tells what became of it. A failure that other tasks would share ends the shift.
+    pub fn attend(&self, task: &Key, epoch: u64, place: &Place<'_>) {
+        let on = On { worker: &self.job.worker, task, epoch: Some(epoch) };
+        match self.do_task(on, place) {
+            Ok(event) => self.tell(event),
+            Err(error) => self.shift.fail(error),
+        }
+    }
+
+    fn do_task(&self, on: On<'_>, place: &Place<'_>) -> Result<Event> {
+        if place.nudges.try_recv().is_ok() {
+            return self.release(on);
+        }
+        let task = match persist(|| work::start(self.engine, on, self.actor)) {
+            Ok(started) => started.task,
+            Err(error) => return as_found(on, error),
+        };
+        self.tell(Event::Claimed(task.clone()));
+        let asked = self.files.write(on.task, &task).and_then(|file| self.ask(on, &task, &file, place));
+        match asked {
+            Ok(Reply::Cut(Cut::Lost(why), tries)) => {
+                self.count(tries.usage);
+                Ok(Event::Lost { task: on.task.clone(), why })
+            }
+            Ok(Reply::Cut(_, tries)) => {
+                self.count(tries.usage);
+                self.release(on)
+            }
+            Ok(Reply::Answered(answered)) => {
+                self.count(answered.tries.usage);
+                self.report(on, &answered)
+            }
+            Err(error) => {
+                self.tell(self.release(on)?);
+                Err(error)
+            }
+        }
+    }
+
+    /// Has the task done, and keeps its lease alive meanwhile.
+    fn ask(&self, on: On<'_>, task: &Task, file: &TaskFile, place: &Place<'_>) -> Result<Reply> {
+        let mut command = self.job.site.command(&self.job.run);
+        command
+            .env("ANTHILL_TASK_ID", on.task.as_str())
+            .env("ANTHILL_TASK_FILE", file.path())
+            .env("ANTHILL_WORKER", on.worker.as_str())
+            .env("ANTHILL_EPOCH", task.epoch().to_string());
+        let (events, id) = (self.events.clone(), on.task.clone());
+        let tell = move |line| {
+            // Who listens no more has what it needs.
+            let _ = events.send(Some(Event::Output { task: id.clone(), line }));
+        };
+        let mut call = Call {
+            command,
+            input: papers::prompt(task.value(), on.worker.as_str()),
+            limits: self.job.limits,
+            sign_of_life: Some(file.path()),
+            tell: Some(Arc::new(tell)),
+        };
+        let again = |reason: &str, delay| {
+            self.tell(Event::Again { task: on.task.clone(), reason: reason.to_owned(), delay });
+        };
+        let give = || self.heartbeat(on);
+        let mut minder =
+            Minder::new(place, &self.watchdog).beating(Beat { every: interval(self.job.lease), give: &give });
+        let asked = minder.ask(&mut call, self.job.retries, &again);
+        asked.map_err(|source| Error::Command { program: self.job.run.name(), source })
+    }
+
+    fn heartbeat(&self, on: On<'_>) -> Pulse {
+        let beat = work::heartbeat(self.engine, on.worker, Some(on.task), on.epoch, self.actor);
+        match beat.map_err(|error| as_found(on, error)) {
+            Err(Ok(Event::Lost { why, .. })) => Pulse::Lost(why),
+            // The command has reported by itself and is about to end.
+            Err(Ok(_)) => Pulse::Settled,
+            // What went wrong may go well the next time.
+            Ok(_) | Err(Err(_)) => Pulse::Beating,
+        }
+    }
+
+    fn report(&self, on: On<'_>, answered: &Answered) -> Result<Event> {
+        for text in &answered.discoveries {
+            if let Err(error) = persist(|| work::discover(self.engine, on.worker, text, self.actor)) {
+                self.tell(Event::Warning(format!("a discovery was not recorded: {error}")));
+            }
+        }
+        let settled = match &answered.verdict {
+            Verdict::Done(report) => persist(|| work::complete(self.engine, on, report, self.actor)),
+            Verdict::Failed(reason) if answered.cannot_run && matches!(self.job.run, Run::Line(_)) => {
+                // Every other task would meet the same end.
+                self.tell(self.release(on)?);
+                return Err(Error::Agent { line: self.job.run.name(), reason: brief(reason) });
+            }
+            Verdict::Failed(reason) => persist(|| work::fail(self.engine, on, reason, self.actor)),
+            Verdict::Released => persist(|| work::release(self.engine, on, self.actor)),
+        };
+        let event = self.settled(on, settled)?;
+        if matches!(event, Event::Released(_)) {
+            self.shift.give_back(on.task);
+        }
+        Ok(event)
+    }
+
+    fn release(&self, on: On<'_>) -> Result<Event> {
+        self.settled(on, persist(|| work::release(self.engine, on, self.actor)))
+    }
+
+    /// Tells how the task stands after our report, or after the command's own.
+    fn settled(&self, on: On<'_>, settled: ops::Result<Done>) -> Result<Event> {
+        let Done { task, warnings, .. } = match settled {
+            Ok(done) => done,
+            Err(error) => return as_found(on, error),
+        };
+        self.warn(warnings);
+        let key = on.task.clone();
+        Ok(match task.status() {
+            Status::Done => Event::Done(key),
+            Status::Failed => {
+                let reason = task.value()["result"]["error"].as_str().unwrap_or_default().to_owned();
+                Event::Failed { task: key, reason }
+            }
+            _ => Event::Released(key),
+        })
+    }
+}
+
+/// Tells how a task stands that does not take our report: its command has reported already, or somebody else
+/// has a say. Other errors stay errors.
+fn as_found(on: On<'_>, error: ops::Error) -> Result<Event> {
+    let task = on.task.clone();
+    match &error {
+        ops::Error::Task(Refusal::WrongState { status: "done", .. }) => Ok(Event::Done(task)),
+        ops::Error::Task(Refusal::WrongState { status: "failed", .. }) => {
+            Ok(Event::Failed { task, reason: "as its command reported".into() })
+        }
+        ops::Error::Task(Refusal::LeaseOver { reason, .. }) if reason == "released" => {
+            Ok(Event::Released(task))
+        }
+        // It is not ours any more.
+        _ if matches!(error.code(), Code::Conflict | Code::Refused | Code::NotFound) => {
+            Ok(Event::Lost { task, why: error.to_string() })
+        }
+        _ => Err(error.into()),
+    }
+}
+
+/// Returns how often to beat, so that two beats may go wrong.
+fn interval(lease: Option<f64>) -> Duration {
+    Duration::from_secs_f64(lease.unwrap_or(LEASE).max(0.1) / 3.0)
+}

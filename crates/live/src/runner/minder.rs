@@ -1,0 +1,357 @@
+//! Looks after one command: started, listened to, and ended when it takes too long, falls silent, is at work on what
+//! is not ours any more, or everybody stops. What fails is tried again as its class deserves.
+
+use std::io;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anthill_core::model::usage::Usage;
+use rustix::process::Signal;
+
+use super::child::{self, Process};
+use super::report::{self, Verdict};
+use super::shift::{Nudge, Place};
+use super::transcript::Transcript;
+use super::watchdog::Watchdog;
+
+/// How long a command has to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How long a command may take.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    pub timeout: Option<Duration>,
+    /// How long it may be silent.
+    pub stall: Option<Duration>,
+}
+
+/// Who is told the lines that a command prints.
+pub type Teller = Arc<dyn Fn(String) + Send + Sync>;
+
+/// A command to run.
+pub struct Call<'c> {
+    pub command: Command,
+    /// What it reads on stdin.
+    pub input: String,
+    pub limits: Limits,
+    /// A file whose change is a sign of life, as is any output.
+    pub sign_of_life: Option<&'c Path>,
+    pub tell: Option<Teller>,
+}
+
+/// The sign of life that somebody expects of us while a command runs.
+pub struct Beat<'b> {
+    pub every: Duration,
+    pub give: &'b (dyn Fn() -> Pulse + 'b),
+}
+
+/// What came of a sign of life.
+#[derive(Debug)]
+pub enum Pulse {
+    Beating,
+    /// No more are expected.
+    Settled,
+    /// The work is not ours any more, and why.
+    Lost(String),
+}
+
+/// Why we ended a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cut {
+    Stopped,
+    TimedOut(Duration),
+    Stalled(Duration),
+    Lost(String),
+}
+
+/// How a command ended, and what it said.
+#[derive(Debug)]
+pub struct Finished {
+    pub status: ExitStatus,
+    pub cut: Option<Cut>,
+    pub transcript: Transcript,
+    /// The last of it.
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Finished {
+    /// Returns the last of all that was printed.
+    pub fn said(&self) -> String {
+        match (self.stdout.trim_end(), self.stderr.trim_end()) {
+            ("", said) | (said, "") => said.to_owned(),
+            (stdout, stderr) => format!("{stdout}\n--- stderr\n{stderr}"),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Finished {
+    pub fn made(raw: i32, cut: Option<Cut>, stdout: &str, stderr: &str) -> Finished {
+        let status = std::os::unix::process::ExitStatusExt::from_raw(raw);
+        let transcript = Transcript::of(stdout);
+        Finished { status, cut, transcript, stdout: stdout.into(), stderr: stderr.into() }
+    }
+}
+
+/// What came of a call, after one or more tries.
+pub enum Reply {
+    Answered(Answered),
+    /// Everybody stops, or the work is not ours any more.
+    Cut(Cut, Tries),
+}
+
+pub struct Answered {
+    pub verdict: Verdict,
+    pub discoveries: Vec<String>,
+    /// It could not even be started.
+    pub cannot_run: bool,
+    pub tries: Tries,
+}
+
+/// What the tries of a call used, and what they printed.
+#[derive(Debug, Default)]
+pub struct Tries {
+    pub count: u64,
+    pub failed: u64,
+    pub usage: Usage,
+    pub log: String,
+}
+
+impl Tries {
+    fn add(&mut self, finished: &Finished, result: &str) {
+        self.count += 1;
+        self.usage.add(finished.transcript.usage);
+        self.log += &format!("--- try {}: {result}\n{}\n", self.count, finished.said());
+    }
+}
+
+/// Whoever looks after one command at a time.
+pub struct Minder<'m> {
+    place: &'m Place<'m>,
+    watchdog: &'m Watchdog,
+    beat: Option<Beat<'m>>,
+    next_beat: Option<Instant>,
+}
+
+impl<'m> Minder<'m> {
+    pub fn new(place: &'m Place<'m>, watchdog: &'m Watchdog) -> Minder<'m> {
+        Minder { place, watchdog, beat: None, next_beat: None }
+    }
+
+    pub fn beating(mut self, beat: Beat<'m>) -> Minder<'m> {
+        self.next_beat = Instant::now().checked_add(beat.every);
+        self.beat = Some(beat);
+        self
+    }
+
+    /// Runs a command until it has answered, or another try would not help. `again` is told why there is another.
+    pub fn ask(
+        &mut self,
+        call: &mut Call<'_>,
+        retries: Option<u64>,
+        again: &dyn Fn(&str, Duration),
+    ) -> io::Result<Reply> {
+        let mut tries = Tries::default();
+        loop {
+            let finished = self.run(call)?;
+            if let Some(cut @ (Cut::Stopped | Cut::Lost(_))) = &finished.cut {
+                tries.add(&finished, "stopped");
+                return Ok(Reply::Cut(cut.clone(), tries));
+            }
+            let discoveries = report::discoveries(&finished);
+            let trouble = match report::read(&finished) {
+                Ok(verdict) => {
+                    tries.add(&finished, "answered");
+                    return Ok(Reply::Answered(Answered { verdict, discoveries, cannot_run: false, tries }));
+                }
+                Err(trouble) => trouble,
+            };
+            tries.add(&finished, trouble.reason.lines().next().unwrap_or_default());
+            let delay = trouble.again_in(tries.failed, retries);
+            tries.failed += 1;
+            let Some(delay) = delay else {
+                let verdict = Verdict::Failed(trouble.reason);
+                return Ok(Reply::Answered(Answered {
+                    verdict,
+                    discoveries,
+                    cannot_run: trouble.cannot_run,
+                    tries,
+                }));
+            };
+            again(&trouble.reason, delay);
+            if let Some(cut) = self.pause(delay) {
+                return Ok(Reply::Cut(cut, tries));
+            }
+        }
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&mut self, call: &mut Call<'_>) -> io::Result<Finished> {
+        let heard = Arc::new(Mutex::new(Heard { at: Instant::now(), transcript: Transcript::default() }));
+        let (input, tell) = (call.input.clone(), call.tell.clone());
+        let process = self.watchdog.start_command(&mut call.command, |command| {
+            let on_stdout = Heard::on_stdout(&heard, tell.clone());
+            let on_stderr = Heard::on_stderr(&heard, tell);
+            Process::start(command, input, on_stdout, on_stderr)
+        })?;
+        let exited = self.place.sender.clone();
+        process.when_ended(move || exited.send(Nudge::Exited).unwrap_or_default());
+        let watch = Watch {
+            process: &process,
+            heard: &heard,
+            sign_of_life: call.sign_of_life,
+            limits: call.limits,
+            limit: call.limits.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
+            kill: None,
+            cut: None,
+        };
+        let cut = watch.keep(self);
+        let ended = process.finish(|group| self.watchdog.forget(group))?;
+        let transcript = std::mem::take(&mut Heard::lock(&heard).transcript);
+        Ok(Finished { status: ended.status, cut, transcript, stdout: ended.stdout, stderr: ended.stderr })
+    }
+
+    /// Waits before the next try. Returns why there is to be none.
+    pub fn pause(&mut self, delay: Duration) -> Option<Cut> {
+        let until = Instant::now() + delay;
+        loop {
+            match self.wait(Some(until)) {
+                Woken::By(Nudge::Exited) => {}
+                Woken::By(Nudge::Stop | Nudge::Kill) => return Some(Cut::Stopped),
+                Woken::Lost(why) => return Some(Cut::Lost(why)),
+                Woken::Time if Instant::now() < until => {}
+                Woken::Time => return None,
+            }
+        }
+    }
+
+    /// Waits until something happens or it is time for something, and gives the sign of life that is due.
+    fn wait(&mut self, until: Option<Instant>) -> Woken {
+        let next = [until, self.next_beat].into_iter().flatten().min();
+        let left = next.map_or(Duration::MAX, |next| next.saturating_duration_since(Instant::now()));
+        match self.place.nudges.recv_timeout(left) {
+            Ok(nudge) => Woken::By(nudge),
+            Err(RecvTimeoutError::Disconnected) => Woken::By(Nudge::Exited),
+            Err(RecvTimeoutError::Timeout) => self.give_sign().map_or(Woken::Time, Woken::Lost),
+        }
+    }
+
+    /// Gives a sign of life if it is time. Returns why the work is not ours any more.
+    fn give_sign(&mut self) -> Option<String> {
+        self.next_beat.take_if(|beat| *beat <= Instant::now())?;
+        let beat = self.beat.as_ref()?;
+        match (beat.give)() {
+            Pulse::Beating => self.next_beat = Instant::now().checked_add(beat.every),
+            Pulse::Settled => {}
+            Pulse::Lost(why) => return Some(why),
+        }
+        None
+    }
+}
+
+/// Why a wait is over.
+enum Woken {
+    By(Nudge),
+    Lost(String),
+    Time,
+}
+
+struct Heard {
+    at: Instant,
+    transcript: Transcript,
+}
+
+impl Heard {
+    fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
+        heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn on_stdout(heard: &Arc<Mutex<Heard>>, tell: Option<Teller>) -> impl FnMut(&[u8]) + use<> {
+        let heard = Arc::clone(heard);
+        move |bytes| {
+            let lines = {
+                let mut heard = Heard::lock(&heard);
+                heard.at = Instant::now();
+                heard.transcript.hear(bytes)
+            };
+            // Whoever is told may take their time; the clock does not wait for them.
+            if let Some(tell) = &tell {
+                lines.into_iter().for_each(|line| tell(line));
+            }
+        }
+    }
+
+    fn on_stderr(heard: &Arc<Mutex<Heard>>, tell: Option<Teller>) -> impl FnMut(&[u8]) + use<> {
+        let heard = Arc::clone(heard);
+        let mut lines = tell.map(|tell| child::in_lines(move |line| tell(line)));
+        move |bytes| {
+            Heard::lock(&heard).at = Instant::now();
+            if let Some(lines) = &mut lines {
+                lines(bytes);
+            }
+        }
+    }
+}
+
+struct Watch<'w> {
+    process: &'w Process,
+    heard: &'w Mutex<Heard>,
+    sign_of_life: Option<&'w Path>,
+    limits: Limits,
+    limit: Option<Instant>,
+    kill: Option<Instant>,
+    cut: Option<Cut>,
+}
+
+impl Watch<'_> {
+    /// Returns when the command has ended, with the reason if it was ours.
+    fn keep(mut self, minder: &mut Minder<'_>) -> Option<Cut> {
+        loop {
+            let next = match self.cut {
+                Some(_) => self.kill,
+                None => [self.limit, self.silent_until()].into_iter().flatten().min(),
+            };
+            match minder.wait(next) {
+                Woken::By(Nudge::Exited) => return self.cut,
+                Woken::By(Nudge::Stop) => self.end(Cut::Stopped),
+                Woken::By(Nudge::Kill) => self.process.signal(Signal::KILL),
+                Woken::Lost(why) => self.end(Cut::Lost(why)),
+                Woken::Time => self.look_at_the_clock(),
+            }
+        }
+    }
+
+    fn look_at_the_clock(&mut self) {
+        let now = Instant::now();
+        if self.kill.take_if(|kill| *kill <= now).is_some() {
+            self.process.signal(Signal::KILL);
+        } else if self.limit.is_some_and(|limit| limit <= now) {
+            self.end(Cut::TimedOut(self.limits.timeout.unwrap_or_default()));
+        } else if self.silent_until().is_some_and(|until| until <= now) {
+            self.end(Cut::Stalled(self.limits.stall.unwrap_or_default()));
+        }
+    }
+
+    /// Returns until when the command may be silent.
+    fn silent_until(&self) -> Option<Instant> {
+        let stall = self.limits.stall?;
+        let (heard, now) = (Heard::lock(self.heard).at, Instant::now());
+        let touched =
+            self.sign_of_life.and_then(|file| file.metadata().ok()?.modified().ok()?.elapsed().ok());
+        let touched = touched.and_then(|ago| now.checked_sub(ago));
+        touched.map_or(heard, |touched| touched.max(heard)).checked_add(stall)
+    }
+
+    /// Asks the command to end; the first reason counts.
+    fn end(&mut self, why: Cut) {
+        if self.cut.is_none() {
+            self.cut = Some(why);
+            self.kill = Some(Instant::now() + GRACE);
+            self.process.signal(Signal::TERM);
+        }
+    }
+}

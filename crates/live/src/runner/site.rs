@@ -1,0 +1,56 @@
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Where commands are run, and what they find there.
+#[derive(Debug)]
+pub struct Site {
+    pub root: PathBuf,
+    pub environment: Vec<(&'static str, OsString)>,
+    /// The program that calls [`super::watchdog::watch`] on its input.
+    pub watchdog: Option<Vec<OsString>>,
+}
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Run {
+    /// A line for the shell.
+    Line(String),
+    /// A program with its arguments, which no shell reads.
+    Command(Vec<OsString>),
+}
+
+impl Site {
+    pub fn command(&self, run: &Run) -> Command {
+        let mut command = match run {
+            Run::Line(line) => {
+                let mut command = Command::new("/bin/sh");
+                command.args(["-c", line]);
+                command
+            }
+            Run::Command(words) => {
+                let (program, arguments) =
+                    words.split_first().map_or((OsStr::new(""), &[][..]), |(program, rest)| (program, rest));
+                let mut command = Command::new(program);
+                command.args(arguments);
+                command
+            }
+        };
+        command.current_dir(&self.root).envs(self.environment.iter().map(|(name, value)| (name, value)));
+        // An agent may have started us; ours is none of its inner ones.
+        command.env_remove("CLAUDECODE");
+        command
+    }
+}
+
+impl Run {
+    /// Returns what messages call it.
+    pub fn name(&self) -> String {
+        match self {
+            Run::Line(line) => line.clone(),
+            Run::Command(words) => {
+                words.first().map_or_else(String::new, |program| program.to_string_lossy().into_owned())
+            }
+        }
+    }
+}
