@@ -416,31 +416,49 @@ fn essence(env: &TestEnv, in_order: bool) -> Value {
     json!({"run": [run["status"], run["total_spawns"]], "groups": groups, "decisions": log, "orders": spawns})
 }
 
+/// The team behind a client that prints its last words as the real one does.
+const CLAUDE_TEAM: &str = r#"#!/bin/sh
+said=$(sh "$ANTHILL_ROOT/agent.sh")
+printf '%s' "$said" | jq -cRs '{type: "result", subtype: "success", is_error: false, result: ., total_cost_usd: 0.1, usage: {}}'
+"#;
+
 #[test]
 fn killed_at_any_moment_it_comes_to_the_same() {
     let kills: u64 = told("KILLS", 10);
+    let with_claude = |env: &TestEnv, args: &[&str]| {
+        let mut command = orchestrator(env, args);
+        with_program(env, &mut command, "claude", CLAUDE_TEAM);
+        command
+    };
     // Nobody is started for an order that is done.
     let strict = format!(
         r#"anthill get orchestrator_state --field "orders[id=$ANTHILL_ORDER_ID].id" >/dev/null || echo "$ANTHILL_ORDER_ID" >>doubled
         {TEAM}"#
     );
     for (parallel, in_order) in [("1", true), ("4", false)] {
+        let args = ["--max-parallel", parallel, "--json", REQUIREMENTS];
         let calm = with_team();
-        assert_eq!(orchestrate(&calm, &["--max-parallel", parallel, REQUIREMENTS]).code, 0);
-        let env = with_agent(&strict);
-        let args = ["--agent", "sh agent.sh", "--max-parallel", parallel, "--json", REQUIREMENTS];
+        assert_eq!(calm.finish(&mut with_claude(&calm, &args), b"").code, 0);
         let mut random = 0x9e37_79b9_u64 + parallel.len() as u64;
-        for _ in 0..kills.div_ceil(2) {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let mut running = Running::start(&mut orchestrator(&env, &args));
-            thread::sleep(Duration::from_millis((random >> 33) % 160));
-            running.kill();
+        let mut left = kills.div_ceil(2);
+        while left > 0 {
+            let env = with_agent(&strict);
+            let is_complete =
+                || env.run(&["get", "orchestrator_state", "--field", "status"]).stdout.contains("completed");
+            while left > 0 && !is_complete() {
+                random =
+                    random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let mut running = Running::start(&mut with_claude(&env, &args));
+                thread::sleep(Duration::from_millis((random >> 33) % 160));
+                running.kill();
+                left -= 1;
+            }
+            let ran = env.finish(&mut with_claude(&env, &args), b"");
+            assert_eq!(ran.code, 0, "{}", ran.shown());
+            assert!(!env.project().join("doubled").exists(), "{}", env.read_text("project/doubled"));
+            assert_eq!(essence(&env, in_order), essence(&calm, in_order));
+            env.ok(&["doctor"]);
         }
-        let ran = orchestrate(&env, &["--max-parallel", parallel, REQUIREMENTS]);
-        assert_eq!(ran.code, 0, "{}", ran.shown());
-        assert!(!env.project().join("doubled").exists(), "{}", env.read_text("project/doubled"));
-        assert_eq!(essence(&env, in_order), essence(&calm, in_order));
-        env.ok(&["doctor"]);
     }
 }
 
