@@ -462,6 +462,99 @@ fn killed_at_any_moment_it_comes_to_the_same() {
     }
 }
 
+/// A project with a first commit on `main`.
+fn with_git(agent: &str) -> TestEnv {
+    let env = with_agent(agent);
+    let made = env.sh(
+        "git init -q -b main && git config user.name t && git config user.email t@t && echo base >shared.txt && git add shared.txt && git commit -qm base",
+    );
+    assert_eq!(made.code, 0, "{}", made.shown());
+    env
+}
+
+#[test]
+fn worktrees_survive_kills() {
+    let kills: u64 = told("KILLS", 10);
+    let plan = r#"plan-*) echo '{"mode": "parallel", "task_groups": [{"id": "A", "name": "one"}, {"id": "B", "name": "two"}, {"id": "C", "name": "three", "depends_on": ["A", "B"]}]}'"#;
+    // Every group finds what it depends on, and all files of a whole worktree.
+    let work = r#"work-*) [ -e shared.txt ] || exit 9
+        [ $ANTHILL_GROUP != C ] || [ -e A.txt -a -e B.txt ] || exit 9
+        echo made >$ANTHILL_GROUP.txt; git add -A && { git diff --cached --quiet || git commit -qm "work on $ANTHILL_GROUP" >&2; } || exit 9
+        echo '{"status": "READY_FOR_REVIEW"}' ;;
+        work-B)"#;
+    let approve = "review-*) echo '{\"status\": \"APPROVED\"}' ;;\n        review-B)";
+    let team =
+        TEAM.replace("plan-*) cat plan.json", plan).replace("work-B)", work).replace("review-B)", approve);
+    let args = ["--agent", "sh \"$ANTHILL_ROOT/agent.sh\"", "--worktrees", "--retries", "0", "Do it"];
+    let (mut random, mut left) = (0x2545_f491_u64, kills);
+    while left > 0 {
+        let env = with_git(&team);
+        let is_complete =
+            || env.run(&["get", "orchestrator_state", "--field", "status"]).stdout.contains("completed");
+        while left > 0 && !is_complete() {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let mut running = Running::start(&mut orchestrator(&env, &args));
+            thread::sleep(Duration::from_millis((random >> 33) % 200));
+            running.kill();
+            left -= 1;
+        }
+        let ran = run(&env, &args);
+        assert_eq!(
+            ran.code,
+            0,
+            "{}{}",
+            ran.shown(),
+            env.sh("cat coordination/logs/*; find .git -name '*.lock' | xargs ls -l --full-time; date")
+                .shown()
+        );
+        let state = env.sh("git status --porcelain A.txt B.txt C.txt; git worktree list | wc -l; git log --merges --format=%s | sort; ls *.txt");
+        let expected = "1\nMerge group A (feature/group-A-one)\nMerge group B (feature/group-B-two)\n\
+                        Merge group C (feature/group-C-three)\nA.txt\nB.txt\nC.txt\nshared.txt\n";
+        assert_eq!(state.stdout, expected, "{}\n{}", state.shown(), ran.shown());
+        env.ok(&["doctor"]);
+    }
+}
+
+#[test]
+fn what_git_left_behind_is_cleared_and_another_merge_is_left_alone() {
+    let plan = r#"plan-*) echo '{"mode": "parallel", "task_groups": [{"id": "A", "name": "one"}]}'"#;
+    let work = r#"work-*) [ -e shared.txt ] || exit 9
+        [ ! -e made.txt ] || { git add made.txt && git commit -qm made >&2 || exit 9; }
+        echo made >made.txt; echo '{"status": "READY_FOR_REVIEW"}' ;;
+        work-B)"#;
+    // Somebody begins a merge of their own while the review is on.
+    let approve = r#"review-*) (cd "$ANTHILL_ROOT" && git merge -q --no-commit --no-ff other >&2); echo '{"status": "APPROVED"}' ;;
+        review-B)"#;
+    let team =
+        TEAM.replace("plan-*) cat plan.json", plan).replace("work-B)", work).replace("review-B)", approve);
+    let env = with_git(&team);
+    let args = ["--agent", "sh \"$ANTHILL_ROOT/agent.sh\"", "--worktrees", "Do it"];
+    let planned = run(&env, &[&args[..], &["--max-spawns", "1"]].concat());
+    assert_eq!(planned.code, 1, "{}", planned.shown());
+    let half = env.sh(
+        "git checkout -q -b other && echo o >other.txt && git add other.txt && git commit -qm other && git checkout -q main
+        place=.claude/worktrees/$(anthill get orchestrator_state --field session_id --format value)-A
+        git worktree add -q -b feature/group-A-one \"$place\" HEAD && rm \"$place\"/shared.txt && printf initializing >.git/worktrees/$(basename \"$place\")/locked",
+    );
+    assert_eq!(half.code, 0, "{}", half.shown());
+    let forgot = run(&env, &[&args[..], &["--max-spawns", "2"]].concat());
+    assert!(forgot.stderr.contains("Reported: developer A (work): READY_FOR_REVIEW\n"), "{}", forgot.shown());
+    let locked = env.sh("touch -d '1 hour ago' \"$(echo .git/worktrees/*-A*)/index.lock\"");
+    assert_eq!(locked.code, 0, "{}", locked.shown());
+    let stopped = run(&env, &args);
+    assert_eq!(stopped.code, 1, "{}", stopped.shown());
+    let told = "cannot be merged: another merge has begun in the project root and is not committed; merge it by hand";
+    assert!(stopped.stderr.contains(told), "{}", stopped.shown());
+    let feedback = &doc(&env, "group_status")["A"]["tech_lead_feedback"][0]["feedback"];
+    assert_eq!(feedback, "not committed on feature/group-A-one: made.txt. Commit what belongs to the work.");
+    let state =
+        env.sh("git rev-parse -q --verify MERGE_HEAD >/dev/null && git commit -qm 'my merge' && echo mine");
+    assert_eq!(state.stdout, "mine\n", "{}", state.shown());
+    let ran = run(&env, &[&args[..args.len() - 1], &["--resume"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.shown());
+    assert_eq!(env.sh("ls *.txt").stdout, "made.txt\nother.txt\nshared.txt\n");
+}
+
 #[test]
 fn groups_in_worktrees_are_merged_and_conflicts_go_back() {
     let work = r#"work-*) git merge -q -X ours main -m 'take main in' >&2 || exit 9

@@ -135,7 +135,8 @@ pub fn run(
     let (watchdog, files) =
         (Watchdog::start_holding(job.site.watchdog.as_deref(), seat.share()), TaskFiles::new()?);
     watchdog.tidy(files.dir());
-    let worktrees = job.worktrees.then(|| Worktrees::new(&job.site.root)).transpose()?;
+    let worktrees =
+        job.worktrees.then(|| Worktrees::new(&job.site.root, seat.share(), files.dir())).transpose()?;
     let known = Mutex::default();
     let orchestra = Orchestra {
         engine,

@@ -1,11 +1,14 @@
 //! A git worktree for every group, below `.claude/worktrees`, on the group's branch. What is complete is merged into the
 //! branch that is checked out in the project root; what would not merge goes back to its developer instead.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 use std::sync::{MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use anthill_core::model::ids::Key;
 use anthill_core::model::pipeline::table::{Outcome, Purpose, Role};
@@ -28,12 +31,18 @@ type Told<T> = std::result::Result<T, String>;
 /// The worktrees of a run. Whoever asks has taken its turn, [`Orchestra::turn`].
 pub struct Worktrees {
     root: PathBuf,
+    /// What git holds as long as it is at work, even if we are killed meanwhile.
+    held: Option<OwnedFd>,
+    /// Where git leaves what it says: a pipe to us would kill it when we are killed.
+    scratch: PathBuf,
+    begun: SystemTime,
 }
 
 impl Worktrees {
     /// Refuses a project root that is on no branch.
-    pub fn new(root: &Path) -> Result<Worktrees> {
-        let worktrees = Worktrees { root: root.to_owned() };
+    pub fn new(root: &Path, held: Option<OwnedFd>, scratch: &Path) -> Result<Worktrees> {
+        let (root, scratch) = (root.to_owned(), scratch.to_owned());
+        let worktrees = Worktrees { root, held, scratch, begun: SystemTime::now() };
         let refused = |what: String| {
             let hint = "make a first commit on a branch: git init && git add -A && git commit\nor leave --worktrees out";
             ops::Error::refused(format!("no worktrees can be made here: {what}"), hint)
@@ -53,7 +62,11 @@ impl Worktrees {
     /// Returns where a group works, which is made if it is not there.
     fn place(&self, run: &Pipeline, group: &str) -> Told<PathBuf> {
         let (place, branch) = (self.path(run, group)?, branch_of(run, group)?);
+        if self.is_half_made(&place)? {
+            self.discard(&place)?;
+        }
         if place.join(".git").exists() {
+            self.unlock(&place, branch)?;
             return Ok(place);
         }
         self.hide().map_err(|error| format!("cannot make `{DIR}`: {error}"))?;
@@ -66,17 +79,52 @@ impl Worktrees {
         Ok(place)
     }
 
+    /// Whether git was killed while it made this worktree: it locks one for as long as that takes.
+    fn is_half_made(&self, place: &Path) -> Told<bool> {
+        let known = self.git(&["worktree", "list", "--porcelain"])?;
+        let name = format!("worktree {}", place.display());
+        let mut ours = known.split("\n\n").filter(|about| about.lines().next() == Some(&name));
+        Ok(ours.any(|about| about.lines().any(|line| line == "locked initializing")))
+    }
+
+    /// Takes away a worktree that nobody has worked in.
+    fn discard(&self, place: &Path) -> Told<()> {
+        match fs::remove_dir_all(place) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(format!("cannot remove `{}`: {error}", place.display()));
+            }
+            Ok(()) | Err(_) => {}
+        }
+        self.git(&["worktree", "unlock", &place.to_string_lossy()]).map(drop)
+    }
+
+    /// Removes the locks that git left when an agent was killed with it: those of an earlier run are all gone.
+    fn unlock(&self, place: &Path, branch: &str) -> Told<()> {
+        let branch = format!("refs/heads/{branch}.lock");
+        let locks = ["index.lock", "HEAD.lock", &branch].map(|lock| ["--git-path", lock]);
+        let locks = self.git_in(place, &[&["rev-parse"], locks.as_flattened()].concat())?;
+        for lock in locks.lines().map(|lock| place.join(lock)) {
+            let made = lock.metadata().and_then(|lock| lock.modified());
+            if made.is_ok_and(|made| made < self.begun) {
+                #[expect(clippy::disallowed_methods, reason = "it is no state file")]
+                fs::remove_file(&lock)
+                    .map_err(|error| format!("cannot remove `{}`: {error}", lock.display()))?;
+            }
+        }
+        Ok(())
+    }
+
     fn path(&self, run: &Pipeline, group: &str) -> Told<PathBuf> {
         let id = |id: &str| id.parse::<Key>().map_err(|error| error.to_string());
         Ok(self.root.join(DIR).join(format!("{}-{}", id(run.session())?, id(group)?)))
     }
 
     /// Makes the directory, which tells git that nothing in it belongs to the project.
-    fn hide(&self) -> std::io::Result<()> {
+    fn hide(&self) -> io::Result<()> {
         let dir = self.root.join(DIR);
         fs::create_dir_all(&dir)?;
         match OpenOptions::new().write(true).create_new(true).open(dir.join(".gitignore")) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             file => file?.write_all(b"*\n"),
         }
     }
@@ -90,8 +138,10 @@ impl Worktrees {
         if !self.exists(branch) {
             return Ok(Vec::new());
         }
-        let merged =
-            self.output(&["merge-tree", "--write-tree", "--name-only", "--no-messages", "HEAD", branch])?;
+        let merged = self.output(
+            &self.root,
+            &["merge-tree", "--write-tree", "--name-only", "--no-messages", "HEAD", branch],
+        )?;
         match merged.status.code() {
             Some(0) => Ok(Vec::new()),
             Some(1) => {
@@ -102,11 +152,33 @@ impl Worktrees {
         }
     }
 
+    /// Returns the files that somebody forgot to commit: those that git knows, or any if the branch has nothing new.
+    fn forgotten(&self, place: &Path, branch: &str) -> Told<Vec<String>> {
+        if !place.join(".git").exists() {
+            return Ok(Vec::new());
+        }
+        let nothing_new = self.is_merged(branch);
+        let status = self.git_in(place, &["status", "--porcelain"])?;
+        let files = status.lines().filter(|line| nothing_new || !line.starts_with("??"));
+        Ok(files
+            .filter_map(|line| line.trim_start().split_once(' '))
+            .map(|(_, name)| name.trim().to_owned())
+            .take(MOST)
+            .collect())
+    }
+
+    /// Whether all of a branch is in the branch of the project root.
+    fn is_merged(&self, branch: &str) -> bool {
+        self.git(&["merge-base", "--is-ancestor", branch, "HEAD"]).is_ok()
+    }
+
     /// Merges a group's branch. Returns whether there was something to merge.
     fn merge(&self, run: &Pipeline, group: &str) -> Told<bool> {
         let branch = branch_of(run, group)?;
-        let is_new =
-            self.exists(branch) && self.git(&["merge-base", "--is-ancestor", branch, "HEAD"]).is_err();
+        let is_new = self.exists(branch) && !self.is_merged(branch);
+        if is_new && self.git(&["rev-parse", "--verify", "--quiet", "MERGE_HEAD"]).is_ok() {
+            return Err("another merge has begun in the project root and is not committed".into());
+        }
         if is_new {
             let message = format!("Merge group {group} ({branch})");
             if let Err(error) = self.git(&["merge", "--no-ff", "-m", &message, branch]) {
@@ -127,9 +199,13 @@ impl Worktrees {
         Ok(())
     }
 
-    /// Returns what git said, or why it failed.
+    /// Returns what git said in the project root, or why it failed.
     fn git(&self, args: &[&str]) -> Told<String> {
-        let output = self.output(args)?;
+        self.git_in(&self.root, args)
+    }
+
+    fn git_in(&self, place: &Path, args: &[&str]) -> Told<String> {
+        let output = self.output(place, args)?;
         let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         match output.status.success() {
             true => Ok(said(&output.stdout)),
@@ -140,14 +216,22 @@ impl Worktrees {
         }
     }
 
-    fn output(&self, args: &[&str]) -> Told<std::process::Output> {
+    fn output(&self, place: &Path, args: &[&str]) -> Told<Output> {
+        let held = self.held.as_ref().and_then(|held| held.try_clone().ok());
         let mut command = Command::new("git");
-        command.arg("-C").arg(&self.root).args(args);
+        // It reads nothing, so what it is to hold can be its input. Ctrl-C is not meant for it.
+        command.arg("-C").arg(place).args(args).process_group(0);
+        command.stdin(held.map_or_else(Stdio::null, Stdio::from));
         // A hook of git may have started us.
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(name);
         }
-        command.output().map_err(|error| format!("cannot run git: {error}"))
+        let (out, err) = (self.scratch.join("git.out"), self.scratch.join("git.err"));
+        let mut ran = || {
+            let status = command.stdout(File::create(&out)?).stderr(File::create(&err)?).status()?;
+            Ok(Output { status, stdout: fs::read(&out)?, stderr: fs::read(&err)? })
+        };
+        ran().map_err(|error: io::Error| format!("cannot run git: {error}"))
     }
 }
 
@@ -173,20 +257,29 @@ impl Orchestra<'_> {
         }
     }
 
-    /// Returns what to say to the developer instead of a review, if the group's branch would not merge.
+    /// Returns what to say to the developer instead of a review, if the group's branch would not merge, or not as a whole.
     pub(super) fn unmergeable(&self, run: &Pipeline, order: &Order) -> Told<Option<Report>> {
         let Some(worktrees) = self.worktrees.as_ref().filter(|_| order.purpose == Purpose::Review) else {
             return Ok(None);
         };
         let (base, branch) = (worktrees.branch()?, branch_of(run, &order.group)?);
+        let sent_back = |feedback: String, field: &str, files: Vec<String>| {
+            let content = [("feedback".to_owned(), feedback.into()), (field.to_owned(), json!(files))];
+            super::answer::made(order, Outcome::ChangesRequested, Content::from_iter(content))
+        };
+        let files = worktrees.forgotten(&worktrees.path(run, &order.group)?, branch)?;
+        if !files.is_empty() {
+            let feedback =
+                format!("not committed on {branch}: {}. Commit what belongs to the work.", files.join(", "));
+            return Ok(Some(sent_back(feedback, "uncommitted", files)));
+        }
         let files = worktrees.conflicts(branch)?;
         Ok((!files.is_empty()).then(|| {
             let feedback = format!(
                 "{branch} does not merge into {base}: conflicts in {}. Merge {base} into {branch}, resolve them, test, and commit.",
                 files.join(", ")
             );
-            let content = Content::from_iter([("feedback".to_owned(), feedback.into()), ("conflicts".to_owned(), json!(files))]);
-            super::answer::made(order, Outcome::ChangesRequested, content)
+            sent_back(feedback, "conflicts", files)
         }))
     }
 
