@@ -18,7 +18,7 @@ use anthill_core::ops::orchestrate::Answer;
 use anthill_core::ops::pipeline::Report;
 use serde_json::json;
 
-use super::{Event, Orchestra, Result};
+use super::{Error, Event, Orchestra, Result};
 
 const DIR: &str = ".claude/worktrees";
 
@@ -42,7 +42,10 @@ impl Worktrees {
     /// Refuses a project root that is on no branch.
     pub fn new(root: &Path, held: Option<OwnedFd>, scratch: &Path) -> Result<Worktrees> {
         let (root, scratch) = (root.to_owned(), scratch.to_owned());
-        let worktrees = Worktrees { root, held, scratch, begun: SystemTime::now() };
+        // By the clock that files are dated by.
+        let made = scratch.metadata().and_then(|scratch| scratch.modified());
+        let begun = made.map_err(|source| Error::Io { action: "look at a directory of ours", source })?;
+        let worktrees = Worktrees { root, held, scratch, begun };
         let refused = |what: String| {
             let hint = "make a first commit on a branch: git init && git add -A && git commit\nor leave --worktrees out";
             ops::Error::refused(format!("no worktrees can be made here: {what}"), hint)
@@ -228,11 +231,15 @@ impl Worktrees {
         }
         let (out, err) = (self.scratch.join("git.out"), self.scratch.join("git.err"));
         let mut ran = || {
-            let status = command.stdout(File::create(&out)?).stderr(File::create(&err)?).status()?;
+            let status = command.stdout(emptied(&out)?).stderr(emptied(&err)?).status()?;
             Ok(Output { status, stdout: fs::read(&out)?, stderr: fs::read(&err)? })
         };
         ran().map_err(|error: io::Error| format!("cannot run git: {error}"))
     }
+}
+
+fn emptied(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).open(path)
 }
 
 fn branch_of<'p>(run: &'p Pipeline, group: &str) -> Told<&'p str> {
