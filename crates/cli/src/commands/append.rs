@@ -9,7 +9,8 @@ use crate::error::Result;
 /// Append an item to a list in a document
 ///
 /// Example:
-///   anthill append epics 'epics[0].stories' '{"id": "story-003", "title": "Reset", "status": "pending"}'
+///   anthill append epics 'epics[0].stories' \
+///       '{"id": "story-003", "title": "Reset", "status": "pending"}'
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct AppendArgs {

@@ -9,8 +9,9 @@ use crate::output::Format;
 
 /// Clean up what sessions leave behind in `.claude/state`
 ///
-/// Without an option: results of agents, errors, and all but the last 3 backups, as at the end of a session. The loop
-/// and the figures stay. All goes in one commit, and can be taken back document by document.
+/// Without an option: results of agents, errors, and all but the last 3 backups, as at the end of a
+/// session. The loop and the figures stay. All goes in one commit, and can be taken back document by
+/// document.
 ///
 /// Examples:
 ///   anthill clean --dry-run

@@ -10,8 +10,8 @@ use crate::start::ExitCode;
 
 /// Look for damage in all rooms, and mend it with --repair
 ///
-/// What interrupted commands left is finished and swept in any case. A damaged file is never thrown away:
-/// --repair restores the last good content and keeps the bad file in the room's quarantine.
+/// What interrupted commands left is finished and swept in any case. A damaged file is never thrown
+/// away: --repair restores the last good content and keeps the bad file in the room's quarantine.
 ///
 /// Examples:
 ///   anthill doctor

@@ -23,10 +23,11 @@ use crate::{env, git};
 
 /// Take one hook event of a coding agent's client on stdin
 ///
-/// Clients run it (Claude Code, Codex CLI, Gemini CLI); `anthill init` tells them to. It registers the session, keeps
-/// its signs of life, counts what it does, follows its agents and the workflow, records errors, saves state before the
-/// context is shortened; and answers with what the agent should know: messages, its task, saved state. It always exits
-/// with 0 for events that it does not know, and never with 2, which would block the agent.
+/// Clients run it (Claude Code, Codex CLI, Gemini CLI); `anthill init` tells them to. It registers
+/// the session, keeps its signs of life, counts what it does, follows its agents and the workflow,
+/// records errors, saves state before the context is shortened; and answers with what the agent
+/// should know: messages, its task, saved state. It always exits with 0 for events that it does not
+/// know, and never with 2, which would block the agent.
 ///
 /// Locks are waited for less than 2 seconds, unless --lock-timeout says otherwise.
 ///

@@ -12,10 +12,10 @@ use crate::install::{Client, Install, Places, Scope, Told, Wish, program, show, 
 
 /// Set up a project: hooks, protocol, agents, commands, ignore rules
 ///
-/// Shows what changes as a diff, then writes. Your settings keep every other byte: comments, order, hooks of
-/// others. Run it again after an update: what is older is renewed in its place, the rest is not touched.
-/// `anthill uninstall` gives back what was there. Without --client it is Claude Code, and every other client
-/// that the project shows signs of.
+/// Shows what changes as a diff, then writes. Your settings keep every other byte: comments, order,
+/// hooks of others. Run it again after an update: what is older is renewed in its place, the rest is
+/// not touched. `anthill uninstall` gives back what was there. Without --client it is Claude Code,
+/// and every other client that the project shows signs of.
 ///
 /// Examples:
 ///   anthill init --dry-run

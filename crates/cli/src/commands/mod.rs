@@ -314,10 +314,25 @@ fn change_line(change: &Change) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
     use proptest::prelude::*;
 
     use super::*;
     use crate::direct::by_clap::{agree, names};
+
+    /// What is longer is broken anywhere, in the middle of paragraphs that are broken already.
+    #[test]
+    fn help_fits_into_a_hundred_columns() {
+        let mut left = vec![crate::args::Cli::command()];
+        while let Some(command) = left.pop() {
+            let texts = [command.get_long_about(), command.get_after_help()].into_iter().flatten();
+            for line in texts.flat_map(|text| text.to_string().lines().map(str::to_owned).collect::<Vec<_>>())
+            {
+                assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
+            }
+            left.extend(command.get_subcommands().cloned());
+        }
+    }
 
     const OTHERS: [&str; 18] = [
         "w1",

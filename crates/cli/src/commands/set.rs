@@ -9,7 +9,8 @@ use crate::error::Result;
 
 /// Set a field of a document
 ///
-/// A document that does not exist yet starts from its kind's default. Missing objects on the way are made.
+/// A document that does not exist yet starts from its kind's default. Missing objects on the way are
+/// made.
 ///
 /// Examples:
 ///   anthill set epics 'epics[0].status' '"completed"' --project-id myapp

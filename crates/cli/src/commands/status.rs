@@ -17,12 +17,14 @@ use crate::start::ExitCode;
 
 /// Show how everything stands: sessions, tasks, phases, errors, messages
 ///
-/// Only looks: nothing is changed, made or given up. What cannot be read says so in its place, and the exit code stays
-/// 0. With --json an object {sessions, queue, workflow, pipeline, loop, errors, messages}, with null for what there is
-/// not. Messages are those of your session; of all sessions, if yours is not known.
+/// Only looks: nothing is changed, made or given up. What cannot be read says so in its place, and
+/// the exit code stays 0. With --json an object {sessions, queue, workflow, pipeline, loop, errors,
+/// messages}, with null for what there is not. Messages are those of your session; of all sessions,
+/// if yours is not known.
 ///
-/// --line prints one line of at most 80 columns for the status line of a client, or nothing when there is nothing to
-/// say. Claude Code shows it after `anthill init --status-line`; the session is then taken from the JSON on stdin.
+/// --line prints one line of at most 80 columns for the status line of a client, or nothing when
+/// there is nothing to say. Claude Code shows it after `anthill init --status-line`; the session is
+/// then taken from the JSON on stdin.
 ///
 /// Examples:
 ///   anthill status

@@ -11,8 +11,8 @@ use crate::install::{Client, Install, Places, Scope, Told, Wish, program, show, 
 
 /// Take back what init changed
 ///
-/// Files that nobody has edited since are again what they were, byte for byte. From others only our parts are
-/// taken out. What anthill keeps (tasks, sessions, messages, …) stays.
+/// Files that nobody has edited since are again what they were, byte for byte. From others only our
+/// parts are taken out. What anthill keeps (tasks, sessions, messages, …) stays.
 ///
 /// Examples:
 ///   anthill uninstall --dry-run

@@ -11,9 +11,9 @@ use crate::planning::{ExpectArgs, one_of, report};
 
 /// Change a task of a session
 ///
-/// A task that stands for a story takes it along: in_progress starts the story, completed completes it, and its epic
-/// and its sprint follow, all in one commit. The story's project is the task's project_id, else the session's, else
-/// the default project.
+/// A task that stands for a story takes it along: in_progress starts the story, completed completes
+/// it, and its epic and its sprint follow, all in one commit. The story's project is the task's
+/// project_id, else the session's, else the default project.
 ///
 /// Examples:
 ///   anthill update-task task-001 --status completed --session-id session-abc123

@@ -15,8 +15,8 @@ use crate::output::compact;
 
 /// Print every change of a document as it happens, one JSON object per line
 ///
-/// The first line is the state of now (`"op": "snapshot"`), unless --from asks for what happened since a
-/// revision. Changes by other programs are seen too (`"op": "edit"`).
+/// The first line is the state of now (`"op": "snapshot"`), unless --from asks for what happened
+/// since a revision. Changes by other programs are seen too (`"op": "edit"`).
 ///
 /// Examples:
 ///   anthill watch epics --project-id myapp

@@ -20,15 +20,16 @@ use crate::start::ExitCode;
 
 /// Run a quality gate and record how it came out; with --all, end the iteration
 ///
-/// The command comes from `.claude/anthill.toml`, from what the project's files tell, or from behind `--`. It runs in the
-/// project root, in a process group of its own that is killed at its time-out. The last of what it printed is kept
-/// in `.claude/state/loop/gates/NAME.log`, without secrets.
+/// The command comes from `.claude/anthill.toml`, from what the project's files tell, or from behind
+/// `--`. It runs in the project root, in a process group of its own that is killed at its time-out.
+/// The last of what it printed is kept in `.claude/state/loop/gates/NAME.log`, without secrets.
 ///
-/// Exit 0 of the command is a pass, 127 (no such tool) a skip, anything else a failure: recorded, and exit 1. With
-/// --issues and no command it records what you found; issues of severity S2 or S3 are a warning.
+/// Exit 0 of the command is a pass, 127 (no such tool) a skip, anything else a failure: recorded, and
+/// exit 1. With --issues and no command it records what you found; issues of severity S2 or S3 are a
+/// warning.
 ///
-/// --all runs every gate and judges the iteration: failed gates become items, two passing iterations in a row with no
-/// open item complete the loop. Exit 1 if a gate failed or the loop is held up.
+/// --all runs every gate and judges the iteration: failed gates become items, two passing iterations
+/// in a row with no open item complete the loop. Exit 1 if a gate failed or the loop is held up.
 ///
 /// Examples:
 ///   anthill loop gate lint

@@ -23,13 +23,15 @@ use crate::start::ExitCode;
 
 /// Work in a loop until every quality gate passes
 ///
-/// A loop has a task, items to do (S0 the worst, S3 the least) and gates: commands such as the linter and the tests. An
-/// iteration ends with all gates run. A gate that fails becomes an item; when all have passed in two iterations in a
-/// row and no item is open, the loop is complete. It stops after --max-iterations, and when the same gates fail
-/// three times in a row; an open item as bad as --pause-on holds it up for you.
+/// A loop has a task, items to do (S0 the worst, S3 the least) and gates: commands such as the linter
+/// and the tests. An iteration ends with all gates run. A gate that fails becomes an item; when all
+/// have passed in two iterations in a row and no item is open, the loop is complete. It stops after
+/// --max-iterations, and when the same gates fail three times in a row; an open item as bad as
+/// --pause-on holds it up for you.
 ///
 /// Every change also writes `.claude/state/loop/LOOP_STATE.md`, a view for people. Gates come from
-/// `.claude/anthill.toml`, else from what the project's files tell (Cargo.toml, package.json, pyproject.toml, go.mod):
+/// `.claude/anthill.toml`, else from what the project's files tell (Cargo.toml, package.json,
+/// pyproject.toml, go.mod):
 ///
 ///   [gates.lint]
 ///   run = "cargo clippy -- -D warnings"

@@ -15,15 +15,17 @@ use crate::start::ExitCode;
 
 /// Let an agent do the items, and judge by the gates, until the loop is complete
 ///
-/// An agent is `claude`, `codex`, `gemini`, `opencode`, or any line of shell. It works in the project root and gets an item as
-/// a prompt on stdin; exit 0 means done. What fails, takes too long or falls silent is tried again as its kind of error
-/// deserves; then the item is put back and the run ends. When no item waits, all gates are run and the iteration is
-/// judged, as by `anthill loop gate --all`. A loop without items begins with its task as one.
+/// An agent is `claude`, `codex`, `gemini`, `opencode`, or any line of shell. It works in the project
+/// root and gets an item as a prompt on stdin; exit 0 means done. What fails, takes too long or falls
+/// silent is tried again as its kind of error deserves; then the item is put back and the run ends.
+/// When no item waits, all gates are run and the iteration is judged, as by `anthill loop gate
+/// --all`. A loop without items begins with its task as one.
 ///
-/// It finds ANTHILL_TASK_ID (the item), ANTHILL_TASK_FILE (the item as JSON), ANTHILL_WORKER, ANTHILL_ROOT and
-/// ANTHILL_HOME in its environment. When it has ended, whatever it left running is killed. What it printed is kept in
-/// .claude/state/loop/items, what agents used in the work queue. Ctrl-C puts the item back. Exit 1 means that the loop is
-/// paused, has stopped, waits for somebody else, or that an item could not be done.
+/// It finds ANTHILL_TASK_ID (the item), ANTHILL_TASK_FILE (the item as JSON), ANTHILL_WORKER,
+/// ANTHILL_ROOT and ANTHILL_HOME in its environment. When it has ended, whatever it left running is
+/// killed. What it printed is kept in .claude/state/loop/items, what agents used in the work queue.
+/// Ctrl-C puts the item back. Exit 1 means that the loop is paused, has stopped, waits for somebody
+/// else, or that an item could not be done.
 ///
 /// Examples:
 ///   anthill loop run

@@ -10,8 +10,8 @@ use crate::planning::{ExpectArgs, one_of};
 
 /// Begin a loop, or go on with the one that is there
 ///
-/// The same task again goes on: a loop that was paused or has stopped does so too. Another task needs --reset until
-/// the loop is complete.
+/// The same task again goes on: a loop that was paused or has stopped does so too. Another task needs
+/// --reset until the loop is complete.
 ///
 /// Examples:
 ///   anthill loop start "implement user authentication"

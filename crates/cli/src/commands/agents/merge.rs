@@ -8,7 +8,8 @@ use crate::planning::table;
 
 /// Print the findings of all agents, the worst first
 ///
-/// What several agents found is told once, with `agent_ids`; if they disagree how bad it is, the worse holds.
+/// What several agents found is told once, with `agent_ids`; if they disagree how bad it is, the
+/// worse holds.
 ///
 /// Examples:
 ///   anthill agents merge

@@ -10,7 +10,8 @@ use crate::output::Format;
 ///
 /// Examples:
 ///   anthill compact backup
-///   anthill compact backup --reason context_limit_approaching --context-tokens 180000 --files src/a.ts src/b.ts
+///   anthill compact backup --reason context_limit_approaching --context-tokens 180000 \
+///       --files src/a.ts src/b.ts
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct BackupArgs {

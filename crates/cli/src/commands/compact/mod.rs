@@ -12,8 +12,8 @@ use crate::error::Result;
 
 /// Save state before the context is compacted, and get it back
 ///
-/// A backup holds the loop's work queue, the active agents, the current session, the workflow, and what the acting
-/// session has in hand in the queue. The last 3 are kept.
+/// A backup holds the loop's work queue, the active agents, the current session, the workflow, and
+/// what the acting session has in hand in the queue. The last 3 are kept.
 ///
 /// Examples:
 ///   anthill compact backup --reason context_limit_approaching

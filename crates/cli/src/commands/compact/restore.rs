@@ -10,8 +10,9 @@ use crate::planning::text;
 
 /// Show what a backup would give back, and give it back with --apply
 ///
-/// Documents that are missing, or differ from their copy in the backup, are written in one commit. Without --apply
-/// nothing is changed. What the session had in hand in the queue is told, not restored: see `anthill worker claim`.
+/// Documents that are missing, or differ from their copy in the backup, are written in one commit.
+/// Without --apply nothing is changed. What the session had in hand in the queue is told, not
+/// restored: see `anthill worker claim`.
 ///
 /// Examples:
 ///   anthill compact restore

@@ -13,10 +13,14 @@ use crate::error::Result;
 /// Keep track of errors: record them, see which can be tried again, resolve them
 ///
 /// The class of an error decides how often and when it is tried again:
-///   network     3 times, at once and then after 2 and 4 s        rate_limit  3 times, after 60, 120 and 240 s
-///   timeout     2 times, at once                                 resource    2 times, after 30 and 60 s
-///   external    2 times, at once and then after 2 s              unknown     once
-///   syntax, validation: not, they are work for the loop          permission  not, a person has to look
+///   network             3 times, at once and then after 2 and 4 s
+///   rate_limit          3 times, after 60, 120 and 240 s
+///   timeout             2 times, at once
+///   resource            2 times, after 30 and 60 s
+///   external            2 times, at once and then after 2 s
+///   unknown             once
+///   syntax, validation  not, they are work for the loop
+///   permission          not, a person has to look
 /// An error whose retries are used up is escalated.
 ///
 /// Examples:

@@ -14,17 +14,19 @@ use crate::planning::{ExpectArgs, one_of, text};
 
 /// Record an error, or that a retry has failed too
 ///
-/// The class is told by the message unless you name it. The same error (class, tool, message, context) recorded
-/// again counts as one retry more, until it is resolved or its retries are used up.
+/// The class is told by the message unless you name it. The same error (class, tool, message,
+/// context) recorded again counts as one retry more, until it is resolved or its retries are used up.
 ///
-/// With `-` the error comes as a JSON object on stdin, with the fields of the document: classification, tool,
-/// message, context; and file, agent_id, retry_after.
+/// With `-` the error comes as a JSON object on stdin, with the fields of the document:
+/// classification, tool, message, context; and file, agent_id, retry_after.
 ///
 /// Examples:
 ///   anthill error record --message "Connection timeout" --tool WebFetch
 ///   anthill error record --class rate_limit --message "slow down" --retry-after 30
-///   anthill error record --message "SyntaxError: Unexpected token" --file src/auth.ts --agent-id agent-1
-///   echo '{"tool": "Bash", "message": "timed out", "context": {"operation": "test"}}' | anthill error record -
+///   anthill error record --message "SyntaxError: Unexpected token" --file src/auth.ts \
+///       --agent-id agent-1
+///   echo '{"tool": "Bash", "message": "timed out", "context": {"operation": "test"}}' \
+///       | anthill error record -
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RecordArgs {

@@ -12,12 +12,13 @@ use crate::error;
 
 /// Add a task to the queue
 ///
-/// It is available to workers when all its dependencies are done. Two tasks whose files overlap are never
-/// worked on at the same time. With --id the command may be repeated safely.
+/// It is available to workers when all its dependencies are done. Two tasks whose files overlap are
+/// never worked on at the same time. With --id the command may be repeated safely.
 ///
 /// Examples:
 ///   anthill leader add-task "Create the User model" -p 1 --files src/models/ --hints "Use Prisma"
-///   anthill leader add-task "Registration endpoint" -p 2 --depends TASK-ID OTHER-ID --files src/routes/users.ts
+///   anthill leader add-task "Registration endpoint" -p 2 --depends TASK-ID OTHER-ID \
+///       --files src/routes/users.ts
 ///   anthill leader add-task "Speed up the parser" --needs rust profiling --id parser-speed
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]

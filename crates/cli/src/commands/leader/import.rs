@@ -14,13 +14,14 @@ use crate::output::Format;
 /// Add many tasks at once from a file: all of them, or none
 ///
 /// JSON: an array, or {"tasks": [...]}, or one object per line, of
-///   {"id"?, "description", "priority"?, "dependencies"?, "context"? {"files", "hints"}, "required_capabilities"?}
+///   {"id"?, "description", "priority"?, "dependencies"?, "required_capabilities"?,
+///    "context"? {"files", "hints"}}
 /// Markdown: a checklist
 ///   - [ ] Create the model {id: model, p: 1, files: src/models/}
 ///   - [ ] Add the endpoint {after: model, needs: rust}
 ///
-/// Tasks may depend on each other in any order, and on tasks of the queue. An import may be repeated: tasks
-/// with an id that are there already, and the same, are left alone.
+/// Tasks may depend on each other in any order, and on tasks of the queue. An import may be repeated:
+/// tasks with an id that are there already, and the same, are left alone.
 ///
 /// Examples:
 ///   anthill leader import plan.md

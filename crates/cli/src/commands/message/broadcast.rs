@@ -9,8 +9,9 @@ use crate::output::Format;
 
 /// Send a message to every session at work
 ///
-/// That is every session that was heard of within `global.session_timeout` and has not ended, apart from the sender. Each
-/// gets a message of its own. If this was cut off, repeat it with the same --id: nobody gets it twice.
+/// That is every session that was heard of within `global.session_timeout` and has not ended, apart
+/// from the sender. Each gets a message of its own. If this was cut off, repeat it with the same
+/// --id: nobody gets it twice.
 ///
 /// Examples:
 ///   anthill message broadcast session-abc123 emergency_stop '{}' --priority critical

@@ -9,7 +9,8 @@ use crate::output::Format;
 
 /// Say that a message is done with
 ///
-/// It moves from the inbox to `processed/`. Until then `message poll --again` returns it, for a reader that was cut off.
+/// It moves from the inbox to `processed/`. Until then `message poll --again` returns it, for a
+/// reader that was cut off.
 ///
 /// Examples:
 ///   anthill message done session-xyz789 msg-20260131120000-1a2b

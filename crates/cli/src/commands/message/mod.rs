@@ -20,7 +20,8 @@ use crate::start::ExitCode;
 /// Send messages to other sessions, and read your own
 ///
 /// Examples:
-///   anthill message send session-abc123 session-xyz789 task_handoff '{"task_id": "task-001"}' --priority high
+///   anthill message send session-abc123 session-xyz789 task_handoff '{"task_id": "task-001"}' \
+///       --priority high
 ///   anthill message poll session-xyz789 --wait 600       blocks until there is one; no polling
 ///   anthill message done session-xyz789 msg-20260131120000-1a2b
 ///   anthill message broadcast session-abc123 emergency_stop '{}' --priority critical

@@ -17,13 +17,14 @@ const LIMIT: u32 = 1000;
 
 /// Read the messages of a session
 ///
-/// Prints an array: critical ones first, then high, normal and low; each in the order of arrival. Every message is
-/// returned once; it stays in the inbox until `message done`. A reader that was cut off gets what it had read with
-/// --again. Who sent it is in `sender`; `from` is only what the sender said.
+/// Prints an array: critical ones first, then high, normal and low; each in the order of arrival.
+/// Every message is returned once; it stays in the inbox until `message done`. A reader that was cut
+/// off gets what it had read with --again. Who sent it is in `sender`; `from` is only what the sender
+/// said.
 ///
 /// Examples:
 ///   anthill message poll session-xyz789
-///   anthill message poll session-xyz789 --wait 600       blocks until there is one (--wait alone: for ever)
+///   anthill message poll session-xyz789 --wait 600       waits for one (--wait alone: for ever)
 ///   anthill message poll session-xyz789 --no-mark-read --format table
 ///   anthill message poll session-xyz789 --again          what was read and is not done with
 #[derive(Debug, Args)]

@@ -10,7 +10,8 @@ use crate::output::Format;
 
 /// Send a message to one session
 ///
-/// It is in the recipient's inbox when this returns, and survives a power loss. The recipient need not have started yet.
+/// It is in the recipient's inbox when this returns, and survives a power loss. The recipient need
+/// not have started yet.
 ///
 /// Examples:
 ///   anthill message send session-abc123 session-xyz789 task_handoff '{"task_id": "task-001"}'

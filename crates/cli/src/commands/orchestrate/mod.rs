@@ -28,19 +28,22 @@ use crate::start::ExitCode;
 
 /// Run a whole pipeline: start an agent for every order until the requirements are met
 ///
-/// An agent is `claude`, `codex`, `gemini`, `opencode`, or any line of shell. It gets the order as a prompt on stdin and works
-/// in the project root. It reports by itself (anthill pipeline report ..., as the prompt says), or its last words are a
-/// JSON object with `status` and what to hand over. It finds ANTHILL_ORDER_ID, ANTHILL_TASK_FILE (the order and its
-/// state as JSON), ANTHILL_ROLE, ANTHILL_GROUP, ANTHILL_WORKER, ANTHILL_ROOT and ANTHILL_HOME in its environment.
+/// An agent is `claude`, `codex`, `gemini`, `opencode`, or any line of shell. It gets the order as a
+/// prompt on stdin and works in the project root. It reports by itself (anthill pipeline report ...,
+/// as the prompt says), or its last words are a JSON object with `status` and what to hand over. It
+/// finds ANTHILL_ORDER_ID, ANTHILL_TASK_FILE (the order and its state as JSON), ANTHILL_ROLE,
+/// ANTHILL_GROUP, ANTHILL_WORKER, ANTHILL_ROOT and ANTHILL_HOME in its environment.
 ///
-/// A try that fails, takes too long or falls silent is repeated as its kind of error deserves; then a developer's order is
-/// reported as INCOMPLETE or BLOCKED, a tester's as BLOCKED, and others stop the run. What agents print is kept in
-/// coordination/logs, what they cost in orchestrator_state. Everything is in the files: killed at any moment, the same
-/// command goes on. Exit 0: completed. Exit 1: stopped, with the reason and the next command.
+/// A try that fails, takes too long or falls silent is repeated as its kind of error deserves; then a
+/// developer's order is reported as INCOMPLETE or BLOCKED, a tester's as BLOCKED, and others stop the
+/// run. What agents print is kept in coordination/logs, what they cost in orchestrator_state.
+/// Everything is in the files: killed at any moment, the same command goes on. Exit 0: completed.
+/// Exit 1: stopped, with the reason and the next command.
 ///
 /// Examples:
 ///   anthill orchestrate "JWT authentication, user registration, password reset"
-///   anthill orchestrate --agent codex --role-agent qa_expert=claude --max-parallel 2 - < requirements.md
+///   anthill orchestrate --agent codex --role-agent qa_expert=claude \
+///       --max-parallel 2 - < requirements.md
 ///   anthill orchestrate --resume --check 'make test' --max-cost 20
 ///   anthill orchestrate --agent 'claude -p --output-format json --model opus' "Rename the module"
 ///   anthill orchestrate --dry-run "Rename the module"

@@ -11,9 +11,10 @@ use crate::planning::{ExpectArgs, one_of};
 
 /// Begin a run for these requirements
 ///
-/// Makes the six files of `coordination/`. The requirements are kept word for word: the end is checked against them. A
-/// run that is complete makes room, and the history keeps it; one that is not only with --replace. The same
-/// requirements again are no second run. --expect-revision is about pm_state.
+/// Makes the six files of `coordination/`. The requirements are kept word for word: the end is
+/// checked against them. A run that is complete makes room, and the history keeps it; one that is not
+/// only with --replace. The same requirements again are no second run. --expect-revision is about
+/// pm_state.
 ///
 /// Examples:
 ///   anthill pipeline init "JWT authentication, user registration, password reset"

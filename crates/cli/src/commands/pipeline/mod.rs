@@ -21,8 +21,9 @@ use crate::start::ExitCode;
 
 /// Build as a team: a plan, developers, tests, reviews, one state machine over all of it
 ///
-/// Agents keep nothing; the six files of `coordination/` are their memory. `next` says who is needed now and with which
-/// prompt, `report` says what came out and moves the group on. See docs/pipeline.md for the table.
+/// Agents keep nothing; the six files of `coordination/` are their memory. `next` says who is needed
+/// now and with which prompt, `report` says what came out and moves the group on. See
+/// docs/pipeline.md for the table.
 ///
 /// Examples:
 ///   anthill pipeline init "JWT authentication, user registration, password reset"

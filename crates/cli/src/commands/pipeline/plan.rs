@@ -9,15 +9,18 @@ use crate::planning::ExpectArgs;
 
 /// Adopt a plan
 ///
-/// The planning part of pm_state: mode, mode_reasoning, all_tasks, task_groups, execution_phases. What is left out is
-/// filled in: the mode by what can run side by side, branches `feature/group-<ID>-<slug>`, phases by depends_on. Tasks
-/// without groups become one group `main`. With `success_criteria` (a list of texts) the end needs evidence for each.
-/// A second plan is taken when the project manager was asked for one, or the run has stopped: complete groups stay,
-/// groups that have begun stay at their step. The same plan again changes nothing. --expect-revision is about pm_state.
+/// The planning part of pm_state: mode, mode_reasoning, all_tasks, task_groups, execution_phases.
+/// What is left out is filled in: the mode by what can run side by side, branches
+/// `feature/group-<ID>-<slug>`, phases by depends_on. Tasks without groups become one group `main`.
+/// With `success_criteria` (a list of texts) the end needs evidence for each. A second plan is taken
+/// when the project manager was asked for one, or the run has stopped: complete groups stay, groups
+/// that have begun stay at their step. The same plan again changes nothing. --expect-revision is
+/// about pm_state.
 ///
 /// Examples:
 ///   anthill pipeline plan --file plan.json
-///   echo '{"task_groups": [{"id": "A", "name": "Sign-in"}, {"id": "B", "name": "Reset", "depends_on": ["A"]}]}' | anthill pipeline plan --file -
+///   echo '{"task_groups": [{"id": "A", "name": "Sign-in"}, {"id": "B", "depends_on": ["A"]}]}' \
+///       | anthill pipeline plan --file -
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct PlanArgs {

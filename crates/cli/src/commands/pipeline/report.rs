@@ -17,13 +17,16 @@ use crate::planning::{ExpectArgs, one_of, text};
 ///   qa_expert  PASS, FAIL, BLOCKED, FLAKY
 ///   tech_lead  APPROVED, CHANGES_REQUESTED; UNBLOCKED when asked for help
 ///   pm         COMPLETE (or BAZINGA) with evidence, CONTINUE; GROUP is - unless it is about one group
-/// The file is one JSON object: what the next one should know. The same report again changes nothing; another one for
-/// the same order is a conflict (exit 3). With --order the order that is answered is sure. --expect-revision is about the
+/// The file is one JSON object: what the next one should know. The same report again changes nothing;
+/// another one for
+/// the same order is a conflict (exit 3). With --order the order that is answered is sure.
+/// --expect-revision is about the
 /// group's entry, for the pm about orchestrator_state.
 ///
 /// Examples:
 ///   anthill pipeline report developer A READY_FOR_QA --file done.json
-///   echo '{"test_results": {"e2e_tests": "2/3 passed"}, "notes": "reset link fails"}' | anthill pipeline report qa_expert A FAIL --file -
+///   echo '{"test_results": {"e2e_tests": "2/3 passed"}, "notes": "reset link fails"}' \
+///       | anthill pipeline report qa_expert A FAIL --file -
 ///   anthill pipeline report tech_lead A APPROVED --order v4_20260101_000001-7
 ///   anthill pipeline report pm - COMPLETE --file evidence.json
 #[derive(Debug, Args)]

@@ -12,10 +12,10 @@ use crate::output::{Format, Output};
 
 /// Run random plans with scripted agents and injected failures, in memory
 ///
-/// Checks that every run ends (complete, or stopped at a limit with a reason), that no group begins before what it
-/// depends on, that never too many work at once, that nothing is complete without tests and review, that repeated and
-/// wrong reports change nothing, and that the documents are valid. Touches no files. A broken promise ends with exit 1
-/// and the seed that repeats it.
+/// Checks that every run ends (complete, or stopped at a limit with a reason), that no group begins
+/// before what it depends on, that never too many work at once, that nothing is complete without
+/// tests and review, that repeated and wrong reports change nothing, and that the documents are
+/// valid. Touches no files. A broken promise ends with exit 1 and the seed that repeats it.
 ///
 /// Examples:
 ///   anthill pipeline simulate

@@ -9,7 +9,8 @@ use crate::output::Format;
 
 /// Show where the run stands
 ///
-/// With --json an object {pm_state, orchestrator_state, groups, orders}, each as it is stored; orders are the open ones.
+/// With --json an object {pm_state, orchestrator_state, groups, orders}, each as it is stored; orders
+/// are the open ones.
 ///
 /// Examples:
 ///   anthill pipeline status

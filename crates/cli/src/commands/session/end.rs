@@ -8,8 +8,8 @@ use crate::error::Result;
 
 /// End a session
 ///
-/// Its agents are released, and what it has in the queue of this project goes back for others. Ending it again changes
-/// nothing; its files stay.
+/// Its agents are released, and what it has in the queue of this project goes back for others. Ending
+/// it again changes nothing; its files stay.
 ///
 /// Examples:
 ///   anthill session end session-abc123

@@ -9,12 +9,13 @@ use crate::error::Result;
 
 /// Hand a session's work over to another one
 ///
-/// Open tasks of its own list, its claims in the queue of this project, and the epic and story it is at change hands at
-/// once. Whoever had a claim is refused from then on (exit 3).
+/// Open tasks of its own list, its claims in the queue of this project, and the epic and story it is
+/// at change hands at once. Whoever had a claim is refused from then on (exit 3).
 ///
 /// Examples:
 ///   anthill session handoff session-abc123 session-xyz789
-///   anthill session handoff session-abc123 session-xyz789 --task task-001 --context "only the tests are left"
+///   anthill session handoff session-abc123 session-xyz789 --task task-001 \
+///       --context "only the tests are left"
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct HandoffArgs {

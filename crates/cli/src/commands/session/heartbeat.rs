@@ -10,7 +10,8 @@ use crate::error::Result;
 
 /// Give a session's sign of life
 ///
-/// A session that was idle or had expired is active again; one that has ended has to be started (exit 1).
+/// A session that was idle or had expired is active again; one that has ended has to be started (exit
+/// 1).
 ///
 /// Examples:
 ///   anthill session heartbeat session-abc123

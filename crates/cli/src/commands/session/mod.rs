@@ -18,8 +18,8 @@ use crate::start::ExitCode;
 
 /// Say who is at work: start, give signs of life, hand work over, end
 ///
-/// A session that nobody has heard of for `global.session_timeout` seconds (of the configuration) is given up by
-/// whoever looks next: what it has in the queue of this project goes back for others.
+/// A session that nobody has heard of for `global.session_timeout` seconds (of the configuration) is
+/// given up by whoever looks next: what it has in the queue of this project goes back for others.
 ///
 /// Examples:
 ///   anthill session start session-abc123 --project-id myapp

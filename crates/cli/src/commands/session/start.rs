@@ -12,8 +12,8 @@ use crate::git;
 
 /// Start a session, or start it again
 ///
-/// Starting one that is at work is a sign of life, and what you tell replaces what is known of it. One that has ended
-/// or expired is active again. Without an id it gets a new one.
+/// Starting one that is at work is a sign of life, and what you tell replaces what is known of it.
+/// One that has ended or expired is active again. Without an id it gets a new one.
 ///
 /// Examples:
 ///   anthill session start

@@ -8,7 +8,8 @@ use crate::planning::{ExpectArgs, ProjectArgs, report, text};
 
 /// Close a sprint
 ///
-/// Its velocity is the sum of the points that were completed in it. Stories that are not completed stay as they are.
+/// Its velocity is the sum of the points that were completed in it. Stories that are not completed
+/// stay as they are.
 ///
 /// Examples:
 ///   anthill sprint close

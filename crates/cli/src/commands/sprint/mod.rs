@@ -14,7 +14,8 @@ use crate::error::Result;
 /// One sprint runs at a time. Its points are added up from its stories.
 ///
 /// Examples:
-///   anthill sprint start "Sprint 3 - Authentication" --stories story-001 story-002 --end-date 2026-01-29
+///   anthill sprint start "Sprint 3 - Authentication" --stories story-001 story-002 \
+///       --end-date 2026-01-29
 ///   anthill sprint status
 ///   anthill sprint close
 #[derive(Debug, Subcommand)]

@@ -9,8 +9,9 @@ use crate::planning::{ExpectArgs, ProjectArgs, report, text};
 
 /// Start a sprint
 ///
-/// It becomes the current one; while another is active this is refused. A sprint that was planned before is started
-/// by its id and name. With --id the command may be repeated safely. Stories that come later are appended.
+/// It becomes the current one; while another is active this is refused. A sprint that was planned
+/// before is started by its id and name. With --id the command may be repeated safely. Stories that
+/// come later are appended.
 ///
 /// Examples:
 ///   anthill sprint start "Sprint 3 - Authentication" --stories story-001 story-002

@@ -11,8 +11,8 @@ use crate::planning::ProjectArgs;
 
 /// Show how a sprint goes: points, days left, velocity, burndown
 ///
-/// The burndown sets the points that were left on each day against the ideal line. Stories burn on the day on which
-/// they were completed (`anthill story status ID completed`).
+/// The burndown sets the points that were left on each day against the ideal line. Stories burn on
+/// the day on which they were completed (`anthill story status ID completed`).
 ///
 /// Examples:
 ///   anthill sprint status

@@ -8,7 +8,8 @@ use crate::planning::{ExpectArgs, ProjectArgs, amount, report, text};
 
 /// Add a story to an epic
 ///
-/// With --id the command may be repeated safely: the same story is added once. Ids are unique over all epics.
+/// With --id the command may be repeated safely: the same story is added once. Ids are unique over
+/// all epics.
 ///
 /// Examples:
 ///   anthill story add epic-001 "Implement JWT authentication" --points 5

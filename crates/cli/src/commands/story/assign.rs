@@ -7,10 +7,10 @@ use crate::planning::{ExpectArgs, ProjectArgs, report, text};
 
 /// Give a story to an agent
 ///
-/// The agent is a registered tool, a member of the team, or any other name (with a warning). A tool must have the
-/// capabilities that the story needs, and no more open stories than its max_instances allow; the configuration and
-/// the team limit how many agents work at once (max_parallel_agents). A session gets a task for the story, in the
-/// same commit.
+/// The agent is a registered tool, a member of the team, or any other name (with a warning). A tool
+/// must have the capabilities that the story needs, and no more open stories than its max_instances
+/// allow; the configuration and the team limit how many agents work at once (max_parallel_agents). A
+/// session gets a task for the story, in the same commit.
 ///
 /// Examples:
 ///   anthill story assign story-001 engineering-fullstack

@@ -9,8 +9,8 @@ use crate::planning::{ExpectArgs, ProjectArgs, one_of, report};
 
 /// Say where a story stands
 ///
-/// Its epic's status and its sprint's points follow in the same commit. A session's task for the story is not
-/// touched; `anthill update-task` moves task and story together.
+/// Its epic's status and its sprint's points follow in the same commit. A session's task for the
+/// story is not touched; `anthill update-task` moves task and story together.
 ///
 /// Examples:
 ///   anthill story status story-001 in_progress

@@ -13,7 +13,8 @@ use crate::error::Result;
 /// All projects of a user share it.
 ///
 /// Examples:
-///   anthill tool register engineering-fullstack --capabilities frontend,backend,database --max-instances 2
+///   anthill tool register engineering-fullstack --capabilities frontend,backend,database \
+///       --max-instances 2
 ///   anthill tool list
 #[derive(Debug, Subcommand)]
 #[command(verbatim_doc_comment)]

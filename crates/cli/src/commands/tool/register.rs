@@ -8,11 +8,13 @@ use crate::planning::{ExpectArgs, report};
 
 /// Register a tool, or change what is said of it
 ///
-/// What you do not say stays as it is. A new tool may have one open story at a time, unless you say otherwise.
+/// What you do not say stays as it is. A new tool may have one open story at a time, unless you say
+/// otherwise.
 ///
 /// Examples:
 ///   anthill tool register qa-e2e --name "E2E Test Engineer" --capabilities testing,automation
-///   anthill tool register engineering-fullstack --capabilities frontend,backend --max-instances 2 --priority high
+///   anthill tool register engineering-fullstack --capabilities frontend,backend --max-instances 2 \
+///       --priority high
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RegisterArgs {

@@ -16,13 +16,13 @@ use crate::output::Format;
 
 /// Take the best task that is ready
 ///
-/// Highest priority first, then the oldest; its dependencies are done, you have what it needs, and nobody
-/// works on the same files. You have it until the lease runs out; `start` and `heartbeat` renew it. Without
-/// a sign of life it goes back to the queue by itself. Nothing ready is exit 4.
+/// Highest priority first, then the oldest; its dependencies are done, you have what it needs, and
+/// nobody works on the same files. You have it until the lease runs out; `start` and `heartbeat`
+/// renew it. Without a sign of life it goes back to the queue by itself. Nothing ready is exit 4.
 ///
 /// Examples:
 ///   anthill worker claim terminal-2
-///   anthill worker claim terminal-2 --wait 60       wait up to a minute for a task (--wait alone: for ever)
+///   anthill worker claim terminal-2 --wait 60       wait up to a minute (--wait alone: for ever)
 ///   anthill worker claim terminal-2 --lease 3600    for long work without heartbeats
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]

@@ -14,7 +14,8 @@ use crate::error::Result;
 /// Writes the result to `.coordination/results/` and sets free what waited for it. May be repeated.
 ///
 /// Example:
-///   anthill worker complete terminal-2 TASK-ID "Added the model" --modified schema.prisma --created src/user.ts db/
+///   anthill worker complete terminal-2 TASK-ID "Added the model" --modified schema.prisma \
+///       --created src/user.ts db/
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct CompleteArgs {

@@ -19,20 +19,20 @@ use crate::start::ExitCode;
 
 /// Run a command or an agent for every task that the worker can claim
 ///
-/// It is `claude`, `codex`, `gemini`, `opencode` or a line of shell (--agent), or a program with its arguments (after
-/// `--`). It gets the task as a prompt on stdin and works in the project root. If it ends well,
-/// the task is done and what it printed is the summary; otherwise the task has failed. It may also
-/// report by itself (anthill worker complete "$ANTHILL_WORKER" "$ANTHILL_TASK_ID" ...), or print
-/// a JSON object as its last line, with any of: summary, files_modified, files_created,
+/// It is `claude`, `codex`, `gemini`, `opencode` or a line of shell (--agent), or a program with its
+/// arguments (after `--`). It gets the task as a prompt on stdin and works in the project root. If it
+/// ends well, the task is done and what it printed is the summary; otherwise the task has failed. It
+/// may also report by itself (anthill worker complete "$ANTHILL_WORKER" "$ANTHILL_TASK_ID" ...), or
+/// print a JSON object as its last line, with any of: summary, files_modified, files_created,
 /// discoveries, status (done, failed or released). Of coding agents that print JSON (claude -p
 /// --output-format json, codex exec --json, ...) the last words count.
 ///
 /// It finds ANTHILL_TASK_ID, ANTHILL_TASK_FILE (the task as JSON), ANTHILL_WORKER, ANTHILL_EPOCH,
-/// ANTHILL_ROOT and ANTHILL_HOME in its environment. Its lease is kept alive while it runs. When
-/// it has ended, whatever it left running is killed. Ctrl-C stops the commands and gives their
-/// tasks back; a second one does not wait for them. An agent (--agent) that fails is tried again as its kind
-/// of error deserves: a rate limit or a lost connection after a while. Exit 1 means that a task has
-/// failed, or that the budget is used up.
+/// ANTHILL_ROOT and ANTHILL_HOME in its environment. Its lease is kept alive while it runs. When it
+/// has ended, whatever it left running is killed. Ctrl-C stops the commands and gives their tasks
+/// back; a second one does not wait for them. An agent (--agent) that fails is tried again as its
+/// kind of error deserves: a rate limit or a lost connection after a while. Exit 1 means that a task
+/// has failed, or that the budget is used up.
 ///
 /// Examples:
 ///   anthill worker run w1 --agent claude --max-cost 5

@@ -10,15 +10,18 @@ use crate::planning::ExpectArgs;
 
 /// Create a workflow
 ///
-/// Its phases are phase_0, phase_1, … and run one after the other, unless --parallel or --depends say otherwise.
-/// Phases that share --files never run at once. A completed workflow makes room and is kept in
-/// `.claude/state/workflow_archive`; one that is not completed only with --replace. With --id the command may be
-/// repeated safely.
+/// Its phases are phase_0, phase_1, … and run one after the other, unless --parallel or --depends say
+/// otherwise. Phases that share --files never run at once. A completed workflow makes room and is
+/// kept in `.claude/state/workflow_archive`; one that is not completed only with --replace. With --id
+/// the command may be repeated safely.
 ///
 /// Examples:
-///   anthill workflow create "Build a calculator with tests" --phase "Create module=general-purpose" --phase "Test=verifier"
-///   anthill workflow create "Review" --parallel --phase "Security=sec" "Speed=perf" "Report=writer" --depends phase_2=phase_0,phase_1
-///   anthill workflow create "Refactor" --parallel --phase "A=dev" "B=dev" --files phase_0=src/a.rs phase_1=src/b.rs,src/lib.rs
+///   anthill workflow create "Build a calculator with tests" \
+///       --phase "Create module=general-purpose" --phase "Test=verifier"
+///   anthill workflow create "Review" --parallel --phase "Security=sec" "Speed=perf" \
+///       "Report=writer" --depends phase_2=phase_0,phase_1
+///   anthill workflow create "Refactor" --parallel --phase "A=dev" "B=dev" \
+///       --files phase_0=src/a.rs phase_1=src/b.rs,src/lib.rs
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct CreateArgs {

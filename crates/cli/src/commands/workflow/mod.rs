@@ -18,13 +18,15 @@ use crate::planning::text;
 
 /// Work in phases: create a workflow, report its phases, see how far it is
 ///
-/// Completing a phase starts those that waited for it and hands its context on to them. Every change also writes
-/// `.claude/workflow_state_system.md`, a view for people.
+/// Completing a phase starts those that waited for it and hands its context on to them. Every change
+/// also writes `.claude/workflow_state_system.md`, a view for people.
 ///
 /// Examples:
-///   anthill workflow create "Build a calculator with tests" --phase "Create module=general-purpose" --phase "Test=verifier"
+///   anthill workflow create "Build a calculator with tests" \
+///       --phase "Create module=general-purpose" --phase "Test=verifier"
 ///   anthill workflow start
-///   anthill workflow phase phase_0 --status completed --deliverable src/calc.py --context "four functions in src/calc.py"
+///   anthill workflow phase phase_0 --status completed --deliverable src/calc.py \
+///       --context "four functions in src/calc.py"
 ///   anthill workflow show
 ///   anthill workflow todos
 #[derive(Debug, Subcommand)]

@@ -10,12 +10,13 @@ use crate::planning::{ExpectArgs, one_of};
 
 /// Report how far a phase is
 ///
-/// completed starts what waited for it; failed stops the workflow until the phase is retried with active or pending.
-/// Deliverables are added to those that are there. The context is what the phases after this one get to know. The same
-/// report again changes nothing.
+/// completed starts what waited for it; failed stops the workflow until the phase is retried with
+/// active or pending. Deliverables are added to those that are there. The context is what the phases
+/// after this one get to know. The same report again changes nothing.
 ///
 /// Examples:
-///   anthill workflow phase phase_0 --status completed --deliverable src/calc.py --context "four functions in src/calc.py"
+///   anthill workflow phase phase_0 --status completed --deliverable src/calc.py \
+///       --context "four functions in src/calc.py"
 ///   anthill workflow phase phase_1 --status failed --context "2 of 9 tests are red"
 ///   anthill workflow phase phase_1 --status active
 #[derive(Debug, Args)]

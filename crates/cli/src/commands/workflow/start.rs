@@ -8,8 +8,8 @@ use crate::planning::ExpectArgs;
 
 /// Let the first phase begin
 ///
-/// Where several wait for nothing, all of them. It also goes on with phases that were put back. A workflow that runs
-/// stays as it is.
+/// Where several wait for nothing, all of them. It also goes on with phases that were put back. A
+/// workflow that runs stays as it is.
 ///
 /// Examples:
 ///   anthill workflow start

@@ -8,8 +8,9 @@ use crate::output::Format;
 
 /// Print the phases as input of an agent's todo list
 ///
-/// Without options, the input of the tool TodoWrite. With --tasks, the inputs of TaskCreate and TaskUpdate, one of each
-/// per phase: task ids count from 1, as in a list that was empty before. A failed phase is pending there.
+/// Without options, the input of the tool TodoWrite. With --tasks, the inputs of TaskCreate and
+/// TaskUpdate, one of each per phase: task ids count from 1, as in a list that was empty before. A
+/// failed phase is pending there.
 ///
 /// Examples:
 ///   anthill workflow todos
