@@ -81,8 +81,12 @@ fn decisions(env: &TestEnv) -> Vec<String> {
 #[test]
 fn the_seeds_example_runs_to_its_end() {
     let env = with_team();
-    let ran = orchestrate(&env, &["--watch", REQUIREMENTS]);
+    let tester = "qa=echo $ANTHILL_GROUP >>tested; sh agent.sh";
+    let ran = orchestrate(&env, &["--watch", "--role-agent", tester, REQUIREMENTS]);
     assert_eq!(ran.code, 0, "{}", ran.shown());
+    let mut tested: Vec<String> = env.read_text("project/tested").lines().map(Into::into).collect();
+    tested.sort();
+    assert_eq!(tested, ["A", "A", "B", "B", "C"]);
     for line in [
         "Started: pm (plan)\n",
         "  A    pending          0/0/0   JWT Authentication System\n",

@@ -42,7 +42,7 @@ use crate::start::ExitCode;
 ///
 /// Examples:
 ///   anthill orchestrate "JWT authentication, user registration, password reset"
-///   anthill orchestrate --agent codex --role-agent qa_expert=claude \
+///   anthill orchestrate --agent codex --role-agent qa=claude \
 ///       --max-parallel 2 - < requirements.md
 ///   anthill orchestrate --resume --check 'make test' --max-cost 20
 ///   anthill orchestrate --agent 'claude -p --output-format json --model opus' "Rename the module"
@@ -65,7 +65,7 @@ pub struct OrchestrateArgs {
     /// Who does the work: claude, codex, gemini, opencode, or a line of shell
     #[arg(long, value_name = "AGENT", default_value = "claude")]
     agent: String,
-    /// Who does it in one role; may be repeated
+    /// Who does it in one role (pm, developer, qa_expert, tech_lead, or how it begins); may be repeated
     #[arg(long, value_name = "ROLE=AGENT", value_parser = role_agent)]
     role_agent: Vec<(Role, String)>,
     /// At most N agents at once [default: 4, or what the configuration allows]
@@ -146,11 +146,13 @@ fn parallel(context: &Context<'_>, args: &OrchestrateArgs) -> Result<usize> {
     Ok(allowed.unwrap_or(MOST_DEVELOPERS).clamp(1, MOST_DEVELOPERS))
 }
 
-/// Reads `ROLE=AGENT`.
+/// Reads `ROLE=AGENT`. The beginning of a role's name is enough.
 fn role_agent(text: &str) -> std::result::Result<(Role, String), String> {
-    let (role, agent) = text.split_once('=').ok_or("expected ROLE=AGENT, such as qa_expert=codex")?;
-    let role = serde_json::from_value(Value::from(role))
-        .map_err(|_| format!("`{role}` is no role; there are {}", words_of::<Role>().join(", ")))?;
+    let (role, agent) = text.split_once('=').ok_or("expected ROLE=AGENT, such as qa=codex")?;
+    let roles = words_of::<Role>();
+    let name = roles.iter().find(|name| !role.is_empty() && name.starts_with(role));
+    let found = name.and_then(|name| serde_json::from_value::<Role>(Value::from(*name)).ok());
+    let role = found.ok_or_else(|| format!("`{role}` is no role; there are {}", roles.join(", ")))?;
     Ok((role, agent.to_owned()))
 }
 
