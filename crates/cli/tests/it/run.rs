@@ -465,22 +465,22 @@ fn an_agent_that_cannot_be_started_costs_no_task() {
 #[test]
 fn what_falls_silent_is_stopped() {
     let env = with_tasks(&["t1"]);
-    let ran = run(&env, &["--stall", "1"], "sleep 1000 & echo $! >grandchild; echo begun; wait");
+    let ran = run(&env, &["--stall", "3"], "sleep 1000 & echo $! >grandchild; echo begun; wait");
     assert_eq!(ran.code, 1, "{}", ran.shown());
     gone(&line_of(&env, "grandchild"));
-    assert_eq!(task(&env, "t1")["result"]["error"], "no sign of life for 1 s\nbegun");
+    assert_eq!(task(&env, "t1")["result"]["error"], "no sign of life for 3 s\nbegun");
 }
 
 #[test]
 fn a_lease_is_kept_between_tries() {
     let env = with_tasks(&["t1"]);
-    // The second pause after a lost connection takes two seconds.
-    let line = "echo $ANTHILL_EPOCH >>tries; [ $(wc -l <tries) = 3 ] || { echo ECONNRESET >&2; exit 1; }";
-    let mut runner = start(&env, &["--lease", "1.5", "--retries", "2"], line);
+    // The third pause after a lost connection takes four seconds.
+    let line = "echo $ANTHILL_EPOCH >>tries; [ $(wc -l <tries) = 4 ] || { echo ECONNRESET >&2; exit 1; }";
+    let mut runner = start(&env, &["--lease", "3", "--retries", "3"], line);
     line_of(&env, "tries");
     let rival = run(&env, &["--json", "--until-empty"], "echo rival >>tries");
     assert_eq!((rival.code, &rival.json()["done"]), (0, &json!([])), "{}", rival.shown());
     assert_eq!(runner.wait(), 0);
-    assert_eq!(env.read_text("project/tries"), "1\n1\n1\n");
+    assert_eq!(env.read_text("project/tries"), "1\n1\n1\n1\n");
     assert_eq!(status(&env, "t1"), "done");
 }
