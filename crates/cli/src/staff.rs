@@ -81,7 +81,8 @@ pub fn used(usage: Usage) -> Value {
 pub fn told(usage: Usage) -> Option<String> {
     let Usage { cost_usd, input_tokens, output_tokens, .. } = usage;
     let is_known = cost_usd > 0.0 || input_tokens + output_tokens > 0;
-    is_known.then(|| format!("Used: ${cost_usd:.2}, {input_tokens} tokens in, {output_tokens} out"))
+    let digits = if cost_usd < 0.1 { 4 } else { 2 };
+    is_known.then(|| format!("Used: ${cost_usd:.digits$}, {input_tokens} tokens in, {output_tokens} out"))
 }
 
 impl From<runner::Error> for CliError {
