@@ -53,7 +53,7 @@ expect 0 '"percent": 100' "$anthill" leader status --json
 expect 0 "all is well" "$anthill" doctor
 
 # The demonstration: everything is done, and somebody finished what the killed worker had begun.
-expect 0 '"epoch": 2' env DEMO_PAUSE=0.7 "$anthill" demo --dir "$here/demo" --json
+expect 0 '"epoch": 2' env DEMO_PAUSE=1 "$anthill" demo --dir "$here/demo" --json
 expect 0 "3 checks passed" cat "$here/demo/tests/report.txt"
 expect 0 "all is well" "$anthill" --root "$here/demo" --home "$here/demo/home" doctor
 echo "release binary: $checks checks passed"

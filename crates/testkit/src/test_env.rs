@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, PipeReader, Write, pipe};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
@@ -22,6 +22,9 @@ use tempfile::TempDir;
 
 /// The moment before the first command.
 const START: &str = "2026-01-01T00:00:00Z";
+
+/// What every pipe holds, whether somebody reads it or not.
+const PIPE: usize = 4096;
 
 /// Longer than any command may take; a hang becomes a failure with a name.
 const HANG: Duration = Duration::from_secs(120);
@@ -142,8 +145,11 @@ impl TestEnv {
 
     /// Runs any prepared command to its end.
     pub fn finish(&self, command: &mut Command, input: &[u8]) -> Ran {
-        if !input.is_empty() {
+        if input.len() > PIPE {
             command.stdin(Stdio::piped());
+        } else if !input.is_empty() {
+            // There before the program is: some do not wait for long.
+            command.stdin(filled_pipe(input));
         }
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be run");
@@ -310,6 +316,13 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Returns a pipe that gives this and ends.
+fn filled_pipe(input: &[u8]) -> PipeReader {
+    let (reader, mut writer) = pipe().expect("a pipe");
+    writer.write_all(input).expect("it fits");
+    reader
 }
 
 fn lines_of(stdout: ChildStdout) -> Receiver<String> {

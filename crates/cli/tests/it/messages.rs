@@ -831,12 +831,11 @@ fn messages_that_were_read_do_not_slow_a_poll_down() {
         begin.elapsed()
     };
     let first = poll("full");
-    let (mut full, mut empty): (Vec<_>, Vec<_>) = (0..polls).map(|_| (poll("full"), poll("empty"))).unzip();
-    full.sort_unstable();
-    empty.sort_unstable();
-    let (full, empty) = (full[polls / 2], empty[polls / 2]);
+    let (full, empty): (Vec<_>, Vec<_>) = (0..polls).map(|_| (poll("full"), poll("empty"))).unzip();
+    // The fastest: what else the machine does makes others slow.
+    let (full, empty) = (full.iter().min().unwrap(), empty.iter().min().unwrap());
     say(&format!("{read} read: the first poll took {first:?}, then {full:?}; of an empty mailbox {empty:?}"));
-    assert!(full <= 2 * empty, "{full:?} instead of {empty:?}");
+    assert!(*full <= 2 * *empty, "{full:?} instead of {empty:?}");
     assert_eq!(notes(&env, "full").len(), read);
     // And what is new among them is found.
     send(&env, "a full note 1 --id new");

@@ -1,7 +1,7 @@
 //! The queue's contract, from the outside: a leader adds tasks, workers claim them exactly once.
 
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anthill_testkit::test_env::{Ran, Running, TestEnv};
 use serde_json::{Value, json};
@@ -1308,15 +1308,21 @@ fn a_waiting_claim_wakes_by_the_clock() {
 
 #[test]
 fn a_waiting_claim_bears_a_file_that_is_being_written() {
-    let env = queue(&["a"]);
-    claims(&env, "w", "a");
-    let whole = env.read_text(TASKS);
-    let claim = waiting(&env, "w1");
-    for end in [0, whole.len() / 2] {
-        env.write(TASKS, &whole[..end]);
-        assert_eq!(claim.line_within(Duration::from_millis(30)), None, "it waits on");
-    }
-    env.write(TASKS, whole.replace("\"claimed\"", "\"available\""));
+    let save = |_| {
+        let env = queue(&["a"]);
+        claims(&env, "w", "a");
+        let whole = env.read_text(TASKS);
+        let claim = waiting(&env, "w1");
+        let begin = Instant::now();
+        for end in [0, whole.len() / 2] {
+            env.write(TASKS, &whole[..end]);
+            assert_eq!(claim.line_within(Duration::from_millis(20)), None, "it waits on");
+        }
+        env.write(TASKS, whole.replace("\"claimed\"", "\"available\""));
+        // A save that takes longer is damage: one in which we were held up proves nothing.
+        (begin.elapsed() < Duration::from_millis(100)).then_some((env, claim))
+    };
+    let (env, claim) = (0..100).find_map(save).expect("one save in time");
     gets(claim, "w1", "a");
     env.write(TASKS, "{");
     assert_eq!(env.run(&words("worker claim w --wait 100")).code, 7, "what stays damaged is told");

@@ -3,10 +3,10 @@
 use anthill_core::error::Code;
 use serde_json::{Value, json};
 
-use super::{Make, change_with, doc, entry, lazy, mark, read, replayed, room_of};
+use super::{Make, SOON, change_with, doc, entry, lazy, mark, read, replayed, room_of};
 
 pub fn atomicity_nothing_shows_before_the_commit(make: Make<'_>) {
-    let (engine, config) = (make(), doc("config"));
+    let (engine, config) = (make(SOON), doc("config"));
     let before = mark(&*engine, &config, 1);
     let mut transaction = engine.begin(&[&config.room]).unwrap();
     let mut value = transaction.get(&config).unwrap().cloned().unwrap();
@@ -19,7 +19,7 @@ pub fn atomicity_nothing_shows_before_the_commit(make: Make<'_>) {
 }
 
 pub fn dropped_transaction_changes_nothing(make: Make<'_>) {
-    let (engine, config, tools) = (make(), doc("config"), doc("tools"));
+    let (engine, config, tools) = (make(SOON), doc("config"), doc("tools"));
     let before = mark(&*engine, &config, 1);
     let mut transaction = engine.begin(&[&config.room]).unwrap();
     transaction.delete(&config).unwrap();
@@ -32,7 +32,7 @@ pub fn dropped_transaction_changes_nothing(make: Make<'_>) {
 }
 
 pub fn invalid_documents_are_never_committed(make: Make<'_>) {
-    let (engine, config, queue) = (make(), doc("config"), doc("queue"));
+    let (engine, config, queue) = (make(SOON), doc("config"), doc("queue"));
     let before = mark(&*engine, &config, 1);
     let broken = [
         (&config, json!({"global": 5})),
@@ -53,7 +53,7 @@ pub fn invalid_documents_are_never_committed(make: Make<'_>) {
 }
 
 pub fn a_newer_format_than_our_own_is_never_written(make: Make<'_>) {
-    let (engine, config) = (make(), doc("config"));
+    let (engine, config) = (make(SOON), doc("config"));
     let before = mark(&*engine, &config, 1);
     let mut newer = before.value.clone();
     newer["version"] = "99.1.0".into();
@@ -66,7 +66,7 @@ pub fn a_newer_format_than_our_own_is_never_written(make: Make<'_>) {
 
 /// Two documents of one room in one commit; the second one is at fault, so the first does not happen either.
 pub fn multi_document_commit_is_all_or_nothing(make: Make<'_>) {
-    let (engine, config, tools) = (make(), doc("config"), doc("tools"));
+    let (engine, config, tools) = (make(SOON), doc("config"), doc("tools"));
     let both = |tools_value| {
         let mut transaction = engine.begin(&[&config.room]).unwrap();
         transaction.put(&config, config.default(super::now())).unwrap();
@@ -96,7 +96,7 @@ pub fn multi_document_commit_is_all_or_nothing(make: Make<'_>) {
 }
 
 pub fn lazy_commits_are_visible(make: Make<'_>) {
-    let (engine, queue) = (make(), doc("queue"));
+    let (engine, queue) = (make(SOON), doc("queue"));
     for number in 1..=5 {
         let written = change_with(&*engine, &queue, &lazy("beat"), |value| value["mark"] = number.into());
         assert_eq!(read(&*engine, &queue), Some(written));
@@ -107,7 +107,7 @@ pub fn lazy_commits_are_visible(make: Make<'_>) {
 }
 
 pub fn empty_commit_changes_nothing(make: Make<'_>) {
-    let (engine, config) = (make(), doc("config"));
+    let (engine, config) = (make(SOON), doc("config"));
     let nothing = || {
         let mut transaction = engine.begin(&[&room_of("config")]).unwrap();
         transaction.get(&config).unwrap();
@@ -124,7 +124,7 @@ pub fn empty_commit_changes_nothing(make: Make<'_>) {
 }
 
 pub fn a_commit_in_several_rooms_is_all_or_nothing(make: Make<'_>) {
-    let engine = make();
+    let engine = make(SOON);
     // In no particular order, and one named twice.
     let docs = [doc("workflow"), doc("config"), doc("queue"), doc("tools")];
     let rooms: Vec<_> = docs.iter().map(|doc| &doc.room).collect();

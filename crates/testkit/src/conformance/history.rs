@@ -7,7 +7,7 @@ use anthill_core::ops::history::{restore, undo};
 use anthill_core::store::{Engine, Revision};
 use serde_json::{Value, json};
 
-use super::{Make, actor, change, delete, doc, mark, read, replayed, session_doc};
+use super::{Make, SOON, actor, change, delete, doc, mark, read, replayed, session_doc};
 
 /// Does a bit of everything to a document and returns its content after each revision.
 fn eventful(engine: &dyn Engine) -> Vec<Option<Value>> {
@@ -31,7 +31,7 @@ fn eventful(engine: &dyn Engine) -> Vec<Option<Value>> {
 }
 
 pub fn order_of_the_log_is_the_order_of_commits(make: Make<'_>) {
-    let (engine, config, tools) = (make(), doc("config"), doc("tools"));
+    let (engine, config, tools) = (make(SOON), doc("config"), doc("tools"));
     let mut expected = Vec::new();
     for number in 1..=15 {
         for doc in [&config, &tools] {
@@ -52,7 +52,7 @@ pub fn order_of_the_log_is_the_order_of_commits(make: Make<'_>) {
 }
 
 pub fn replay_gives_every_revision_with_its_content(make: Make<'_>) {
-    let engine = make();
+    let engine = make(SOON);
     let contents = eventful(&*engine);
     let history = replayed(&*engine, &doc("config"));
     let revisions: Vec<u64> = history.iter().map(|(record, _)| record.revision).collect();
@@ -64,7 +64,7 @@ pub fn replay_gives_every_revision_with_its_content(make: Make<'_>) {
 
 /// The changes of a revision are exact: they lead from the content before it to the content after it.
 pub fn changes_lead_from_one_revision_to_the_next(make: Make<'_>) {
-    let engine = make();
+    let engine = make(SOON);
     eventful(&*engine);
     let mut content = None;
     for (record, expected) in replayed(&*engine, &doc("config")) {
@@ -84,7 +84,7 @@ pub fn changes_lead_from_one_revision_to_the_next(make: Make<'_>) {
 }
 
 pub fn undo_and_restore(make: Make<'_>) {
-    let (engine, config) = (make(), doc("config"));
+    let (engine, config) = (make(SOON), doc("config"));
     let marked = || read(&*engine, &config).map(|document| document.value["mark"].as_u64().unwrap());
     (1..=4).for_each(|number| drop(mark(&*engine, &config, number)));
 
@@ -111,7 +111,7 @@ pub fn undo_and_restore(make: Make<'_>) {
 }
 
 pub fn undo_of_a_delete_brings_it_back(make: Make<'_>) {
-    let (engine, config) = (make(), doc("config"));
+    let (engine, config) = (make(SOON), doc("config"));
     let before = mark(&*engine, &config, 1);
     delete(&*engine, &config);
     let undone = undo(&*engine, &Target::whole(&config, None), &actor()).unwrap();
@@ -122,7 +122,7 @@ pub fn undo_of_a_delete_brings_it_back(make: Make<'_>) {
 }
 
 pub fn restore_to_nothing_deletes(make: Make<'_>) {
-    let (engine, config) = (make(), doc("config"));
+    let (engine, config) = (make(SOON), doc("config"));
     mark(&*engine, &config, 1);
     delete(&*engine, &config);
     mark(&*engine, &config, 3);

@@ -3,10 +3,10 @@
 use anthill_core::model::kind::Doc;
 use anthill_core::model::room::Room;
 
-use super::{Make, delete, doc, kind, mark, session_doc};
+use super::{Make, SOON, delete, doc, kind, mark, session_doc};
 
 pub fn documents_and_rooms_are_listed(make: Make<'_>) {
-    let engine = make();
+    let engine = make(SOON);
     assert_eq!(engine.rooms().unwrap(), []);
     let keyed = |name, key: &str| Doc::of_key(kind(name), &key.parse().unwrap());
     let docs = [
@@ -37,7 +37,7 @@ pub fn documents_and_rooms_are_listed(make: Make<'_>) {
 }
 
 pub fn a_dropped_transaction_leaves_no_room_behind(make: Make<'_>) {
-    let engine = make();
+    let engine = make(SOON);
     for doc in [doc("queue"), doc("config"), session_doc("session", "s1")] {
         let mut transaction = engine.begin(&[&doc.room]).unwrap();
         transaction.put(&doc, doc.default(super::now())).unwrap();
@@ -46,7 +46,7 @@ pub fn a_dropped_transaction_leaves_no_room_behind(make: Make<'_>) {
 }
 
 pub fn check_finds_nothing_wrong(make: Make<'_>) {
-    let engine = make();
+    let engine = make(SOON);
     for number in 1..=10 {
         for doc in [doc("queue"), doc("config"), doc("tools"), session_doc("session", "s1")] {
             mark(&*engine, &doc, number);

@@ -1,7 +1,7 @@
 //! One suite for every engine: each function is one promise of `store::engine`, by its name.
 //!
 //! `conformance!(make)` makes a `#[test]` of every guarantee. `make` returns
-//! an engine on an empty store, whose patience is a second or more. What only files can go through (edits
+//! an engine on an empty store, with the patience that it is told. What only files can go through (edits
 //! by hand, another process, a crash) is tested elsewhere.
 
 mod atomicity;
@@ -33,8 +33,8 @@ pub use picking::*;
 pub use revisions::*;
 pub use watching::*;
 
-/// Makes an engine on an empty store.
-pub type Make<'m> = &'m dyn Fn() -> Box<dyn Engine>;
+/// Makes an engine on an empty store, with this patience.
+pub type Make<'m> = &'m dyn Fn(Duration) -> Box<dyn Engine>;
 
 /// Makes one test per guarantee for the engine that the expression's closure returns.
 #[macro_export]
@@ -111,7 +111,7 @@ macro_rules! conformance {
     };
 }
 
-/// How long a test waits for what must come.
+/// How long a test, and an engine in it, waits for what must come.
 const SOON: Duration = Duration::from_secs(20);
 /// How long a test waits for what must not come.
 const QUIET: Duration = Duration::from_millis(30);

@@ -3,7 +3,7 @@
 use anthill_core::model::paper::Paper;
 use anthill_core::store::Transaction;
 
-use super::{Make, doc, entry};
+use super::{Make, SOON, doc, entry};
 
 fn result(id: &str) -> Paper {
     Paper::Result(id.parse().unwrap())
@@ -20,7 +20,7 @@ fn write(transaction: &mut dyn Transaction, word: &str) {
 }
 
 pub fn papers_come_with_the_commit(make: Make<'_>) {
-    let (engine, room) = (make(), doc("queue").room);
+    let (engine, room) = (make(SOON), doc("queue").room);
     let read = |paper: &Paper| engine.begin(&[&room]).unwrap().paper(paper).unwrap();
     assert_eq!((read(&result("t1")), read(&log())), (None, None));
     for (word, logged) in [("one", "one 1\none 2\n"), ("two", "one 1\none 2\ntwo 1\ntwo 2\n")] {
@@ -33,7 +33,7 @@ pub fn papers_come_with_the_commit(make: Make<'_>) {
 }
 
 pub fn a_paper_may_stand_beside_its_room(make: Make<'_>) {
-    let (engine, workflow) = (make(), doc("workflow"));
+    let (engine, workflow) = (make(SOON), doc("workflow"));
     let read = || engine.begin(&[&workflow.room]).unwrap().paper(&Paper::WorkflowView).unwrap();
     assert_eq!(read(), None);
     for word in ["one", "two"] {
@@ -47,7 +47,7 @@ pub fn a_paper_may_stand_beside_its_room(make: Make<'_>) {
 }
 
 pub fn papers_of_a_dropped_transaction_are_not_written(make: Make<'_>) {
-    let (engine, room) = (make(), doc("queue").room);
+    let (engine, room) = (make(SOON), doc("queue").room);
     write(&mut *engine.begin(&[&room]).unwrap(), "one");
     let mut transaction = engine.begin(&[&room]).unwrap();
     assert_eq!(transaction.paper(&result("t1")).unwrap(), None);
@@ -56,7 +56,7 @@ pub fn papers_of_a_dropped_transaction_are_not_written(make: Make<'_>) {
 }
 
 pub fn papers_are_listed_by_folder(make: Make<'_>) {
-    let (engine, room) = (make(), doc("queue").room);
+    let (engine, room) = (make(SOON), doc("queue").room);
     let mut transaction = engine.begin(&[&room]).unwrap();
     for id in ["b", "a"] {
         transaction.write_paper(&result(id), String::new()).unwrap();

@@ -6,7 +6,7 @@ use anthill_core::model::listing::Among;
 use anthill_core::store::{Engine, Rank, Transaction};
 use serde_json::{Value, json};
 
-use super::{Make, add_tasks, change, doc, entry, read, task};
+use super::{Make, SOON, add_tasks, change, doc, entry, read, task};
 
 fn id(item: &Value) -> &str {
     item["id"].as_str().unwrap()
@@ -28,7 +28,7 @@ fn offered_by(engine: &dyn Engine) -> Vec<String> {
 }
 
 pub fn picking_best_first_by_priority_age_position(make: Make<'_>) {
-    let engine = make();
+    let engine = make(SOON);
     assert_eq!(offered_by(&*engine), [""; 0], "there is no queue yet");
     let mut tasks = vec![
         task("young", 2, 1),
@@ -52,7 +52,7 @@ pub fn picking_best_first_by_priority_age_position(make: Make<'_>) {
 }
 
 pub fn picking_walks_the_whole_order_without_repeating(make: Make<'_>) {
-    let engine = make();
+    let engine = make(SOON);
     let number = |index: u64| index * 7919 % 97;
     add_tasks(
         &*engine,
@@ -71,7 +71,7 @@ pub fn picking_walks_the_whole_order_without_repeating(make: Make<'_>) {
 }
 
 pub fn picking_sees_own_writes(make: Make<'_>) {
-    let (engine, queue) = (make(), doc("queue"));
+    let (engine, queue) = (make(SOON), doc("queue"));
     add_tasks(&*engine, vec![task("a", 1, 5), task("b", 2, 5)]);
     let mut transaction = engine.begin(&[&queue.room]).unwrap();
     let mut claimed = task("a", 1, 5);
@@ -85,7 +85,7 @@ pub fn picking_sees_own_writes(make: Make<'_>) {
 }
 
 pub fn picking_by_many_threads_gives_each_task_once(make: Make<'_>) {
-    let (engine, queue) = (make(), doc("queue"));
+    let (engine, queue) = (make(SOON), doc("queue"));
     add_tasks(&*engine, (0..40).map(|number| task(&format!("t{number}"), number % 10 + 1, 0)).collect());
     let claim = |worker: &str| {
         let mut transaction = engine.begin(&[&queue.room]).unwrap();
@@ -113,7 +113,7 @@ pub fn picking_by_many_threads_gives_each_task_once(make: Make<'_>) {
 }
 
 pub fn items_by_id(make: Make<'_>) {
-    let (engine, queue) = (make(), doc("queue"));
+    let (engine, queue) = (make(SOON), doc("queue"));
     add_tasks(&*engine, vec![task("a", 1, 0), task("b", 2, 0)]);
     let mut transaction = engine.begin(&[&queue.room]).unwrap();
     assert_eq!(transaction.item(&queue, "b").unwrap(), Some(task("b", 2, 0)));
@@ -129,7 +129,7 @@ pub fn items_by_id(make: Make<'_>) {
 }
 
 pub fn items_by_key_where_the_list_is_a_map(make: Make<'_>) {
-    let engine = make();
+    let engine = make(SOON);
     for (doc, field) in [(doc("tools"), Some("tools")), (doc("group_status"), None)] {
         change(&*engine, &doc, |_| {});
         let mut transaction = engine.begin(&[&doc.room]).unwrap();
@@ -146,7 +146,7 @@ pub fn items_by_key_where_the_list_is_a_map(make: Make<'_>) {
 }
 
 pub fn items_by_standing(make: Make<'_>) {
-    let (engine, queue) = (make(), doc("queue"));
+    let (engine, queue) = (make(SOON), doc("queue"));
     let mut waiting = task("c", 1, 0);
     waiting["status"] = "created".into();
     waiting["dependencies"] = json!(["a", "b"]);

@@ -3,10 +3,10 @@
 use anthill_core::store::Entry;
 use serde_json::{Value, json};
 
-use super::{Make, change, change_with, delete, doc, entry, mark, now, read, session_doc};
+use super::{Make, SOON, change, change_with, delete, doc, entry, mark, now, read, session_doc};
 
 pub fn revisions_rise_by_one(make: Make<'_>) {
-    let (engine, config) = (make(), doc("config"));
+    let (engine, config) = (make(SOON), doc("config"));
     for expected in 1..=20 {
         let document = mark(&*engine, &config, expected);
         assert_eq!((document.revision, &document.value["revision"]), (expected, &json!(expected)));
@@ -17,7 +17,7 @@ pub fn revisions_rise_by_one(make: Make<'_>) {
 }
 
 pub fn revisions_never_go_back_even_after_delete(make: Make<'_>) {
-    let (engine, config) = (make(), doc("config"));
+    let (engine, config) = (make(SOON), doc("config"));
     assert_eq!(mark(&*engine, &config, 1).revision, 1);
     delete(&*engine, &config);
     assert_eq!(read(&*engine, &config), None);
@@ -28,7 +28,7 @@ pub fn revisions_never_go_back_even_after_delete(make: Make<'_>) {
 
 /// Long enough for an engine that rewrites or drops its history now and then to forget something.
 pub fn revisions_survive_many_deletes(make: Make<'_>) {
-    let (engine, config, tools) = (make(), doc("config"), doc("tools"));
+    let (engine, config, tools) = (make(SOON), doc("config"), doc("tools"));
     mark(&*engine, &tools, 0);
     delete(&*engine, &tools);
     for round in 0..30 {
@@ -42,7 +42,7 @@ pub fn revisions_survive_many_deletes(make: Make<'_>) {
 }
 
 pub fn revisions_are_per_document(make: Make<'_>) {
-    let engine = make();
+    let engine = make(SOON);
     let docs = [doc("config"), doc("tools"), session_doc("session", "a"), session_doc("session", "b")];
     for (count, doc) in (1..).zip(&docs) {
         (0..count).for_each(|number| drop(mark(&*engine, doc, number)));
@@ -52,7 +52,7 @@ pub fn revisions_are_per_document(make: Make<'_>) {
 }
 
 pub fn group_status_entries_have_their_own_revision(make: Make<'_>) {
-    let (engine, status) = (make(), doc("group_status"));
+    let (engine, status) = (make(SOON), doc("group_status"));
     let set = |key: &str, stage: &str| {
         change(&*engine, &status, |value| value[key] = json!({"status": stage, "revision": 70}))
     };
@@ -70,7 +70,7 @@ pub fn group_status_entries_have_their_own_revision(make: Make<'_>) {
 }
 
 pub fn stamps_are_the_engines_to_set(make: Make<'_>) {
-    let (engine, config) = (make(), doc("config"));
+    let (engine, config) = (make(SOON), doc("config"));
     let author = Entry { author: Some("s1".into()), ..entry("set") };
     let document = change_with(&*engine, &config, &author, |value| {
         value["revision"] = 1000.into();

@@ -9,7 +9,7 @@ use super::{
 };
 
 pub fn watch_begins_with_a_snapshot(make: Make<'_>) {
-    let (engine, config) = (make(), doc("config"));
+    let (engine, config) = (make(SOON), doc("config"));
     (1..=3).for_each(|number| drop(mark(&*engine, &config, number)));
     let mut watch = engine.watch(&config, None).unwrap();
     let event = watch.next(Some(SOON)).unwrap().unwrap();
@@ -24,7 +24,7 @@ pub fn watch_begins_with_a_snapshot(make: Make<'_>) {
 }
 
 pub fn watch_of_a_missing_document_reports_its_creation(make: Make<'_>) {
-    let (engine, session) = (make(), session_doc("session", "new"));
+    let (engine, session) = (make(SOON), session_doc("session", "new"));
     let mut watch = engine.watch(&session, None).unwrap();
     assert_quiet(&mut *watch);
     (1..=12).for_each(|number| drop(mark(&*engine, &session, number)));
@@ -33,7 +33,7 @@ pub fn watch_of_a_missing_document_reports_its_creation(make: Make<'_>) {
 }
 
 pub fn watch_of_a_deleted_document_does_not_tell_the_past(make: Make<'_>) {
-    let (engine, config) = (make(), doc("config"));
+    let (engine, config) = (make(SOON), doc("config"));
     mark(&*engine, &config, 1);
     delete(&*engine, &config);
     let mut watch = engine.watch(&config, None).unwrap();
@@ -46,7 +46,7 @@ pub fn watch_of_a_deleted_document_does_not_tell_the_past(make: Make<'_>) {
 /// get every revision once, in order, with its content.
 pub fn watch_ordered_unique_reliable_resumable(make: Make<'_>) {
     const COMMITS: u64 = 60;
-    let (engine, queue) = (make(), doc("queue"));
+    let (engine, queue) = (make(SOON), doc("queue"));
     let (steady, resumed) = thread::scope(|scope| {
         let steady = scope.spawn(|| {
             let mut watch = engine.watch(&queue, Some(0)).unwrap();
@@ -86,7 +86,7 @@ pub fn watch_ordered_unique_reliable_resumable(make: Make<'_>) {
 }
 
 pub fn watch_resumes_at_the_present_without_a_repeat(make: Make<'_>) {
-    let (engine, config, status) = (make(), doc("config"), doc("group_status"));
+    let (engine, config, status) = (make(SOON), doc("config"), doc("group_status"));
     for doc in [config, status] {
         let entry = json!({"status": "pending"});
         (1..=3).for_each(|_| drop(change(&*engine, &doc, |value| value["a"] = entry.clone())));
@@ -98,7 +98,7 @@ pub fn watch_resumes_at_the_present_without_a_repeat(make: Make<'_>) {
 }
 
 pub fn watch_reports_deletes(make: Make<'_>) {
-    let (engine, config) = (make(), doc("config"));
+    let (engine, config) = (make(SOON), doc("config"));
     let mut watch = engine.watch(&config, Some(0)).unwrap();
     let first = mark(&*engine, &config, 1).value;
     delete(&*engine, &config);
@@ -109,7 +109,7 @@ pub fn watch_reports_deletes(make: Make<'_>) {
 }
 
 pub fn waking_a_sleeping_watch(make: Make<'_>) {
-    let (engine, session) = (make(), session_doc("session", "s1"));
+    let (engine, session) = (make(SOON), session_doc("session", "s1"));
     for number in 1..=5 {
         thread::scope(|scope| {
             let mut watch = engine.watch(&session, Some(number - 1)).unwrap();
@@ -122,7 +122,7 @@ pub fn waking_a_sleeping_watch(make: Make<'_>) {
 
 /// Who hears of a revision and then reads gets that one or a newer one.
 pub fn waking_what_was_reported_can_be_read(make: Make<'_>) {
-    let (engine, queue) = (make(), doc("queue"));
+    let (engine, queue) = (make(SOON), doc("queue"));
     thread::scope(|scope| {
         let mut watch = engine.watch(&queue, Some(0)).unwrap();
         scope.spawn(|| (1..=40).for_each(|number| drop(mark(&*engine, &queue, number))));
@@ -135,7 +135,7 @@ pub fn waking_what_was_reported_can_be_read(make: Make<'_>) {
 }
 
 pub fn watch_hears_only_its_own_document(make: Make<'_>) {
-    let (engine, config) = (make(), doc("config"));
+    let (engine, config) = (make(SOON), doc("config"));
     let mut watch = engine.watch(&config, None).unwrap();
     mark(&*engine, &doc("tools"), 1);
     mark(&*engine, &session_doc("session", "s1"), 1);
@@ -145,7 +145,7 @@ pub fn watch_hears_only_its_own_document(make: Make<'_>) {
 }
 
 pub fn waking_a_listener_once_per_change(make: Make<'_>) {
-    let (engine, queue) = (make(), doc("queue"));
+    let (engine, queue) = (make(SOON), doc("queue"));
     let mut listener = engine.listen(&[doc("workers"), queue.clone()]).unwrap();
     for number in 1..=3 {
         assert!(!listener.wait(Some(QUIET)).unwrap(), "nothing has happened");

@@ -105,7 +105,7 @@ impl Fs for SimFs {
         while attempt.as_ref().is_err_and(|error| error.kind() == ErrorKind::TimedOut) {
             let mut machine = self.machine();
             attempt = machine.lock(path, mode);
-            if attempt.is_err() && !self.wait_until(machine, deadline) {
+            if attempt.is_err() && !SimFs::wait_until(&self.freed, machine, deadline) {
                 break;
             }
         }
@@ -244,7 +244,7 @@ impl Drop for SimLock {
         if let Some(held) = holders.iter().position(|mode| *mode == self.mode) {
             holders.swap_remove(held);
         }
-        self.fs.moved.notify_all();
+        self.fs.freed.notify_all();
     }
 }
 
@@ -263,7 +263,7 @@ impl Events for SimEvents {
             if seen != self.seen {
                 return Ok(true);
             }
-            if !self.fs.wait_until(machine, deadline) {
+            if !SimFs::wait_until(&self.fs.moved, machine, deadline) {
                 return Ok(false);
             }
         }

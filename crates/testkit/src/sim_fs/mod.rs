@@ -35,8 +35,11 @@ use world::World;
 #[derive(Clone)]
 pub struct SimFs {
     machine: Arc<Mutex<Machine>>,
-    /// Told after every call and when a lock is let go.
+    /// Told at every call.
     moved: Arc<Condvar>,
+    /// Told when a lock is let go. Whoever waits for one is not woken by every call of its holder: many that wait would
+    /// take all the time from it.
+    freed: Arc<Condvar>,
 }
 
 #[derive(Debug)]
@@ -161,7 +164,7 @@ impl SimFs {
     }
 
     fn from_machine(machine: Machine) -> SimFs {
-        SimFs { machine: Arc::new(Mutex::new(machine)), moved: Arc::default() }
+        SimFs { machine: Arc::new(Mutex::new(machine)), moved: Arc::default(), freed: Arc::default() }
     }
 
     /// A guard dropped while a test panics must not panic again, hence no poisoning.
@@ -169,15 +172,15 @@ impl SimFs {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the next thing to happen on this machine; returns false at once when it is too late.
-    fn wait_until(&self, machine: MutexGuard<'_, Machine>, deadline: Option<Instant>) -> bool {
+    /// Waits for the next thing of its kind to happen on this machine; returns false at once when it is too late.
+    fn wait_until(what: &Condvar, machine: MutexGuard<'_, Machine>, deadline: Option<Instant>) -> bool {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if !machine.waiting || left == Some(Duration::ZERO) {
             return false;
         }
         drop(match left {
-            Some(left) => self.moved.wait_timeout(machine, left).map(|(machine, _)| machine).ok(),
-            None => self.moved.wait(machine).ok(),
+            Some(left) => what.wait_timeout(machine, left).map(|(machine, _)| machine).ok(),
+            None => what.wait(machine).ok(),
         });
         true
     }

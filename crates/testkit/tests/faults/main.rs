@@ -2,13 +2,14 @@
 //!
 //! One table of [`scenarios`]; each module sweeps it with one kind of misfortune: death of the process
 //! ([`kill`]), failing calls ([`errors`]), loss of power ([`power`]). [`damage`] spoils files by hand.
-//! [`client`] does the same to the hooks of a whole session.
+//! [`client`] does the same to the hooks of a whole session, [`orchestrate`] to a whole run of the pipeline.
 //! [`probe`] holds what must be true afterwards, whatever happened.
 
 mod client;
 mod damage;
 mod errors;
 mod kill;
+mod orchestrate;
 mod power;
 mod probe;
 mod scenarios;

@@ -6,8 +6,8 @@ mod memory {
     use anthill_core::store::Engine;
     use anthill_core::store::memory::MemoryEngine;
 
-    fn make() -> Box<dyn Engine> {
-        Box::new(MemoryEngine::with_patience(Duration::from_secs(2)))
+    fn make(patience: Duration) -> Box<dyn Engine> {
+        Box::new(MemoryEngine::with_patience(patience))
     }
 
     anthill_testkit::conformance!(make);
@@ -20,6 +20,8 @@ mod file {
 }
 
 mod file_observed {
+    use std::time::Duration;
+
     use anthill_core::store::observed::{Changed, Observed, Observer};
     use anthill_core::store::{Engine, Entry};
 
@@ -34,9 +36,9 @@ mod file_observed {
         }
     }
 
-    fn observed() -> impl Fn() -> Box<dyn Engine> {
+    fn observed() -> impl Fn(Duration) -> Box<dyn Engine> {
         let on_disk = on_disk(NORMAL);
-        move || Box::new(Observed::new(on_disk(), Box::new(Nobody)))
+        move |patience| Box::new(Observed::new(on_disk(patience), Box::new(Nobody)))
     }
 
     anthill_testkit::conformance!(observed());

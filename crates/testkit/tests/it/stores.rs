@@ -53,14 +53,17 @@ pub fn temp_dir() -> TempDir {
 }
 
 /// Makes engines on empty directories, and removes those in the end.
-pub fn on_disk(segment_bytes: u64) -> impl Fn() -> Box<dyn Engine> {
+pub fn on_disk(segment_bytes: u64) -> impl Fn(Duration) -> Box<dyn Engine> {
     let dir = temp_dir();
-    move || {
+    move |patience| {
         let root: PathBuf = tempfile::tempdir_in(&dir).unwrap().keep();
-        Box::new(real(&root, hasty(segment_bytes)))
+        Box::new(real(&root, Options { patience, ..options(segment_bytes) }))
     }
 }
 
-pub fn in_simulation(exchange: bool) -> impl Fn() -> Box<dyn Engine> {
-    move || Box::new(simulated(&sim_fs(exchange), &sim_fs(exchange), hasty(NORMAL)))
+pub fn in_simulation(exchange: bool) -> impl Fn(Duration) -> Box<dyn Engine> {
+    move |patience| {
+        let options = Options { patience, ..options(NORMAL) };
+        Box::new(simulated(&sim_fs(exchange), &sim_fs(exchange), options))
+    }
 }

@@ -156,8 +156,7 @@ impl Stage<'_> {
                 return Ok(());
             }
             if let (false, Some(task)) = (killed, worked_on_by_the_victim(&tasks)) {
-                killed = true;
-                self.kill_victim(workers, task)?;
+                killed = self.kill_victim(workers, task)?;
             }
             let ended = |worker: &mut Child| matches!(worker.try_wait(), Ok(Some(_)));
             if began.elapsed() > PATIENCE || workers.iter_mut().all(ended) {
@@ -168,16 +167,21 @@ impl Stage<'_> {
         }
     }
 
-    fn kill_victim(&mut self, workers: &mut [Child], task: &Task) -> Result<()> {
+    /// Kills a worker, unless it is done with its task before that. Returns whether it was killed.
+    fn kill_victim(&mut self, workers: &mut [Child], task: &Task) -> Result<bool> {
         // In the middle of the task, not at its first moment.
         std::thread::sleep(Duration::from_millis(300));
+        let now = tasks(&self.queue()?);
+        if worked_on_by_the_victim(&now).is_none_or(|now| now.id() != task.id()) {
+            return Ok(false);
+        }
         let victim = WORKERS.iter().position(|name| *name == VICTIM).expect("the victim is a worker");
         workers[victim].kill().map_err(|error| io_error("kill a worker", &error))?;
         self.show.event(&format!(
             "{VICTIM} is killed (SIGKILL) in the middle of `{}`; nobody tells the queue",
             task.id()
         ));
-        Ok(())
+        Ok(true)
     }
 
     fn queue(&self) -> Result<Value> {

@@ -221,19 +221,11 @@ impl Place<'_> {
 
     /// Returns what a document says, and the checksum of its bytes.
     pub fn open_doc(&self, doc: &Doc) -> Result<Option<(Value, Sum)>> {
-        let mut deadline = None;
-        let mut in_time = || {
-            // Begun at the first failure: a reader that finds all well never asks for the time.
-            let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.patience.min(MID_SAVE));
-            Instant::now() < deadline
-        };
-        loop {
+        unless_damaged_for_long(self.patience.min(MID_SAVE), || {
             let Some(bytes) = self.read_doc(&doc.file, doc.kind.limit)? else { return Ok(None) };
-            match state::open(doc, &self.show(doc), &bytes) {
-                Err(Error::Damaged { .. }) if in_time() => thread::sleep(MID_SAVE / 10),
-                opened => return opened.map(|value| Some((value, sum(doc, &bytes)))),
-            }
-        }
+            let value = state::open(doc, &self.show(doc), &bytes)?;
+            Ok(Some((value, sum(doc, &bytes))))
+        })
     }
 
     /// Returns the bytes of a document file.
@@ -477,6 +469,23 @@ impl Place<'_> {
     }
 }
 
+/// Reads again what cannot be read, until it has stayed so for this long.
+fn unless_damaged_for_long<T>(long: Duration, mut read: impl FnMut() -> Result<T>) -> Result<T> {
+    let mut deadline = None;
+    loop {
+        // Asked before the read: whoever is held up after it must not take an old look for a late one.
+        let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        match read() {
+            Err(Error::Damaged { .. }) if !is_late && !long.is_zero() => {
+                // Begun at the first failure: a reader that finds all well never asks for the time.
+                deadline.get_or_insert_with(|| Instant::now() + long);
+                thread::sleep(MID_SAVE / 10);
+            }
+            result => return result,
+        }
+    }
+}
+
 /// How long one of the two heads in a file may be, with the blanks behind it.
 const HEAD_SLOT: usize = 1024;
 
@@ -517,4 +526,40 @@ pub fn render(doc: &Doc, value: &Value) -> Vec<u8> {
 
 pub fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn damaged() -> Error {
+        Error::Damaged { path: "x".into(), line: 1, column: 1, message: "half".into() }
+    }
+
+    #[test]
+    fn a_reader_that_is_held_up_looks_again() {
+        let mut reads = 0;
+        let read = unless_damaged_for_long(MID_SAVE, || {
+            reads += 1;
+            if reads == 2 {
+                thread::sleep(2 * MID_SAVE);
+            }
+            if reads < 3 { Err(damaged()) } else { Ok(()) }
+        });
+        assert_eq!((read.is_ok(), reads), (true, 3));
+    }
+
+    #[test]
+    fn what_stays_damaged_is_told() {
+        let begin = Instant::now();
+        assert!(unless_damaged_for_long(MID_SAVE, || Err::<(), _>(damaged())).is_err());
+        assert!(begin.elapsed() >= MID_SAVE);
+        let mut reads = 0;
+        let mut read = || {
+            reads += 1;
+            Err::<(), _>(damaged())
+        };
+        assert!(unless_damaged_for_long(Duration::ZERO, &mut read).is_err());
+        assert_eq!(reads, 1, "without patience");
+    }
 }

@@ -174,10 +174,12 @@ impl FileWatch {
         if !calm || self.replay.seq != head.seq {
             return Ok(());
         }
+        // Asked before the read: whoever is held up after it must not take an old look for a late one.
+        let looked = Instant::now();
         let Ok(bytes) = place.read_doc(&self.doc.file, self.doc.kind.limit) else { return Ok(()) };
         let gone = bytes.is_none() && self.sum.is_some();
         self.missing = gone.then(|| self.missing.unwrap_or_else(Instant::now));
-        if self.missing.is_some_and(|since| since.elapsed() < GRACE) {
+        if self.missing.is_some_and(|since| looked.saturating_duration_since(since) < GRACE) {
             return Ok(());
         }
         let sum = bytes.as_deref().map(|bytes| place::sum(&self.doc, bytes));
