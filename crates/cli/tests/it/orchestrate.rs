@@ -238,10 +238,10 @@ fn a_hung_agent_is_stopped_with_all_it_started_and_its_group_goes_on() {
     let team = TEAM.replace("plan-*) cat plan.json", r#"plan-*) echo '{"all_tasks": [{"id": "T1"}]}'"#);
     for limit in ["--timeout", "--stall"] {
         let env = with_agent(&format!("{hang}\n{team}"));
-        let ran = orchestrate(&env, &[limit, "3", "--retries", "0", "Do it"]);
+        let ran = orchestrate(&env, &[limit, "8", "--retries", "0", "Do it"]);
         assert_eq!(ran.code, 0, "{}", ran.shown());
         gone(&line_of(&env, "grandchild"));
-        let reason = if limit == "--timeout" { "timed out after 3 s" } else { "no sign of life for 3 s" };
+        let reason = if limit == "--timeout" { "timed out after 8 s" } else { "no sign of life for 8 s" };
         assert!(ran.stderr.contains(&format!("Failed: developer main (work): {reason}\n")), "{}", ran.stderr);
         let by_group: Vec<String> =
             decisions(&env).into_iter().filter(|line| line.contains("_group_main_")).collect();
@@ -261,10 +261,10 @@ fn a_hung_agent_is_stopped_with_all_it_started_and_its_group_goes_on() {
 #[test]
 fn a_sign_of_life_counts() {
     let quiet = r#"
-        if [ "$ANTHILL_PURPOSE" = work ]; then for n in 1 2 3 4 5 6 7 8; do sleep 0.3; touch "$ANTHILL_TASK_FILE"; done; fi"#;
+        if [ "$ANTHILL_PURPOSE" = work ]; then for n in 1 2 3 4 5 6 7 8; do sleep 0.8; touch "$ANTHILL_TASK_FILE"; done; fi"#;
     let team = TEAM.replace("plan-*) cat plan.json", r#"plan-*) echo '{"all_tasks": [{"id": "T1"}]}'"#);
     let env = with_agent(&format!("{quiet}\n{team}"));
-    let ran = orchestrate(&env, &["--stall", "2", "--retries", "0", "Do it"]);
+    let ran = orchestrate(&env, &["--stall", "5", "--retries", "0", "Do it"]);
     assert_eq!(ran.code, 0, "{}", ran.shown());
     assert_eq!(doc(&env, "orchestrator_state")["costs"].get("failures"), None);
 }

@@ -183,10 +183,10 @@ fn a_command_that_cannot_be_started_costs_no_task() {
 #[test]
 fn a_timeout_ends_the_whole_group() {
     let env = with_tasks(&["t1"]);
-    let ran = run(&env, &["--timeout", "1"], "sleep 1000 & echo $! >grandchild; echo begun; wait");
+    let ran = run(&env, &["--timeout", "5"], "sleep 1000 & echo $! >grandchild; echo begun; wait");
     assert_eq!(ran.code, 1, "{}", ran.shown());
     gone(&line_of(&env, "grandchild"));
-    assert_eq!(task(&env, "t1")["result"]["error"], "timed out after 1 s\nbegun");
+    assert_eq!(task(&env, "t1")["result"]["error"], "timed out after 5 s\nbegun");
 }
 
 #[test]
@@ -321,8 +321,8 @@ fn until_empty_waits_for_others() {
 #[test]
 fn heartbeats_keep_a_short_lease() {
     let env = with_tasks(&["t1"]);
-    let line = "echo $ANTHILL_TASK_ID >>begun; sleep 7";
-    let mut runner = start(&env, &["--lease", "3"], line);
+    let line = "echo $ANTHILL_TASK_ID >>begun; sleep 11";
+    let mut runner = start(&env, &["--lease", "5"], line);
     line_of(&env, "begun");
     // This one waits for the task and would take it as soon as the lease is over.
     let rival = run(&env, &["--json", "--until-empty"], line);
