@@ -425,6 +425,9 @@ fn a_coding_agent_is_called_by_its_name() {
          [exit 0]\n"
     );
     assert_eq!(task(&env, "t1")["result"]["output"], "Made it.");
+    let log = env.read_text("project/.coordination/logs/tasks/t1.log");
+    assert!(log.starts_with("--- try 1: API Error: Connection reset (ECONNRESET)\n{"), "{log}");
+    assert!(log.contains("\n--- try 2: answered\n{"), "{log}");
     assert_eq!(env.read_text("project/spawns"), "t1\nt1\nt2\n");
 }
 

@@ -19,6 +19,8 @@ pub enum Paper {
     Log(Key),
     /// What came out of one task.
     Result(Key),
+    /// What the command or agent of a task printed, the last time.
+    TaskLog(Key),
     /// What the hooks of a session did. Grows.
     HookLog(SessionId),
     /// How far the workflow is. It stands beside its room, where people look first.
@@ -82,6 +84,7 @@ impl Writing {
     }
 }
 
+const TASK_LOGS: &str = "logs/tasks";
 const HOOK_LOG: &str = "hooks.log";
 const OLD_WORKFLOWS: &str = "workflow_archive";
 const LOOP: &str = "loop";
@@ -98,7 +101,7 @@ impl Paper {
     /// Returns the folders of a room that hold papers; the empty one is the room itself.
     pub fn folders(room: &Room) -> &'static [&'static str] {
         match room {
-            Room::Queue => &["", "context", "logs", Paper::RESULTS],
+            Room::Queue => &["", "context", "logs", TASK_LOGS, Paper::RESULTS],
             Room::Session(_) => &[""],
             Room::Pipeline => &["", AGENT_LOGS],
             Room::State => &[OLD_WORKFLOWS, LOOP, GATE_LOGS, ITEM_LOGS],
@@ -141,6 +144,7 @@ impl Paper {
             Paper::Summary => "summary.md".into(),
             Paper::Discoveries => "context/discoveries.md".into(),
             Paper::Log(agent) => format!("logs/{agent}.log"),
+            Paper::TaskLog(task) => format!("{TASK_LOGS}/{task}.log"),
             Paper::Result(task) => format!("{}/{task}.md", Paper::RESULTS),
             Paper::Message { tray, id, .. } => format!("{}/{id}.json", tray.folder()),
             Paper::HookLog(_) => HOOK_LOG.into(),
@@ -175,6 +179,7 @@ impl Paper {
             None if file == Paper::Plan.file() => Paper::Plan,
             None if file == Paper::Summary.file() => Paper::Summary,
             Some(("context", _)) if file == Paper::Discoveries.file() => Paper::Discoveries,
+            Some(("logs", name)) if name.contains('/') => Paper::task_log_at(file)?,
             Some(("logs", name)) => Paper::Log(name.strip_suffix(".log")?.parse().ok()?),
             Some((Paper::RESULTS, name)) => Paper::result_named(name)?,
             _ => return None,
@@ -188,6 +193,11 @@ impl Paper {
             Some((AGENT_LOGS, name)) => name.strip_suffix(".log")?.parse().ok().map(Paper::AgentLog),
             _ => None,
         }
+    }
+
+    fn task_log_at(file: &str) -> Option<Paper> {
+        let name = file.strip_prefix(TASK_LOGS)?.strip_prefix('/')?;
+        name.strip_suffix(".log")?.parse().ok().map(Paper::TaskLog)
     }
 
     fn loop_log_at(file: &str) -> Option<Paper> {
@@ -229,6 +239,8 @@ mod tests {
             Paper::Summary,
             Paper::Discoveries,
             Paper::Log(key("w-1")),
+            Paper::Log(key("tasks")),
+            Paper::TaskLog(key("t-1")),
             Paper::Result(key("t.1")),
         ];
         for paper in papers {

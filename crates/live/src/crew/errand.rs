@@ -12,7 +12,7 @@ use anthill_core::view::papers;
 
 use super::Event;
 use super::dispatch::Crew;
-use crate::runner::minder::{Answered, Beat, Call, Cut, Minder, Pulse, Reply};
+use crate::runner::minder::{Answered, Beat, Call, Cut, Minder, Pulse, Reply, Tries};
 use crate::runner::report::Verdict;
 use crate::runner::shift::Place;
 use crate::runner::task_file::TaskFile;
@@ -40,21 +40,30 @@ impl Crew<'_> {
         let asked = self.files.write(on.task, &task).and_then(|file| self.ask(on, &task, &file, place));
         match asked {
             Ok(Reply::Cut(Cut::Lost(why), tries)) => {
-                self.count(tries.usage);
+                self.account(on, &tries);
                 Ok(Event::Lost { task: on.task.clone(), why })
             }
             Ok(Reply::Cut(_, tries)) => {
-                self.count(tries.usage);
+                self.account(on, &tries);
                 self.release(on)
             }
             Ok(Reply::Answered(answered)) => {
-                self.count(answered.tries.usage);
+                self.account(on, &answered.tries);
                 self.report(on, &answered)
             }
             Err(error) => {
                 self.tell(self.release(on)?);
                 Err(error)
             }
+        }
+    }
+
+    /// Counts what the tries used and keeps what they printed.
+    fn account(&self, on: On<'_>, tries: &Tries) {
+        self.count(tries.usage);
+        let kept = persist(|| work::keep_output(self.engine, on.worker, on.task, &tries.log, self.actor));
+        if let Err(error) = kept {
+            self.tell(Event::Warning(format!("what `{}` printed was not kept: {error}", on.task)));
         }
     }
 

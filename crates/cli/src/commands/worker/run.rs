@@ -31,8 +31,8 @@ use crate::start::ExitCode;
 /// ANTHILL_ROOT and ANTHILL_HOME in its environment. Its lease is kept alive while it runs. When it
 /// has ended, whatever it left running is killed. Ctrl-C stops the commands and gives their tasks
 /// back; a second one does not wait for them. An agent (--agent) that fails is tried again as its
-/// kind of error deserves: a rate limit or a lost connection after a while. Exit 1 means that a task
-/// has failed, or that the budget is used up.
+/// kind of error deserves: a rate limit or a lost connection after a while. What was printed is kept
+/// in .coordination/logs/tasks. Exit 1 means that a task has failed, or that the budget is used up.
 ///
 /// Examples:
 ///   anthill worker run w1 --agent claude --max-cost 5

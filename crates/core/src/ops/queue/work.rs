@@ -11,6 +11,7 @@ use crate::model::files;
 use crate::model::ids::{Key, SessionId};
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
+use crate::model::redact::redact;
 use crate::model::session::{BEAT, Session};
 use crate::model::task::{Claimant, Effect, LEASE, Refusal, Report, Task};
 use crate::model::time;
@@ -342,6 +343,14 @@ pub fn discover(engine: &dyn Engine, worker: &Key, text: &str, actor: &Actor) ->
     desk.log(worker.as_str(), "DISCOVERED", &first)?;
     desk.commit(worker.as_str(), "discover", actor)?;
     Ok(piece)
+}
+
+/// Keeps what the command or agent of a task printed.
+pub fn keep_output(engine: &dyn Engine, worker: &Key, task: &Key, text: &str, actor: &Actor) -> Result<()> {
+    let mut desk = Desk::open(engine, actor)?;
+    desk.transaction.write_paper(&Paper::TaskLog(task.clone()), redact(text).into_owned())?;
+    desk.touch();
+    desk.commit_with(worker.as_str(), "output", actor, Durability::Lazy).map(drop)
 }
 
 /// Returns until when a task may be worked on, for messages.
