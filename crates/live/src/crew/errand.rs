@@ -12,7 +12,7 @@ use anthill_core::view::papers;
 
 use super::Event;
 use super::dispatch::Crew;
-use crate::runner::minder::{Answered, Beat, Call, Cut, Minder, Pulse, Reply, Tries};
+use crate::runner::minder::{Answered, Beat, Call, Cut, Minder, Pulse, Reply};
 use crate::runner::report::Verdict;
 use crate::runner::shift::Place;
 use crate::runner::task_file::TaskFile;
@@ -38,30 +38,26 @@ impl Crew<'_> {
         };
         self.tell(Event::Claimed(task.clone()));
         let asked = self.files.write(on.task, &task).and_then(|file| self.ask(on, &task, &file, place));
-        match asked {
-            Ok(Reply::Cut(Cut::Lost(why), tries)) => {
-                self.account(on, &tries);
-                Ok(Event::Lost { task: on.task.clone(), why })
-            }
-            Ok(Reply::Cut(_, tries)) => {
-                self.account(on, &tries);
-                self.release(on)
-            }
-            Ok(Reply::Answered(answered)) => {
-                self.account(on, &answered.tries);
-                self.report(on, &answered)
-            }
+        let (event, tries) = match asked {
+            Ok(Reply::Cut(Cut::Lost(why), tries)) => (Ok(Event::Lost { task: on.task.clone(), why }), tries),
+            Ok(Reply::Cut(_, tries)) => (self.release(on), tries),
+            Ok(Reply::Answered(answered)) => (self.report(on, &answered), answered.tries),
             Err(error) => {
                 self.tell(self.release(on)?);
-                Err(error)
+                return Err(error);
             }
+        };
+        self.count(tries.usage);
+        // Whoever has the task now keeps a log of their own.
+        if !matches!(event, Ok(Event::Lost { .. })) {
+            self.keep(on, &tries.log);
         }
+        event
     }
 
-    /// Counts what the tries used and keeps what they printed.
-    fn account(&self, on: On<'_>, tries: &Tries) {
-        self.count(tries.usage);
-        let kept = persist(|| work::keep_output(self.engine, on.worker, on.task, &tries.log, self.actor));
+    /// Keeps what the command printed. That comes after the report, which must not wait for it.
+    fn keep(&self, on: On<'_>, log: &str) {
+        let kept = work::keep_output(self.engine, on.worker, on.task, log, self.actor);
         if let Err(error) = kept {
             self.tell(Event::Warning(format!("what `{}` printed was not kept: {error}", on.task)));
         }
