@@ -29,5 +29,6 @@ pub mod room;
 pub mod said;
 pub mod session;
 pub mod shape;
+pub mod short;
 pub mod task;
 pub mod time;
