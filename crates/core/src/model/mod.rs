@@ -11,6 +11,7 @@ pub mod fit;
 pub mod flow;
 pub mod ids;
 pub mod install;
+pub mod item_text;
 pub mod json;
 pub mod jsonc;
 pub mod kind;
