@@ -251,7 +251,7 @@ impl Fs for RealFs {
 
     fn write_new(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         let file = File::from(self.open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
-        write_pieces(&file, 0, bytes)
+        write_pieces(&file, 0, bytes, PIECE)
     }
 
     fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -369,6 +369,10 @@ impl Fs for RealFs {
 /// small write into a file on ext4 goes through all blocks of the piece that it hits.
 const PIECE: usize = 16 << 10;
 
+/// The same for what is not written again: half the work of writing and syncing it. Not all at once, because the largest
+/// pages are often ones that a virtual machine has to ask its host for, which takes ten times as long.
+const LARGE_PIECE: usize = 64 << 10;
+
 /// Reads at most `length` bytes; a read of a regular file that gives less has come to its end.
 fn read_at(file: &File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
@@ -391,8 +395,8 @@ fn read_at(file: &File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
 /// The system does not read more than this at once.
 const MOST_READ: usize = 0x7fff_f000;
 
-fn write_pieces(file: &File, mut offset: u64, bytes: &[u8]) -> io::Result<()> {
-    for piece in bytes.chunks(PIECE) {
+fn write_pieces(file: &File, mut offset: u64, bytes: &[u8], length: usize) -> io::Result<()> {
+    for piece in bytes.chunks(length) {
         file.write_all_at(piece, offset)?;
         offset += piece.len() as u64;
     }
@@ -411,7 +415,11 @@ impl Handle for RealFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        write_pieces(&self.file, offset, bytes)
+        write_pieces(&self.file, offset, bytes, PIECE)
+    }
+
+    fn write_for_good(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        write_pieces(&self.file, offset, bytes, LARGE_PIECE)
     }
 
     fn truncate(&self, length: u64) -> io::Result<()> {
