@@ -10,9 +10,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{self as sys, Mode, OFlags, ResolveFlags};
+use rustix::fs::{self as sys, Mode, OFlags, ResolveFlags, Timespec};
 use rustix::io::{Errno, retry_on_intr};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -307,10 +307,13 @@ impl Fs for RealFs {
         loop {
             // Others may have moved or replaced directories, last while they had the room.
             self.dirs().clear();
-            let locked = take_lock(self.regular(path, flags)?, mode, patience)?;
+            let file = File::from(self.open(path, flags | OFlags::NONBLOCK)?);
+            let locked = take_lock(file, mode, patience)?;
             self.dirs().clear();
+            let stat = sys::fstat(locked.0.as_fd())?;
+            check_regular(stat.st_mode)?;
             // A lock file that someone deleted meanwhile excludes nobody any more.
-            if sys::fstat(locked.0.as_fd())?.st_nlink > 0 {
+            if stat.st_nlink > 0 {
                 return Ok(Box::new(locked));
             }
         }
@@ -444,9 +447,14 @@ impl Handle for RealFile {
         &self.opened
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "nobody is told this time: it tells one change from another"
+    )]
     fn mark(&self) -> io::Result<Stat> {
         // The clock that processes see is finer than the one that the file system stamps with.
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = Timespec::try_from(now).map_err(|_| io::ErrorKind::InvalidData)?;
         let times = sys::Timestamps { last_access: now, last_modification: now };
         sys::futimens(&self.file, &times)?;
         stat(self.file.as_fd())
@@ -495,6 +503,14 @@ fn stat(file: BorrowedFd<'_>) -> io::Result<Stat> {
 
 fn nanoseconds(seconds: i64, nanoseconds: u32) -> i128 {
     i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
+}
+
+/// Returns how long the machine has been up, sleep included, where the system tells it.
+pub fn uptime() -> Option<Duration> {
+    #[cfg(target_os = "linux")]
+    return kernel::uptime();
+    #[cfg(not(target_os = "linux"))]
+    None
 }
 
 /// Names the boot of the machine, where the system tells it.
