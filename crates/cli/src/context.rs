@@ -203,21 +203,10 @@ impl Clock for SystemClock {
 
     fn moment(&self) -> Moment {
         let (at, id) = (self.now(), boot_id());
-        let boot = id.and_then(|id| Some(Boot { id, began: at.checked_sub(uptime()?).ok()? }));
+        let began = || at.checked_sub(SignedDuration::try_from(real_fs::uptime()?).ok()?).ok();
+        let boot = id.and_then(|id| Some(Boot { id, began: began()? }));
         Moment { at, boot }
     }
-}
-
-/// Returns how long the machine has been up, sleep included; setting the clock does not change it.
-#[cfg(target_os = "linux")]
-fn uptime() -> Option<SignedDuration> {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    Some(SignedDuration::new(time.tv_sec, i32::try_from(time.tv_nsec).ok()?))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn uptime() -> Option<SignedDuration> {
-    None
 }
 
 fn needs(kind: &Kind, option: &str) -> CliError {

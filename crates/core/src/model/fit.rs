@@ -5,6 +5,7 @@
 
 use super::raw::Raw;
 use super::shape::{Field, Shape};
+use super::short;
 
 /// Whether an object surely fits; its values are nested no deeper than the shape is. `inner` is a place to read an
 /// object inside of it, which has room after the first time.
@@ -30,7 +31,7 @@ pub fn surely_fits(raw: &Raw, shape: &Shape, inner: &mut Raw) -> bool {
 
 /// Finds a field; the fields of a text mostly have the order of its shape.
 fn find(fields: &[Field], key: &[u8], next: usize) -> Option<usize> {
-    let is = |at: &usize| fields[*at].name.as_bytes() == key;
+    let is = |at: &usize| short::same(fields[*at].name.as_bytes(), key);
     (next..fields.len()).find(is).or_else(|| (0..next.min(fields.len())).find(is))
 }
 

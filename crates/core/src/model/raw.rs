@@ -8,6 +8,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::short;
+
 /// One object, and its fields in their order.
 #[derive(Debug, Default, Clone)]
 pub struct Raw {
@@ -26,17 +28,18 @@ impl Raw {
     pub fn read(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
         self.text.clear();
         self.fields.clear();
-        let mut fields = Walk { bytes, at, text: &mut self.text };
-        fields.expect(b'{')?;
-        while let Some(key) = fields.key()? {
-            let from = fields.text.len();
-            fields.value()?;
-            self.fields.push(Field { key, value: from..fields.text.len() });
-            if !fields.more(b'}')? {
+        let mut walk = Walk::new(bytes, at, &mut self.text);
+        walk.expect(b'{')?;
+        while let Some(key) = walk.key()? {
+            let from = walk.len();
+            walk.value()?;
+            self.fields.push(Field { key, value: from..walk.len() });
+            if !walk.more(b'}')? {
                 break;
             }
         }
-        Some(fields.at)
+        walk.copy();
+        Some(walk.at)
     }
 
     /// Returns the object without white space.
@@ -51,7 +54,7 @@ impl Raw {
 
     /// Returns the text of a field's value.
     pub fn field(&self, name: &str) -> Option<&[u8]> {
-        let key = |field: &&Field| self.text[field.key.clone()] == *name.as_bytes();
+        let key = |field: &&Field| short::same(&self.text[field.key.clone()], name.as_bytes());
         self.fields.iter().find(key).map(|field| &self.text[field.value.clone()])
     }
 
@@ -93,68 +96,96 @@ fn string(text: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Goes through a text and copies what is not white space.
+/// Goes through a text and copies what is not white space, a run at a time.
 #[derive(Debug)]
 pub struct Walk<'b, 't> {
     pub bytes: &'b [u8],
     pub at: usize,
-    pub text: &'t mut Vec<u8>,
+    text: &'t mut Vec<u8>,
+    /// What was taken from here on is not copied yet.
+    run: usize,
+}
+
+impl<'b, 't> Walk<'b, 't> {
+    pub fn new(bytes: &'b [u8], at: usize, text: &'t mut Vec<u8>) -> Walk<'b, 't> {
+        Walk { bytes, at, text, run: at }
+    }
 }
 
 impl Walk<'_, '_> {
-    fn skip_space(&mut self) {
-        while matches!(self.bytes.get(self.at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
-            self.at += 1;
-        }
+    /// Returns what was taken so far.
+    pub fn text(&mut self) -> &[u8] {
+        self.copy();
+        self.text
+    }
+
+    /// Returns how long that is.
+    fn len(&self) -> usize {
+        self.text.len() + (self.at - self.run)
+    }
+
+    fn copy(&mut self) {
+        short::append(self.text, &self.bytes[self.run..self.at]);
+        self.run = self.at;
+    }
+
+    /// Goes on at another place.
+    pub fn skip_to(&mut self, at: usize) {
+        self.copy();
+        (self.at, self.run) = (at, at);
     }
 
     /// Returns the next byte that is not white space, without taking it.
+    #[inline]
     pub fn peek(&mut self) -> Option<u8> {
-        self.skip_space();
-        self.bytes.get(self.at).copied()
+        match self.bytes.get(self.at) {
+            Some(byte) if *byte > b' ' => Some(*byte),
+            _ => self.peek_behind_space(),
+        }
+    }
+
+    fn peek_behind_space(&mut self) -> Option<u8> {
+        let rest = self.bytes.get(self.at..)?;
+        let spaces = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')).count();
+        self.skip_to(self.at + spaces);
+        rest.get(spaces).copied()
     }
 
     pub fn expect(&mut self, byte: u8) -> Option<()> {
-        (self.peek()? == byte).then(|| self.take())
-    }
-
-    fn take(&mut self) {
-        self.text.push(self.bytes[self.at]);
-        self.at += 1;
+        (self.peek()? == byte).then(|| self.at += 1)
     }
 
     /// Takes a key and its colon; `Some(None)` at the end of an object that has no fields.
     pub fn key(&mut self) -> Option<Option<Range<usize>>> {
-        if self.peek()? == b'}' && self.text.last() == Some(&b'{') {
-            self.take();
+        let byte = self.peek()?;
+        if byte == b'}' && self.last() == Some(b'{') {
+            self.at += 1;
             return Some(None);
         }
-        if self.peek()? != b'"' {
+        if byte != b'"' {
             return None;
         }
-        let from = self.text.len() + 1;
-        self.string()?;
-        let key = from..self.text.len() - 1;
+        let from = self.len() + 1;
+        self.at = string_end(self.bytes, self.at)?;
+        let key = from..self.len() - 1;
         self.expect(b':')?;
         Some(Some(key))
+    }
+
+    /// Returns the byte that was taken last.
+    fn last(&self) -> Option<u8> {
+        if self.at > self.run { self.bytes.get(self.at - 1).copied() } else { self.text.last().copied() }
     }
 
     /// Takes the comma before another field or item, or the bracket that ends them.
     pub fn more(&mut self, close: u8) -> Option<bool> {
         let byte = self.peek()?;
-        self.take();
+        self.at += 1;
         match byte {
             b',' => Some(true),
             _ if byte == close => Some(false),
             _ => None,
         }
-    }
-
-    fn string(&mut self) -> Option<()> {
-        let end = string_end(self.bytes, self.at)?;
-        self.text.extend_from_slice(&self.bytes[self.at..end]);
-        self.at = end;
-        Some(())
     }
 
     /// Takes one value.
@@ -164,35 +195,33 @@ impl Walk<'_, '_> {
             let spaced = self.at;
             let byte = self.peek()?;
             // Without this `1 2` would read like `12`.
-            let glued = self.at > spaced && !is_structural(*self.text.last()?) && !is_structural(byte);
+            let glued = self.at > spaced && !is_structural(self.last()?) && !is_structural(byte);
             if glued {
                 self.text.push(b' ');
             }
-            match byte {
-                b'"' => self.string()?,
+            self.at = match byte {
+                b'"' => string_end(self.bytes, self.at)?,
                 b'{' | b'[' => {
                     depth += 1;
-                    self.take();
+                    self.at + 1
                 }
                 b'}' | b']' => {
                     depth = depth.checked_sub(1)?;
-                    self.take();
+                    self.at + 1
                 }
-                b',' | b':' => self.take(),
-                _ => self.word(),
-            }
+                b',' | b':' => self.at + 1,
+                _ => self.word_end(),
+            };
             if depth == 0 {
                 return (!is_separator(byte)).then_some(());
             }
         }
     }
 
-    fn word(&mut self) {
+    fn word_end(&self) -> usize {
         let rest = &self.bytes[self.at..];
         let ends = |byte: &u8| is_structural(*byte) || matches!(byte, b'"' | b' ' | b'\n' | b'\r' | b'\t');
-        let length = rest.iter().position(ends).unwrap_or(rest.len());
-        self.text.extend_from_slice(&rest[..length]);
-        self.at += length;
+        self.at + rest.iter().position(ends).unwrap_or(rest.len())
     }
 }
 

@@ -11,12 +11,10 @@
 //!
 //! A task is edited as the value it is, so that what we do not know of it stays.
 
-use std::borrow::Cow;
-
 use jiff::{SignedDuration, Timestamp};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::item_text::ItemText;
 use super::new_task::NewTask;
 use super::time::{self, Moment};
 
@@ -31,47 +29,27 @@ pub const PRIORITY: i64 = 5;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task(Value);
 
-/// A new task as it is written: what [`Task::new`] makes, without a value on the way.
-#[derive(Debug, Serialize)]
-pub struct Written<'t> {
-    id: &'t str,
-    description: &'t str,
-    status: &'static str,
-    priority: i64,
-    claimed_by: (),
-    dependencies: &'t [Cow<'t, str>],
-    context: WrittenContext<'t>,
-    result: (),
-    created_at: &'t str,
-    claimed_at: (),
-    completed_at: (),
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    required_capabilities: &'t [Cow<'t, str>],
-}
-
-#[derive(Debug, Serialize)]
-struct WrittenContext<'t> {
-    files: &'t [Cow<'t, str>],
-    hints: Option<&'t str>,
-}
-
-impl<'t> Written<'t> {
-    /// `now` is a [stamp](time::stamp).
-    pub fn new(id: &'t str, new: &'t NewTask<'_>, status: Status, now: &'t str) -> Written<'t> {
-        Written {
-            id,
-            description: &new.description,
-            status: word(status),
-            priority: new.priority.unwrap_or(PRIORITY),
-            claimed_by: (),
-            dependencies: &new.dependencies,
-            context: WrittenContext { files: &new.files, hints: new.hints.as_deref() },
-            result: (),
-            created_at: now,
-            claimed_at: (),
-            completed_at: (),
-            required_capabilities: &new.needs,
+/// Writes a new task: what [`Task::new`] makes, without a value on the way. `now` is a [stamp](time::stamp).
+pub fn write_new(task: &mut ItemText<'_>, id: &str, new: &NewTask<'_>, status: Status, now: &str) {
+    task.text("id", id);
+    task.text("description", &new.description);
+    task.text("status", word(status));
+    task.whole("priority", new.priority.unwrap_or(PRIORITY));
+    task.null("claimed_by");
+    task.texts("dependencies", &new.dependencies);
+    task.object("context", |context| {
+        context.texts("files", &new.files);
+        match &new.hints {
+            Some(hints) => context.text("hints", hints),
+            None => context.null("hints"),
         }
+    });
+    task.null("result");
+    task.text("created_at", now);
+    task.null("claimed_at");
+    task.null("completed_at");
+    if !new.needs.is_empty() {
+        task.texts("required_capabilities", &new.needs);
     }
 }
 
@@ -492,6 +470,7 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::json;
     use super::super::time::Boot;
     use super::*;
 
@@ -535,9 +514,11 @@ mod tests {
         };
         for new in [NewTask { description: "d".into(), ..NewTask::default() }, full] {
             let made = Task::new("t", &new, Status::Created, at(0).at).into_value();
-            let written =
-                serde_json::to_string(&Written::new("t", &new, Status::Created, &time::stamp(at(0).at)));
-            assert_eq!(written.unwrap(), made.to_string());
+            let mut written = Vec::new();
+            ItemText::write(&mut written, |task| {
+                write_new(task, "t", &new, Status::Created, &time::stamp(at(0).at));
+            });
+            assert_eq!(json::parse(&written).unwrap().to_string(), made.to_string());
         }
     }
 

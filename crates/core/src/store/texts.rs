@@ -2,14 +2,11 @@
 //!
 //! A value takes several times the memory of its text, and the time to make it. Where thousands of items come at
 //! once, they are written down right away, in the one form that items have: a line per field, as
-//! `file::list::layout` has it. The text is JSON because serde wrote it.
+//! `file::list::layout` has it. The text is JSON because [`ItemText`] wrote it.
 
-use std::io;
+use serde_json::Value;
 
-use serde::Serialize;
-use serde_json::ser::Formatter;
-use serde_json::{Serializer, Value};
-
+use crate::model::item_text::ItemText;
 use crate::model::json;
 
 /// Items as texts, with [`Texts::BETWEEN`] between them.
@@ -39,8 +36,8 @@ impl Texts {
         self.parts.extend(others.parts);
     }
 
-    /// Appends an item, which serde writes as an object.
-    pub fn push(&mut self, item: &impl Serialize) {
+    /// Appends an item with these fields.
+    pub fn push(&mut self, fields: impl FnOnce(&mut ItemText<'_>)) {
         if self.parts.is_empty() {
             self.parts.push(Part::default());
         }
@@ -48,9 +45,7 @@ impl Texts {
         if !part.ends.is_empty() {
             part.bytes.extend_from_slice(Texts::BETWEEN);
         }
-        let form = ItemForm { depth: 0, empty: true };
-        item.serialize(&mut Serializer::with_formatter(&mut part.bytes, form))
-            .expect("an item can always be written");
+        ItemText::write(&mut part.bytes, fields);
         part.ends.push(part.bytes.len());
     }
 
@@ -79,7 +74,7 @@ impl Texts {
 
     /// Reads the items back.
     pub fn values(&self) -> impl Iterator<Item = Value> {
-        self.iter().map(|text| json::parse(text).expect("BUG: what serde writes is JSON"))
+        self.iter().map(|text| json::parse(text).expect("BUG: what was written is JSON"))
     }
 }
 
@@ -87,57 +82,6 @@ impl Part {
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|end| end + Texts::BETWEEN.len()));
         starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
-    }
-}
-
-/// The form of an item: a line per field, everything else on its field's line.
-struct ItemForm {
-    depth: usize,
-    empty: bool,
-}
-
-impl ItemForm {
-    fn between<W: ?Sized + io::Write>(writer: &mut W, first: bool) -> io::Result<()> {
-        if first { Ok(()) } else { writer.write_all(b", ") }
-    }
-}
-
-impl Formatter for ItemForm {
-    fn begin_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth += 1;
-        writer.write_all(b"[")
-    }
-
-    fn end_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth -= 1;
-        writer.write_all(b"]")
-    }
-
-    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        ItemForm::between(writer, first)
-    }
-
-    fn begin_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth += 1;
-        writer.write_all(b"{")
-    }
-
-    fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth -= 1;
-        writer.write_all(if self.depth == 0 && !self.empty { b"\n    }" } else { b"}" })
-    }
-
-    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        self.empty = false;
-        match (self.depth, first) {
-            (1, true) => writer.write_all(b"\n      "),
-            (1, false) => writer.write_all(b",\n      "),
-            _ => ItemForm::between(writer, first),
-        }
-    }
-
-    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b": ")
     }
 }
 
@@ -151,14 +95,23 @@ mod tests {
     #[test]
     fn items_have_the_form_that_they_have_in_a_file() {
         let items = [
-            json!({"id": "a", "list": [1, [], {}, {"x": [true, null]}], "o": {"b": {"c": "\"d\n"}, "e": 1.5}}),
+            json!({"id": "a\n", "none": [], "list": ["x", "\"y"], "o": {"b": {"c": null}, "e": -1}}),
             json!({}),
             json!({"id": "b"}),
         ];
         let (mut texts, mut more) = (Texts::default(), Texts::with_room(1, 10));
-        items[..2].iter().for_each(|item| texts.push(item));
+        texts.push(|item| {
+            item.text("id", "a\n");
+            item.texts("none", &[]);
+            item.texts("list", &["x".into(), "\"y".into()]);
+            item.object("o", |inner| {
+                inner.object("b", |inner| inner.null("c"));
+                inner.whole("e", -1);
+            });
+        });
+        texts.push(|_| {});
         texts.append(Texts::with_room(0, 0));
-        more.push(&items[2]);
+        more.push(|item| item.text("id", "b"));
         texts.append(more);
         assert_eq!(texts.len(), 3);
         for (text, item) in texts.iter().zip(&items) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
-use super::graph::{Standing, Tasks, at, cut, field, list, one_line};
+use super::graph::{Standing, Tasks, all, at, cut, field, list, one_line};
 
 /// The statuses of a task in the order of its life.
 const STATUSES: [&str; 7] = ["created", "available", "claimed", "in_progress", "done", "failed", "cancelled"];
@@ -78,7 +78,7 @@ pub fn json(queue: &Value) -> Value {
     let counts = counts(queue);
     Value::Object(Map::from_iter([
         ("counts".to_owned(), object(&counts)),
-        ("tasks".to_owned(), Value::Array(Tasks::of(queue).all.to_vec())),
+        ("tasks".to_owned(), Value::Array(all(queue).to_vec())),
         ("progress".to_owned(), progress(queue).json()),
     ]))
 }
@@ -101,8 +101,12 @@ fn object(fields: &[(&str, usize)]) -> Value {
 
 /// Returns every status with the number of tasks that have it.
 pub(super) fn counts(queue: &Value) -> [(&'static str, usize); 7] {
-    let tasks = Tasks::of(queue).all;
-    STATUSES.map(|status| (status, tasks.iter().filter(|task| field(task, "status") == status).count()))
+    let mut counts = STATUSES.map(|status| (status, 0));
+    for task in all(queue) {
+        let status = field(task, "status");
+        counts.iter_mut().filter(|(known, _)| *known == status).for_each(|(_, count)| *count += 1);
+    }
+    counts
 }
 
 /// How much is done of what there is to do.
@@ -114,7 +118,7 @@ pub(super) struct Progress {
 /// Measures a queue. A cancelled task is not there to be done: it counts into no number.
 pub(super) fn progress(queue: &Value) -> Progress {
     let [.., (_, done), _, (_, cancelled)] = counts(queue);
-    Progress { done, total: Tasks::of(queue).all.len() - cancelled }
+    Progress { done, total: all(queue).len() - cancelled }
 }
 
 impl Progress {
@@ -144,10 +148,12 @@ fn groups<'a>(tasks: &Tasks<'a>, now: Timestamp) -> Groups<'a> {
     let mut groups = Groups::default();
     tasks.all.iter().for_each(|task| groups[tasks.standing(task, now) as usize].push(task));
     let (open, finished) = groups.split_at_mut(Standing::Failed as usize);
-    open.iter_mut().for_each(|group| group.sort_by_key(|task| (priority(task), at(task, "created_at"))));
+    // To read a time takes longer than to compare two, and the longer the group the more often it is compared.
+    let rank = |task: &&Value| (priority(task), at(task, "created_at"));
+    open.iter_mut().for_each(|group| group.sort_by_cached_key(rank));
     for group in finished {
         group.reverse();
-        group.sort_by_key(|task| Reverse(at(task, "completed_at")));
+        group.sort_by_cached_key(|task| Reverse(at(task, "completed_at")));
     }
     groups
 }

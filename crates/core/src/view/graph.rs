@@ -67,7 +67,7 @@ pub(super) struct Tasks<'a> {
 
 impl<'a> Tasks<'a> {
     pub(super) fn of(queue: &'a Value) -> Tasks<'a> {
-        let all = queue.get("tasks").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let all = all(queue);
         Tasks { all, by_id: all.iter().rev().map(|task| (field(task, "id"), task)).collect() }
     }
 
@@ -89,6 +89,11 @@ impl<'a> Tasks<'a> {
         let is_done = |id: &str| self.by_id.get(id).is_some_and(|task| field(task, "status") == "done");
         list(task, "dependencies").into_iter().filter(|id| !is_done(id)).collect()
     }
+}
+
+/// Returns the tasks of a queue.
+pub(super) fn all(queue: &Value) -> &[Value] {
+    queue.get("tasks").and_then(Value::as_array).map_or(&[][..], Vec::as_slice)
 }
 
 /// Returns the text of a field, empty when there is none.

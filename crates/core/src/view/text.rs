@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 /// Returns `text` with control and bidirectional characters shown as escapes; newlines and tabs stay.
 pub fn escape(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unsafe) {
+    // Without a way out of the loop the compiler looks at many bytes at once, and most texts are plain.
+    let special = |found, byte: &u8| found | !matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    let plain = !text.as_bytes().iter().fold(false, special);
+    if plain || !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 16);

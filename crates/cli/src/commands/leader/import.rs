@@ -1,4 +1,5 @@
 use std::io::IsTerminal;
+use std::mem::ManuallyDrop;
 
 use anthill_core::model::new_task;
 use anthill_core::ops::queue::lead;
@@ -41,9 +42,11 @@ const MANY: usize = 1000;
 
 pub fn run(context: &Context<'_>, args: &ImportArgs) -> Result<()> {
     let bytes = read_file(&args.file, LIMIT)?;
-    let mut tasks = new_task::parse(&bytes).map_err(|error| {
+    let tasks = new_task::parse(&bytes).map_err(|error| {
         CliError::invalid(format!("`{}`, {error}", args.file)).hinted("nothing was added")
     })?;
+    // The program ends with this: nobody needs the memory of each of them again.
+    let mut tasks = ManuallyDrop::new(tasks);
     for file in tasks.iter_mut().flat_map(|task| &mut task.files) {
         let below = context.below_root(file);
         if below.len() < file.len() {

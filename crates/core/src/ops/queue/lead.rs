@@ -15,7 +15,7 @@ use crate::model::new_task::NewTask;
 use crate::model::paper::Paper;
 use crate::model::quick_hash::{QuickMap, QuickSet};
 use crate::model::room::Room;
-use crate::model::task::{Status, Task, Written};
+use crate::model::task::{self, Status, Task};
 use crate::model::time;
 use crate::ops::{Actor, Error, Result};
 use crate::store::Engine;
@@ -201,7 +201,7 @@ fn texts(
         let mut texts = Texts::with_room(new.len(), new.iter().map(room).sum());
         for (number, (new, id)) in new.iter().zip(ids).enumerate() {
             if !known.contains_key(&**id) {
-                texts.push(&Written::new(id, new, status(new, known), now));
+                texts.push(|task| task::write_new(task, id, new, status(new, known), now));
             }
             step(number + 1);
         }

@@ -71,6 +71,11 @@ pub trait Handle: Send + Debug {
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
+    /// The same for what nobody will change in its place. It may be quicker.
+    fn write_for_good(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_at(offset, bytes)
+    }
+
     /// Cuts or extends the file to `length`.
     fn truncate(&self, length: u64) -> io::Result<()>;
 

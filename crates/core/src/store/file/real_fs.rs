@@ -10,9 +10,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{self as sys, Mode, OFlags, ResolveFlags};
+use rustix::fs::{self as sys, Mode, OFlags, ResolveFlags, Timespec};
 use rustix::io::{Errno, retry_on_intr};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -251,7 +251,7 @@ impl Fs for RealFs {
 
     fn write_new(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         let file = File::from(self.open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
-        write_pieces(&file, 0, bytes)
+        write_pieces(&file, 0, bytes, PIECE)
     }
 
     fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -307,10 +307,13 @@ impl Fs for RealFs {
         loop {
             // Others may have moved or replaced directories, last while they had the room.
             self.dirs().clear();
-            let locked = take_lock(self.regular(path, flags)?, mode, patience)?;
+            let file = File::from(self.open(path, flags | OFlags::NONBLOCK)?);
+            let locked = take_lock(file, mode, patience)?;
             self.dirs().clear();
+            let stat = sys::fstat(locked.0.as_fd())?;
+            check_regular(stat.st_mode)?;
             // A lock file that someone deleted meanwhile excludes nobody any more.
-            if sys::fstat(locked.0.as_fd())?.st_nlink > 0 {
+            if stat.st_nlink > 0 {
                 return Ok(Box::new(locked));
             }
         }
@@ -369,6 +372,10 @@ impl Fs for RealFs {
 /// small write into a file on ext4 goes through all blocks of the piece that it hits.
 const PIECE: usize = 16 << 10;
 
+/// The same for what is not written again: half the work of writing and syncing it. Not all at once, because the largest
+/// pages are often ones that a virtual machine has to ask its host for, which takes ten times as long.
+const LARGE_PIECE: usize = 64 << 10;
+
 /// Reads at most `length` bytes; a read of a regular file that gives less has come to its end.
 fn read_at(file: &File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
@@ -391,8 +398,8 @@ fn read_at(file: &File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
 /// The system does not read more than this at once.
 const MOST_READ: usize = 0x7fff_f000;
 
-fn write_pieces(file: &File, mut offset: u64, bytes: &[u8]) -> io::Result<()> {
-    for piece in bytes.chunks(PIECE) {
+fn write_pieces(file: &File, mut offset: u64, bytes: &[u8], length: usize) -> io::Result<()> {
+    for piece in bytes.chunks(length) {
         file.write_all_at(piece, offset)?;
         offset += piece.len() as u64;
     }
@@ -411,7 +418,11 @@ impl Handle for RealFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        write_pieces(&self.file, offset, bytes)
+        write_pieces(&self.file, offset, bytes, PIECE)
+    }
+
+    fn write_for_good(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        write_pieces(&self.file, offset, bytes, LARGE_PIECE)
     }
 
     fn truncate(&self, length: u64) -> io::Result<()> {
@@ -436,9 +447,14 @@ impl Handle for RealFile {
         &self.opened
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "nobody is told this time: it tells one change from another"
+    )]
     fn mark(&self) -> io::Result<Stat> {
         // The clock that processes see is finer than the one that the file system stamps with.
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = Timespec::try_from(now).map_err(|_| io::ErrorKind::InvalidData)?;
         let times = sys::Timestamps { last_access: now, last_modification: now };
         sys::futimens(&self.file, &times)?;
         stat(self.file.as_fd())
@@ -487,6 +503,14 @@ fn stat(file: BorrowedFd<'_>) -> io::Result<Stat> {
 
 fn nanoseconds(seconds: i64, nanoseconds: u32) -> i128 {
     i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
+}
+
+/// Returns how long the machine has been up, sleep included, where the system tells it.
+pub fn uptime() -> Option<Duration> {
+    #[cfg(target_os = "linux")]
+    return kernel::uptime();
+    #[cfg(not(target_os = "linux"))]
+    None
 }
 
 /// Names the boot of the machine, where the system tells it.

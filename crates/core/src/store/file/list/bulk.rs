@@ -218,7 +218,7 @@ impl Bulk {
         for piece in
             [&self.before[..], layout::GAP].into_iter().chain(items.pieces()).chain([&self.suffix[..]])
         {
-            file.write_at(at, piece)?;
+            file.write_for_good(at, piece)?;
             at += piece.len() as u64;
         }
         Ok(file)

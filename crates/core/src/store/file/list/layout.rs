@@ -72,10 +72,10 @@ pub struct Frame {
 pub fn scan(bytes: &[u8], field: &str, visit: &mut dyn FnMut(Slot, &Raw)) -> Option<Frame> {
     let (mut text, mut raw) = (Vec::new(), Raw::default());
     let (mut prefix, mut suffix) = (0, 0);
-    let mut walk = Walk { bytes, at: 0, text: &mut text };
+    let mut walk = Walk::new(bytes, 0, &mut text);
     walk.expect(b'{')?;
     while let Some(key) = walk.key()? {
-        if walk.text[key] == *field.as_bytes() && walk.peek()? == b'[' && prefix == 0 {
+        if walk.text()[key] == *field.as_bytes() && walk.peek()? == b'[' && prefix == 0 {
             walk.expect(b'[')?;
             prefix = blanks_end(bytes, walk.at);
             let end = scan_items(&mut walk, &mut raw, visit)?;
@@ -88,9 +88,8 @@ pub fn scan(bytes: &[u8], field: &str, visit: &mut dyn FnMut(Slot, &Raw)) -> Opt
         }
     }
     let whole = walk.peek().is_none() && prefix > 0;
-    let frame =
-        Frame { prefix: prefix as u64, suffix: suffix as u64, size: bytes.len() as u64, sum: xxh3_64(&text) };
-    whole.then_some(frame)
+    let (size, sum) = (bytes.len() as u64, xxh3_64(walk.text()));
+    whole.then_some(Frame { prefix: prefix as u64, suffix: suffix as u64, size, sum })
 }
 
 /// Goes through the items and the bracket behind them; returns where the last slot ends, if there is one.
@@ -107,7 +106,7 @@ fn scan_items(
         walk.peek()?;
         let start = walk.at;
         let end = raw.read(walk.bytes, start)?;
-        walk.at = end;
+        walk.skip_to(end);
         let last = match walk.peek()? {
             b']' => true,
             b',' => false,
@@ -124,15 +123,18 @@ fn scan_items(
             (false, _) => end - start + blanks,
         };
         visit(Slot { start: start as u64, length, room: u32::try_from(room).ok()? }, raw);
+        walk.skip_to(if beside { closed + blanks } else { walk.at + 1 });
         if last {
             walk.expect(b']')?;
             return Some(Some(closed + blanks));
         }
-        walk.at += 1;
     }
 }
 
+/// Returns where the blanks from `at` on end. They are most of a new list, so they are taken eight at a time.
 fn blanks_end(bytes: &[u8], at: usize) -> usize {
+    let eights = bytes[at..].as_chunks::<8>().0.iter().take_while(|eight| **eight == [b' '; 8]).count();
+    let at = at + eights * 8;
     at + bytes[at..].iter().take_while(|byte| **byte == b' ').count()
 }
 

@@ -276,6 +276,9 @@ impl List {
         if sure(self.index.dangling())? > 0 {
             return Err(Lost);
         }
+        if sure(self.index.count())? == 0 {
+            return Ok(vec![false; ids.len()]);
+        }
         ids.iter().map(|id| sure(self.index.position(id)).map(|position| position.is_some())).collect()
     }
 

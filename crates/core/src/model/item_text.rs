@@ -1,0 +1,104 @@
+//! Writing an item of a long list, field by field: a line per field, everything else on its field's line.
+//!
+//! This is the form that items have in their file (`store/file/list/layout.rs`). Where thousands of items come at once, values
+//! on the way would take most of the time, and so would looking at every byte of a text for what has to be escaped.
+
+use std::borrow::Cow;
+
+use super::short;
+
+/// One object that is being written.
+#[derive(Debug)]
+pub struct ItemText<'t> {
+    bytes: &'t mut Vec<u8>,
+    /// What stands before the first field, and before each further one.
+    between: [&'static str; 2],
+    empty: bool,
+}
+
+impl ItemText<'_> {
+    /// Writes an item behind what is there.
+    pub fn write(bytes: &mut Vec<u8>, fields: impl FnOnce(&mut ItemText<'_>)) {
+        bytes.push(b'{');
+        let mut item = ItemText { bytes, between: ["\n      ", ",\n      "], empty: true };
+        fields(&mut item);
+        let end: &[u8] = if item.empty { b"}" } else { b"\n    }" };
+        bytes.extend_from_slice(end);
+    }
+
+    pub fn null(&mut self, name: &'static str) {
+        self.field(name).extend_from_slice(b"null");
+    }
+
+    pub fn whole(&mut self, name: &'static str, number: i64) {
+        serde_json::to_writer(self.field(name), &number).expect("a number can always be written");
+    }
+
+    pub fn text(&mut self, name: &'static str, text: &str) {
+        write_text(self.field(name), text);
+    }
+
+    pub fn texts(&mut self, name: &'static str, texts: &[Cow<'_, str>]) {
+        let bytes = self.field(name);
+        bytes.push(b'[');
+        for (number, text) in texts.iter().enumerate() {
+            bytes.extend_from_slice(if number == 0 { b"" } else { b", " });
+            write_text(bytes, text);
+        }
+        bytes.push(b']');
+    }
+
+    pub fn object(&mut self, name: &'static str, fields: impl FnOnce(&mut ItemText<'_>)) {
+        let bytes = self.field(name);
+        bytes.push(b'{');
+        fields(&mut ItemText { bytes, between: ["", ", "], empty: true });
+        bytes.push(b'}');
+    }
+
+    /// Begins a field whose name needs no escapes.
+    #[inline]
+    fn field(&mut self, name: &'static str) -> &mut Vec<u8> {
+        let [first, further] = self.between;
+        let before = if self.empty { first } else { further };
+        self.empty = false;
+        for part in [before, "\"", name, "\": "] {
+            short::append(self.bytes, part.as_bytes());
+        }
+        self.bytes
+    }
+}
+
+fn write_text(bytes: &mut Vec<u8>, text: &str) {
+    // Without a way out of the loop the compiler looks at many bytes at once.
+    let special = |found, byte: &u8| found | (*byte < b' ') | (*byte == b'"') | (*byte == b'\\');
+    if text.as_bytes().iter().fold(false, special) {
+        serde_json::to_writer(bytes, text).expect("a text can always be written");
+    } else {
+        bytes.push(b'"');
+        short::append(bytes, text.as_bytes());
+        bytes.push(b'"');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_object_without_fields_is_short() {
+        let mut bytes = Vec::new();
+        ItemText::write(&mut bytes, |_| {});
+        assert_eq!(bytes, b"{}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_written_as_serde_writes_it(text in "[ -~\\x00-\\x20\\x7fé\u{2028}\"\\\\]{0,40}") {
+            let mut bytes = Vec::new();
+            write_text(&mut bytes, &text);
+            prop_assert_eq!(bytes, serde_json::to_vec(&text).expect("a text"));
+        }
+    }
+}
