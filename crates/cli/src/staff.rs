@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anthill_core::error::Code;
 use anthill_core::model::usage::Usage;
-use anthill_live::runner::{self, Limits, Site, profile};
+use anthill_live::runner::{self, Limits, Site, brief, profile};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -15,7 +15,9 @@ use crate::args::seconds;
 use crate::context::Context;
 use crate::env;
 use crate::error::{CliError, Result, io_error};
+use crate::output::shorten;
 use crate::planning::amount;
+use crate::start::ExitCode;
 
 #[derive(Debug, Args)]
 pub struct CareArgs {
@@ -68,6 +70,16 @@ pub fn line(agent: &str) -> Result<String> {
 }
 
 const AGENTS: &str = "name another: --agent claude|codex|gemini|opencode|'LINE OF SHELL'";
+
+/// Says that an agent is tried again, and why.
+pub fn again(work: &str, reason: &str, delay: Duration) -> String {
+    format!("Again in {} s: {work}: {}", delay.as_secs(), shorten(&brief(reason), 200))
+}
+
+/// Returns what a shell would say of the signal that stopped us.
+pub fn stopped_by(signal: i32) -> ExitCode {
+    u8::try_from(128 + signal).unwrap_or(1).into()
+}
 
 /// Returns what agents used, for a program.
 pub fn used(usage: Usage) -> Value {

@@ -11,20 +11,20 @@ use anthill_core::error::Code;
 use anthill_core::model::agent_loop::{
     COMPLETE, Check, NewItem, PAUSED, STOPPED, Severity, Verdict, WorkLoop, is_open,
 };
-use anthill_core::model::usage::Usage;
-use anthill_core::ops::agent_loop::{self, AgentWork, GateReport};
+use anthill_core::model::usage::{Tries, Usage};
+use anthill_core::ops::agent_loop::{self, GateReport};
 use anthill_core::ops::{self, Actor};
 use anthill_core::store::Engine;
 use anthill_core::view;
 use serde_json::Value;
 
 use crate::gates::{self, Gate};
-use crate::runner::minder::{Answered, Call, Minder, Reply, Tries};
+use crate::runner::minder::{Answered, Call, Minder, Reply};
 use crate::runner::report::Verdict as Answer;
 use crate::runner::shift::{Place, Shift};
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
-use crate::runner::{EVENTS, Error, Limits, Result, Run, Site, brief, persist, signals};
+use crate::runner::{Closing, EVENTS, Error, Limits, Result, Run, Site, brief, persist, signals};
 
 /// What does the items, and what judges them.
 #[derive(Debug)]
@@ -179,11 +179,11 @@ impl Runner<'_> {
             },
             Ok(Reply::Cut(_, tries)) => (Some("stopped".into()), tries),
             Err(error) => {
-                self.settle(id, false, Tries::default())?;
+                self.settle(id, false, &Tries::default())?;
                 return Err(error);
             }
         };
-        self.settle(id, undone.is_none(), tries)?;
+        self.settle(id, undone.is_none(), &tries)?;
         let Some(reason) = undone else {
             self.tell(Event::Done(id));
             return Ok(self.over_budget());
@@ -192,11 +192,9 @@ impl Runner<'_> {
         Ok(Some(End::Held(format!("`{id}` is not done: {}", brief(&reason)))))
     }
 
-    fn settle(&mut self, id: &str, is_done: bool, tries: Tries) -> Result<()> {
-        let Tries { count, failed, usage, log } = tries;
-        self.used.add(usage);
-        let work_done = AgentWork { tries: count, failed, usage, log };
-        let settled = agent_loop::settle(self.engine, (&self.job.who, id), is_done, &work_done, self.actor)?;
+    fn settle(&mut self, id: &str, is_done: bool, tries: &Tries) -> Result<()> {
+        self.used.add(tries.usage);
+        let settled = agent_loop::settle(self.engine, (&self.job.who, id), is_done, tries, self.actor)?;
         settled.warnings.into_iter().for_each(|warning| self.tell(Event::Warning(warning)));
         Ok(())
     }
@@ -234,9 +232,8 @@ impl Runner<'_> {
                     Told::Again(reason, delay) => self.tell(Event::Again { id, reason: &reason, delay }),
                 });
             });
-            let asked = Minder::new(place, &self.watchdog).ask(&mut call, self.job.retries, &again);
-            sender.send(None).unwrap_or_default();
-            asked
+            let _closing = Closing(&sender);
+            Minder::new(place, &self.watchdog).ask(&mut call, self.job.retries, &again)
         });
         asked.map_err(|source| Error::Command { program: self.job.agent.clone(), source })
     }

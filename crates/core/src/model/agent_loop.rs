@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::plan::{self, word};
 use super::time;
-use super::usage::Usage;
+use super::usage::Tries;
 
 pub use super::documents::agent_loop::{PauseOn, Phase, Severity, WorkItemStatus};
 
@@ -402,16 +402,16 @@ impl WorkLoop {
     }
 
     /// Adds what agents used to the costs.
-    pub fn count(&mut self, tries: u64, failed: u64, usage: Usage) {
+    pub fn count(&mut self, tries: &Tries) {
         let costs = &mut self.queue["costs"];
         if !costs.is_object() {
             *costs = json!({});
         }
-        for (field, more) in [("spawns", tries), ("failures", failed)] {
+        for (field, more) in [("spawns", tries.count), ("failures", tries.failed)] {
             let so_far = costs.get(field).and_then(Value::as_u64).unwrap_or(0);
             costs[field] = so_far.saturating_add(more).into();
         }
-        usage.add_to(costs);
+        tries.usage.add_to(costs);
     }
 
     /// Notes how a gate came out.

@@ -4,6 +4,16 @@ use serde_json::Value;
 
 use super::plan::{figure, number};
 
+/// What the tries of a piece of work used, and what they printed.
+#[derive(Debug, Default)]
+pub struct Tries {
+    pub count: u64,
+    /// How many of them came to nothing.
+    pub failed: u64,
+    pub usage: Usage,
+    pub log: String,
+}
+
 /// What one try used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Usage {

@@ -14,7 +14,7 @@ use crate::model::kind::{Doc, Kind};
 use crate::model::paper::Paper;
 use crate::model::redact::redact;
 use crate::model::room::Room;
-use crate::model::usage::Usage;
+use crate::model::usage::Tries;
 use crate::store::{Engine, Transaction};
 
 /// How much of a gate's output its item tells.
@@ -41,17 +41,6 @@ pub struct NewLoop {
     pub options: Options,
     /// Whether to begin anew, whatever is there.
     pub reset: bool,
-}
-
-/// What agents did about one item.
-#[derive(Debug, Default)]
-pub struct AgentWork {
-    pub tries: u64,
-    /// How many of them came to nothing.
-    pub failed: u64,
-    pub usage: Usage,
-    /// What they printed.
-    pub log: String,
 }
 
 /// How one gate came out.
@@ -132,18 +121,18 @@ pub fn settle(
     engine: &dyn Engine,
     (who, id): (&str, &str),
     is_done: bool,
-    work_done: &AgentWork,
+    tries: &Tries,
     actor: &Actor,
 ) -> Result<Done> {
     let mut desk = Desk::open(engine, None)?;
     let mut work = desk.work(engine)?;
     let settled = if is_done { work.done(id) } else { work.put_back(who, id) };
     settled.map_err(|refusal| refused(&refusal))?;
-    if work_done.tries > 0 {
-        work.count(work_done.tries, work_done.failed, work_done.usage);
-    }
-    if let Some(paper) = item_log(id).filter(|_| work_done.tries > 0) {
-        desk.transaction.write_paper(&paper, redact(&work_done.log).into_owned())?;
+    if tries.count > 0 {
+        work.count(tries);
+        if let Some(paper) = item_log(id) {
+            desk.transaction.write_paper(&paper, redact(&tries.log).into_owned())?;
+        }
     }
     desk.item = Some(id.to_owned());
     desk.finish(work, if is_done { "loop done" } else { "loop put back" }, actor)

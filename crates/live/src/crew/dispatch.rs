@@ -16,7 +16,7 @@ use super::{Event, Job, Until};
 use crate::runner::shift::Shift;
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
-use crate::runner::{PAUSE, Result};
+use crate::runner::{Closing, PAUSE, Result};
 use crate::waiting::SLACK;
 
 /// What all threads of a runner work with.
@@ -124,14 +124,5 @@ impl Crew<'_> {
         }
         let place = self.shift.enter();
         scope.spawn(move || self.attend(&key, task.epoch(), &place));
-    }
-}
-
-/// Ends the telling, whatever happens to the thread that has it.
-struct Closing<'r>(&'r SyncSender<Option<Event>>);
-
-impl Drop for Closing<'_> {
-    fn drop(&mut self) {
-        let _ = self.0.send(None);
     }
 }

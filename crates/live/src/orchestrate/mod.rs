@@ -28,7 +28,7 @@ use self::worktrees::Worktrees;
 use crate::runner::shift::Shift;
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
-use crate::runner::{EVENTS, Error, Limits, Result, Site, persist, signals};
+use crate::runner::{Closing, EVENTS, Error, Limits, Result, Site, persist, signals};
 
 /// How long to wait for another orchestrator that is about to end.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -285,14 +285,5 @@ impl Orchestra<'_> {
     /// Whether an error is about what was said, and not about the store.
     fn is_refusal(error: &ops::Error) -> bool {
         matches!(error.code(), Code::Refused | Code::Invalid | Code::Conflict | Code::NotFound)
-    }
-}
-
-/// Ends the telling, whatever happens to the thread that has it.
-struct Closing<'r>(&'r SyncSender<Option<Event>>);
-
-impl Drop for Closing<'_> {
-    fn drop(&mut self) {
-        let _ = self.0.send(None);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anthill_core::model::usage::Usage;
+use anthill_core::model::usage::Tries;
 use rustix::process::Signal;
 
 use super::child::{self, Process};
@@ -112,23 +112,6 @@ pub struct Answered {
     pub tries: Tries,
 }
 
-/// What the tries of a call used, and what they printed.
-#[derive(Debug, Default)]
-pub struct Tries {
-    pub count: u64,
-    pub failed: u64,
-    pub usage: Usage,
-    pub log: String,
-}
-
-impl Tries {
-    fn add(&mut self, finished: &Finished, result: &str) {
-        self.count += 1;
-        self.usage.add(finished.transcript.usage);
-        self.log += &format!("--- try {}: {result}\n{}\n", self.count, finished.said());
-    }
-}
-
 /// Whoever looks after one command at a time.
 pub struct Minder<'m> {
     place: &'m Place<'m>,
@@ -159,18 +142,18 @@ impl<'m> Minder<'m> {
         loop {
             let finished = self.run(call)?;
             if let Some(cut @ (Cut::Stopped | Cut::Lost(_))) = &finished.cut {
-                tries.add(&finished, "stopped");
+                note(&mut tries, &finished, "stopped");
                 return Ok(Reply::Cut(cut.clone(), tries));
             }
             let discoveries = report::discoveries(&finished);
             let trouble = match report::read(&finished) {
                 Ok(verdict) => {
-                    tries.add(&finished, "answered");
+                    note(&mut tries, &finished, "answered");
                     return Ok(Reply::Answered(Answered { verdict, discoveries, cannot_run: false, tries }));
                 }
                 Err(trouble) => trouble,
             };
-            tries.add(&finished, trouble.reason.lines().next().unwrap_or_default());
+            note(&mut tries, &finished, trouble.reason.lines().next().unwrap_or_default());
             let delay = trouble.again_in(tries.failed, retries);
             tries.failed += 1;
             let Some(delay) = delay else {
@@ -251,6 +234,12 @@ impl<'m> Minder<'m> {
         }
         None
     }
+}
+
+fn note(tries: &mut Tries, finished: &Finished, result: &str) {
+    tries.count += 1;
+    tries.usage.add(finished.transcript.usage);
+    tries.log += &format!("--- try {}: {result}\n{}\n", tries.count, finished.said());
 }
 
 /// Why a wait is over.

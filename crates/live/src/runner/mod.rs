@@ -24,6 +24,7 @@ pub(crate) mod transcript;
 pub(crate) mod trouble;
 pub mod watchdog;
 
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 use std::{io, thread};
 
@@ -59,6 +60,16 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// How many events of a run may wait to be told; then its commands wait with their output.
 pub(crate) const EVENTS: usize = 256;
+
+/// Ends the telling of events, whatever happens to the thread that has them to tell.
+pub(crate) struct Closing<'r, E>(pub &'r SyncSender<Option<E>>);
+
+impl<E> Drop for Closing<'_, E> {
+    fn drop(&mut self) {
+        // Who listens no more needs no end.
+        let _ = self.0.send(None);
+    }
+}
 
 /// How long to wait before asking a store again that did not answer.
 pub(crate) const PAUSE: Duration = Duration::from_secs(1);

@@ -74,7 +74,7 @@ pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
         }
         End::Signal(signal) => {
             context.output.status("stopped; go on: anthill loop run");
-            Ok(u8::try_from(128 + signal).unwrap_or(1).into())
+            Ok(staff::stopped_by(signal))
         }
     }
 }
@@ -87,10 +87,7 @@ fn tell(output: &Output, event: &Event<'_>) {
         }
         Event::Output(line) => output.status(&format!("| {line}")),
         Event::Done(id) => output.status(&format!("Done: {id}")),
-        Event::Again { id, reason, delay } => {
-            let reason = shorten(&brief(reason), 200);
-            output.status(&format!("Again in {} s: {id}: {reason}", delay.as_secs()));
-        }
+        Event::Again { id, reason, delay } => output.status(&staff::again(id, reason, *delay)),
         Event::PutBack { id, reason } => {
             output.status(&format!("Put back: {id}: {}", shorten(&brief(reason), 200)));
         }

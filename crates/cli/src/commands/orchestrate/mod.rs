@@ -193,7 +193,7 @@ fn conclude(context: &Context<'_>, args: &OrchestrateArgs, end: &End) -> Result<
     match end {
         End::Signal(signal) => {
             context.output.status("stopped; go on: anthill orchestrate --resume");
-            Ok(u8::try_from(128 + signal).unwrap_or(1).into())
+            Ok(staff::stopped_by(*signal))
         }
         _ => Ok(ExitCode::SUCCESS),
     }

@@ -5,7 +5,7 @@ use anthill_core::model::ids::Key;
 use anthill_core::model::usage::Usage;
 use anthill_core::ops::settings::Settings;
 use anthill_live::crew::{self, Event, Job, Summary, Until};
-use anthill_live::runner::{Run, brief};
+use anthill_live::runner::Run;
 use clap::Args;
 use serde_json::json;
 
@@ -109,10 +109,7 @@ fn tell(output: &Output, worker: &Key, event: &Event) {
             output.status(&format!("Claimed for {worker}: {}  {}", task.id(), first_line(description)));
         }
         Event::Output { task, line } => output.status(&format!("[{task}] {line}")),
-        Event::Again { task, reason, delay } => {
-            let reason = shorten(&brief(reason), 200);
-            output.status(&format!("Again in {} s: {task}: {reason}", delay.as_secs()));
-        }
+        Event::Again { task, reason, delay } => output.status(&staff::again(task.as_str(), reason, *delay)),
         Event::Done(task) => output.status(&format!("Done: {task}")),
         Event::Failed { task, reason } => {
             output.status(&format!("Failed: {task}: {}", first_line(reason)));
@@ -155,6 +152,6 @@ fn conclude(output: &Output, job: &Job, summary: &Summary) -> Result<ExitCode> {
 
 /// Returns what a shell would say of the signal that stopped us, else whether a task has failed or we ran out of money.
 fn exit_code(summary: &Summary) -> ExitCode {
-    let stopped = summary.signal.and_then(|signal| u8::try_from(128 + signal).ok());
-    stopped.unwrap_or(u8::from(!summary.failed.is_empty() || summary.over_budget)).into()
+    let is_bad = !summary.failed.is_empty() || summary.over_budget;
+    summary.signal.map_or(u8::from(is_bad).into(), staff::stopped_by)
 }
