@@ -6,28 +6,24 @@
 //!
 //! The document is edited as a value, so what others keep in it stays.
 
+mod check;
+mod judge;
+
 use std::fmt;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::plan::{self, word};
 use super::time;
 use super::usage::Tries;
 
+pub use self::check::{Check, Ended, GateStatus};
+pub use self::judge::Verdict;
 pub use super::documents::agent_loop::{PauseOn, Phase, Severity, WorkItemStatus};
 
 /// After so many iterations a loop stops, unless told otherwise.
 pub const MAX_ITERATIONS: u64 = 50;
-
-/// So many passing iterations in a row make a loop complete.
-const PASSES: u64 = 2;
-
-/// So many iterations in a row with the same failures stop it; one less calls for another approach.
-const SAME_FAILURES: u64 = 3;
-
-/// The iterations that the history keeps.
-const HISTORY: usize = 200;
 
 pub const COMPLETE: &str = "complete";
 pub const PAUSED: &str = "paused";
@@ -63,109 +59,6 @@ const fn facts(phase: Phase, number: &'static str, status: &'static str, work: &
     PhaseFacts { phase, number, status, work }
 }
 
-/// How a gate came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GateStatus {
-    Pass,
-    Fail,
-    /// There is something, but it holds nothing up.
-    Warn,
-    /// It does not apply here, or its tool is missing.
-    Skip,
-}
-
-impl GateStatus {
-    pub fn word(self) -> &'static str {
-        match self {
-            GateStatus::Pass => "pass",
-            GateStatus::Fail => "fail",
-            GateStatus::Warn => "warn",
-            GateStatus::Skip => "skip",
-        }
-    }
-}
-
-/// How the command of a gate ended.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Ended {
-    /// There was none: somebody tells the result.
-    Told,
-    Exit(i32),
-    Signal(i32),
-    /// It took longer than so many seconds.
-    TimedOut(f64),
-    /// There is no such program.
-    Missing,
-}
-
-/// What a shell says of a program that is not there.
-const NOT_FOUND: i32 = 127;
-
-/// What is known about one check of a gate.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Check {
-    pub ended: Ended,
-    /// How many issues somebody counted, and how bad the worst is.
-    pub issues: Option<u64>,
-    pub severity: Option<Severity>,
-    /// How bad a failure is when nobody says so.
-    pub default_severity: Severity,
-    /// Whether a failure holds the loop up.
-    pub blocking: bool,
-    pub seconds: Option<f64>,
-}
-
-impl Check {
-    pub fn status(&self) -> GateStatus {
-        let found = self.issues.is_some_and(|issues| issues > 0);
-        let failed = match self.ended {
-            Ended::Missing | Ended::Exit(NOT_FOUND) => return GateStatus::Skip,
-            Ended::Told | Ended::Exit(0) => found,
-            Ended::Exit(_) | Ended::Signal(_) | Ended::TimedOut(_) => true,
-        };
-        let mild = matches!(self.severity, Some(Severity::S2 | Severity::S3)) || !self.blocking;
-        match (failed, mild) {
-            (false, _) => GateStatus::Pass,
-            (true, true) => GateStatus::Warn,
-            (true, false) => GateStatus::Fail,
-        }
-    }
-
-    /// Says in words why there is no good exit code.
-    pub fn reason(&self) -> Option<String> {
-        match self.ended {
-            Ended::Told | Ended::Exit(0) => None,
-            Ended::Exit(NOT_FOUND) | Ended::Missing => Some("its tool is not installed".into()),
-            Ended::Exit(code) => Some(format!("exit {code}")),
-            Ended::Signal(signal) => Some(format!("ended by signal {signal}")),
-            Ended::TimedOut(seconds) => Some(format!("timed out after {seconds} s")),
-        }
-    }
-
-    fn record(&self, log: Option<&str>, now: Timestamp) -> Value {
-        let status = self.status();
-        let mut record = json!({"status": status.word(), "timestamp": time::stamp(now)});
-        let bad = matches!(status, GateStatus::Fail | GateStatus::Warn);
-        record["issues"] = self.issues.unwrap_or(u64::from(bad)).into();
-        if bad {
-            record["severity"] = word(self.severity.unwrap_or(self.default_severity)).into();
-        }
-        if let Some(seconds) = self.seconds {
-            record["duration_seconds"] = ((seconds * 1000.0).round() / 1000.0).into();
-        }
-        if let Ended::Exit(code) = self.ended {
-            record["exit_code"] = code.into();
-        }
-        if let Some(reason) = self.reason() {
-            record["reason"] = reason.into();
-        }
-        if let Some(log) = log {
-            record["log"] = log.into();
-        }
-        record
-    }
-}
-
 /// An item as somebody wants it.
 #[derive(Debug, Clone, Default)]
 pub struct NewItem {
@@ -182,21 +75,6 @@ pub struct NewItem {
 pub struct Options {
     pub max_iterations: Option<u64>,
     pub pause_on: Option<PauseOn>,
-}
-
-/// What follows from an iteration.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// Twice passed, and nothing is open.
-    Complete,
-    /// It passed; there is a next one, to make sure or because items are open.
-    Passed,
-    /// These gates failed.
-    Failed(Vec<String>),
-    /// An open item waits for the user.
-    Paused(String),
-    /// It does not go on by itself.
-    Stopped(String),
 }
 
 /// A rule that says no.
@@ -414,78 +292,6 @@ impl WorkLoop {
         tries.usage.add_to(costs);
     }
 
-    /// Notes how a gate came out.
-    pub fn note_gate(&mut self, name: &str, check: &Check, log: Option<&str>, now: Timestamp) {
-        if !self.queue["gate_results"].is_object() {
-            self.queue["gate_results"] = json!({});
-        }
-        let known = &mut self.queue["gate_results"][name];
-        let mut record = check.record(log, now);
-        // What others keep there stays; what we know is all new.
-        if let (Some(known), Some(record)) = (known.as_object(), record.as_object_mut()) {
-            let ours = ["severity", "duration_seconds", "exit_code", "reason", "log"];
-            let others: Map<_, _> = known
-                .iter()
-                .filter(|(name, _)| !record.contains_key(*name) && !ours.contains(&name.as_str()))
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect();
-            record.extend(others);
-        }
-        *known = record;
-        if self.status() != COMPLETE {
-            let test = ["test", "tests", "unit", "integration"].contains(&name);
-            self.enter(if test { Phase::Test } else { Phase::Quality });
-        }
-    }
-
-    /// Judges the iteration by what its gates say, and begins the next one if there is to be one. `about` gives what is
-    /// known of a failed gate, for its item.
-    pub fn evaluate(&mut self, about: &dyn Fn(&str) -> String, now: Timestamp) -> Verdict {
-        let failed = self.gates_that("fail");
-        if failed.is_empty() && self.status() == COMPLETE {
-            return Verdict::Complete;
-        }
-        self.finish_mended();
-        let new = failed.iter().filter(|gate| self.recover(gate, about)).count();
-        let iteration = self.iteration();
-        self.queue["iteration"] = iteration.into();
-        let passes = if failed.is_empty() { self.number("consecutive_passes") + 1 } else { 0 };
-        self.queue["consecutive_passes"] = passes.into();
-        let again = match self.last_failures() {
-            _ if failed.is_empty() => 0,
-            Some(last) if last == failed => self.number("same_failures") + 1,
-            _ => 1,
-        };
-        self.queue["same_failures"] = again.into();
-        self.remember(iteration, new, &failed, now);
-        self.forget_reason();
-        let open = self.items().iter().any(is_open);
-        if passes >= PASSES && !open {
-            self.enter(Phase::Done);
-            return Verdict::Complete;
-        }
-        if again >= SAME_FAILURES {
-            let gates = failed.join(", ");
-            return self.stop(format!("the same gates failed in {again} iterations in a row: {gates}"));
-        }
-        if iteration >= self.max_iterations() {
-            return self.stop(format!("it has had all of its iterations: {iteration}"));
-        }
-        self.queue["iteration"] = (iteration + 1).into();
-        self.enter(match (failed.is_empty(), again + 1 >= SAME_FAILURES) {
-            (true, _) => Phase::Contextualize,
-            (false, false) => Phase::Recover,
-            (false, true) => Phase::Reassess,
-        });
-        if let Some(id) = self.holding() {
-            let reason = format!("`{id}` is open and waits for the user");
-            self.queue["status"] = PAUSED.into();
-            self.queue["reason"] = reason.as_str().into();
-            return Verdict::Paused(reason);
-        }
-        if failed.is_empty() { Verdict::Passed } else { Verdict::Failed(failed) }
-    }
-
     /// Returns the open item that is bad enough to hold the loop up.
     pub fn holding(&self) -> Option<&str> {
         let limit = match text(&self.queue, "pause_on") {
@@ -495,70 +301,6 @@ impl WorkLoop {
         };
         let bad = |item: &&Value| is_open(item) && rank(item) <= limit;
         self.items().iter().find(bad).map(|item| text(item, "id"))
-    }
-
-    fn gates_that(&self, status: &str) -> Vec<String> {
-        let gates = self.queue.get("gate_results").and_then(Value::as_object).into_iter().flatten();
-        gates.filter(|(_, result)| text(result, "status") == status).map(|(name, _)| name.clone()).collect()
-    }
-
-    /// Notes the items of gates as done that pass now.
-    fn finish_mended(&mut self) {
-        let passed = self.gates_that("pass");
-        let mended = |item: &Value| is_open(item) && passed.iter().any(|gate| text(item, "gate") == gate);
-        for place in 0..self.items().len() {
-            if mended(&self.items()[place]) {
-                self.finish(place);
-            }
-        }
-    }
-
-    /// Makes an item of a failed gate. Returns whether it is a new one.
-    fn recover(&mut self, gate: &str, about: &dyn Fn(&str) -> String) -> bool {
-        let known = |item: &Value| is_open(item) && text(item, "gate") == gate;
-        if self.items().iter().any(known) {
-            return false;
-        }
-        let severity = self.gate(gate).and_then(|result| result.get("severity")).cloned().unwrap_or_default();
-        let new = NewItem {
-            priority: serde_json::from_value(severity).unwrap_or(Severity::S1),
-            title: format!("Fix the failed gate: {gate}"),
-            description: about(gate),
-            gate: Some(gate.to_owned()),
-            error_id: None,
-        };
-        self.add(&new);
-        true
-    }
-
-    fn remember(&mut self, iteration: u64, new: usize, failed: &[String], now: Timestamp) {
-        let done = |item: &&Value| {
-            text(item, "status") == "done"
-                && item.get("completed_iteration").and_then(Value::as_u64) == Some(iteration)
-        };
-        let fixed = self.items().iter().filter(done).count();
-        if !self.queue["history"].is_array() {
-            self.queue["history"] = json!([]);
-        }
-        if let Some(history) = self.queue["history"].as_array_mut() {
-            history.push(json!({
-                "iteration": iteration, "fixed": fixed, "new_issues": new, "failed": failed,
-                "timestamp": time::stamp(now),
-            }));
-            history.drain(..history.len().saturating_sub(HISTORY));
-        }
-    }
-
-    fn last_failures(&self) -> Option<Vec<String>> {
-        let last = self.queue.get("history")?.as_array()?.last()?;
-        serde_json::from_value(last.get("failed")?.clone()).ok()
-    }
-
-    fn stop(&mut self, reason: String) -> Verdict {
-        self.enter(Phase::Evaluate);
-        self.queue["status"] = STOPPED.into();
-        self.queue["reason"] = reason.as_str().into();
-        Verdict::Stopped(reason)
     }
 
     /// Goes to a phase. While the loop is held up, that is where it stands.

@@ -1,0 +1,169 @@
+//! What follows from an iteration: by its gates a loop is complete, goes on, pauses or stops.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::{COMPLETE, Check, NewItem, PAUSED, Phase, STOPPED, Severity, WorkLoop, is_open, text};
+use crate::model::time;
+
+/// So many passing iterations in a row make a loop complete.
+const PASSES: u64 = 2;
+
+/// So many iterations in a row with the same failures stop it; one less calls for another approach.
+const SAME_FAILURES: u64 = 3;
+
+/// The iterations that the history keeps.
+const HISTORY: usize = 200;
+
+/// What follows from an iteration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Twice passed, and nothing is open.
+    Complete,
+    /// It passed; there is a next one, to make sure or because items are open.
+    Passed,
+    /// These gates failed.
+    Failed(Vec<String>),
+    /// An open item waits for the user.
+    Paused(String),
+    /// It does not go on by itself.
+    Stopped(String),
+}
+
+impl WorkLoop {
+    /// Notes how a gate came out.
+    pub fn note_gate(&mut self, name: &str, check: &Check, log: Option<&str>, now: Timestamp) {
+        if !self.queue["gate_results"].is_object() {
+            self.queue["gate_results"] = json!({});
+        }
+        let known = &mut self.queue["gate_results"][name];
+        let mut record = check.record(log, now);
+        // What others keep there stays; what we know is all new.
+        if let (Some(known), Some(record)) = (known.as_object(), record.as_object_mut()) {
+            let ours = ["severity", "duration_seconds", "exit_code", "reason", "log"];
+            let others: Map<_, _> = known
+                .iter()
+                .filter(|(name, _)| !record.contains_key(*name) && !ours.contains(&name.as_str()))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect();
+            record.extend(others);
+        }
+        *known = record;
+        if self.status() != COMPLETE {
+            let test = ["test", "tests", "unit", "integration"].contains(&name);
+            self.enter(if test { Phase::Test } else { Phase::Quality });
+        }
+    }
+
+    /// Judges the iteration by what its gates say, and begins the next one if there is to be one. `about` gives what is
+    /// known of a failed gate, for its item.
+    pub fn evaluate(&mut self, about: &dyn Fn(&str) -> String, now: Timestamp) -> Verdict {
+        let failed = self.gates_that("fail");
+        if failed.is_empty() && self.status() == COMPLETE {
+            return Verdict::Complete;
+        }
+        self.finish_mended();
+        let new = failed.iter().filter(|gate| self.recover(gate, about)).count();
+        let iteration = self.iteration();
+        self.queue["iteration"] = iteration.into();
+        let passes = if failed.is_empty() { self.number("consecutive_passes") + 1 } else { 0 };
+        self.queue["consecutive_passes"] = passes.into();
+        let again = match self.last_failures() {
+            _ if failed.is_empty() => 0,
+            Some(last) if last == failed => self.number("same_failures") + 1,
+            _ => 1,
+        };
+        self.queue["same_failures"] = again.into();
+        self.remember(iteration, new, &failed, now);
+        self.forget_reason();
+        let open = self.items().iter().any(is_open);
+        if passes >= PASSES && !open {
+            self.enter(Phase::Done);
+            return Verdict::Complete;
+        }
+        if again >= SAME_FAILURES {
+            let gates = failed.join(", ");
+            return self.stop(format!("the same gates failed in {again} iterations in a row: {gates}"));
+        }
+        if iteration >= self.max_iterations() {
+            return self.stop(format!("it has had all of its iterations: {iteration}"));
+        }
+        self.queue["iteration"] = (iteration + 1).into();
+        self.enter(match (failed.is_empty(), again + 1 >= SAME_FAILURES) {
+            (true, _) => Phase::Contextualize,
+            (false, false) => Phase::Recover,
+            (false, true) => Phase::Reassess,
+        });
+        if let Some(id) = self.holding() {
+            let reason = format!("`{id}` is open and waits for the user");
+            self.queue["status"] = PAUSED.into();
+            self.queue["reason"] = reason.as_str().into();
+            return Verdict::Paused(reason);
+        }
+        if failed.is_empty() { Verdict::Passed } else { Verdict::Failed(failed) }
+    }
+
+    fn gates_that(&self, status: &str) -> Vec<String> {
+        let gates = self.queue.get("gate_results").and_then(Value::as_object).into_iter().flatten();
+        gates.filter(|(_, result)| text(result, "status") == status).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Notes the items of gates as done that pass now.
+    fn finish_mended(&mut self) {
+        let passed = self.gates_that("pass");
+        let mended = |item: &Value| is_open(item) && passed.iter().any(|gate| text(item, "gate") == gate);
+        for place in 0..self.items().len() {
+            if mended(&self.items()[place]) {
+                self.finish(place);
+            }
+        }
+    }
+
+    /// Makes an item of a failed gate. Returns whether it is a new one.
+    fn recover(&mut self, gate: &str, about: &dyn Fn(&str) -> String) -> bool {
+        let known = |item: &Value| is_open(item) && text(item, "gate") == gate;
+        if self.items().iter().any(known) {
+            return false;
+        }
+        let severity = self.gate(gate).and_then(|result| result.get("severity")).cloned().unwrap_or_default();
+        let new = NewItem {
+            priority: serde_json::from_value(severity).unwrap_or(Severity::S1),
+            title: format!("Fix the failed gate: {gate}"),
+            description: about(gate),
+            gate: Some(gate.to_owned()),
+            error_id: None,
+        };
+        self.add(&new);
+        true
+    }
+
+    fn remember(&mut self, iteration: u64, new: usize, failed: &[String], now: Timestamp) {
+        let done = |item: &&Value| {
+            text(item, "status") == "done"
+                && item.get("completed_iteration").and_then(Value::as_u64) == Some(iteration)
+        };
+        let fixed = self.items().iter().filter(done).count();
+        if !self.queue["history"].is_array() {
+            self.queue["history"] = json!([]);
+        }
+        if let Some(history) = self.queue["history"].as_array_mut() {
+            history.push(json!({
+                "iteration": iteration, "fixed": fixed, "new_issues": new, "failed": failed,
+                "timestamp": time::stamp(now),
+            }));
+            history.drain(..history.len().saturating_sub(HISTORY));
+        }
+    }
+
+    fn last_failures(&self) -> Option<Vec<String>> {
+        let last = self.queue.get("history")?.as_array()?.last()?;
+        serde_json::from_value(last.get("failed")?.clone()).ok()
+    }
+
+    fn stop(&mut self, reason: String) -> Verdict {
+        self.enter(Phase::Evaluate);
+        self.queue["status"] = STOPPED.into();
+        self.queue["reason"] = reason.as_str().into();
+        Verdict::Stopped(reason)
+    }
+}
