@@ -2,6 +2,7 @@
 
 mod agent_loop;
 mod bench;
+mod board;
 mod client;
 mod commands;
 mod damage;

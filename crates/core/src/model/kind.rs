@@ -11,7 +11,7 @@ use super::listing::{Due, Facet, Hold, Listing, Standing, State};
 use super::raw::Raw;
 use super::room::Room;
 use super::shape::{Shape, Shaped};
-use super::task::PRIORITY;
+use super::task::{self, PRIORITY};
 use super::time;
 use super::{files, message};
 
@@ -398,6 +398,8 @@ const QUEUE: Listing = Listing {
     room: 448,
     facet: queue_facet,
     hold: queue_hold,
+    timed: |task| task.string("next_retry_at").is_some(),
+    ended: Some(|task| task::ended(task.string("completed_at").as_deref())),
 };
 
 const QUEUE_STATES: [State; 7] = [
@@ -406,18 +408,17 @@ const QUEUE_STATES: [State; 7] = [
     State { word: "claimed", standing: Standing::Active },
     State { word: "in_progress", standing: Standing::Active },
     State { word: "done", standing: Standing::Done },
-    State { word: "failed", standing: Standing::Out },
+    State { word: "failed", standing: Standing::Failed },
     State { word: "cancelled", standing: Standing::Out },
 ];
 
 fn queue_facet(task: &Raw) -> Option<Facet<'_>> {
     let status = task.string("status")?;
-    let created = task.string("created_at").and_then(|at| time::read(&at));
     Some(Facet {
         id: task.string("id")?,
         state: QUEUE_STATES.iter().position(|state| state.word == status)?,
         class: task.number("priority").map_or(PRIORITY, |number| number as i64),
-        age: created.map_or(0, Timestamp::as_millisecond),
+        age: task::came(task.string("created_at").as_deref()),
         needs: task.strings(QUEUE.needs),
     })
 }
@@ -453,6 +454,8 @@ const MAILBOX: Listing = Listing {
     room: 4,
     facet: mailbox_facet,
     hold: |_| Hold::default(),
+    timed: |_| false,
+    ended: None,
 };
 
 const MAILBOX_STATES: [State; 4] = [

@@ -1,6 +1,7 @@
 //! What the store has to know of a kind whose items are picked, counted and changed one by one.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use serde_json::Value;
 
@@ -18,6 +19,10 @@ pub struct Listing {
     pub facet: fn(&Raw) -> Option<Facet<'_>>,
     /// What is to be known of an active item besides.
     pub hold: fn(&Raw) -> Hold,
+    /// Whether an item that is ready may have to wait for a certain time all the same.
+    pub timed: fn(&Raw) -> bool,
+    /// When an item was done, in microseconds; for kinds of which somebody wants to know what was done last.
+    pub ended: Option<fn(&Raw) -> i64>,
 }
 
 /// What an active item keeps from others, and for how long.
@@ -54,6 +59,8 @@ pub enum Standing {
     /// Somebody has it.
     Active,
     Done,
+    /// It ended badly, and somebody has to look at it.
+    Failed,
     /// Out of the work.
     Out,
 }
@@ -79,6 +86,29 @@ pub enum Among<'a> {
     Loose,
     /// Waiting or ready, and in need of this one.
     InNeedOf(&'a str),
+}
+
+/// How many an excerpt has of what there may be very many of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Most {
+    /// Of those that are ready, and of those that wait: the first ones.
+    pub ready: usize,
+    pub waiting: usize,
+    /// Of those that are done: the last ones.
+    pub done: usize,
+}
+
+/// A list seen from above.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Excerpt {
+    /// The word of each of the kind's states, and how many items are in it.
+    pub counts: Vec<(&'static str, usize)>,
+    /// In the order of their positions: all that are active or failed; all that are ready, but need something that is
+    /// not done or may have to wait for a time; all that wait, but need nothing; of the others as many as were asked
+    /// for, or all there are.
+    pub items: Vec<Value>,
+    /// The state's word of everything that those among them need which wait, are ready or active, unless it is not there.
+    pub needed: HashMap<String, &'static str>,
 }
 
 impl Listing {

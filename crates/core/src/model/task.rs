@@ -12,6 +12,8 @@
 //! A task is edited as the value it is, so that what we do not know of it stays.
 
 use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use serde::de::value::StrDeserializer;
 use serde_json::{Map, Value, json};
 
 use super::item_text::ItemText;
@@ -130,7 +132,12 @@ impl Task {
     }
 
     pub fn status(&self) -> Status {
-        serde_json::from_value(self.0["status"].clone()).unwrap_or_default()
+        self.0.get("status").and_then(Value::as_str).map(status).unwrap_or_default()
+    }
+
+    /// Returns its place in the order of claims: by priority, then by age.
+    pub fn rank(&self) -> (i64, i64) {
+        (priority(&self.0), came(self.0.get("created_at").and_then(Value::as_str)))
     }
 
     pub fn owner(&self) -> Option<&str> {
@@ -432,6 +439,21 @@ impl Task {
 /// Returns the priority of a task, also where it is written as `2.0`.
 pub fn priority(task: &Value) -> i64 {
     task.get("priority").and_then(Value::as_f64).map_or(PRIORITY, |number| number as i64)
+}
+
+/// Returns when a task came, for the order of claims: one that does not say it came before all others.
+pub fn came(created_at: Option<&str>) -> i64 {
+    created_at.and_then(time::read).map_or(0, Timestamp::as_millisecond)
+}
+
+/// Returns when a task ended, to tell what ended last: one that does not say it ended before all others.
+pub fn ended(completed_at: Option<&str>) -> i64 {
+    completed_at.and_then(time::read).map_or(i64::MIN, Timestamp::as_microsecond)
+}
+
+/// Returns the status that a word stands for; the first one, if it is none of them.
+pub fn status(word: &str) -> Status {
+    Status::deserialize(StrDeserializer::<serde::de::value::Error>::new(word)).unwrap_or_default()
 }
 
 /// Returns the word that documents use for a status.

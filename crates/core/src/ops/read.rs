@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Error, Result};
 use crate::model::kind::{Doc, Items};
+use crate::model::listing::{Excerpt, Most};
 use crate::model::path::Path;
 use crate::store::engine::{counts_in, items};
 use crate::store::{Document, Engine};
@@ -41,6 +42,11 @@ pub fn counts(engine: &dyn Engine, doc: &Doc) -> Result<Option<Vec<usize>>> {
         return Ok(Some(look.counts(doc)?));
     }
     Ok(engine.read(doc)?.map(|document| counts_in(doc, Some(&document.value))))
+}
+
+/// Returns a document's list seen from above, if an index can tell. Whatever is wrong, reading it as a whole tells.
+pub fn excerpt(engine: &dyn Engine, doc: &Doc, most: Most) -> Option<Excerpt> {
+    engine.excerpt(doc, most).ok().flatten()
 }
 
 /// Returns the items that have this status, or all.

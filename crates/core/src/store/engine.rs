@@ -34,7 +34,7 @@ use super::texts::Texts;
 use crate::error::Code;
 use crate::model::diff::Change;
 use crate::model::kind::{Doc, Items, Kind};
-use crate::model::listing::{Among, Facet, Listing, Standing};
+use crate::model::listing::{Among, Excerpt, Facet, Listing, Most, Standing};
 use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::model::time::Moment;
@@ -52,6 +52,12 @@ pub trait Engine: Send + Sync {
     /// Opens the room for looking only, if it is free within a moment and has an index to look into. `None` sends
     /// the caller to [`Engine::read`].
     fn browse(&self, _: &Room) -> Result<Option<Box<dyn Transaction + '_>>> {
+        Ok(None)
+    }
+
+    /// Returns a document's list seen from above, if that can be told without looking at every item. `None` sends the
+    /// caller to [`Engine::read`].
+    fn excerpt(&self, _: &Doc, _: Most) -> Result<Option<Excerpt>> {
         Ok(None)
     }
 

@@ -15,7 +15,7 @@ use super::error::Result;
 use super::texts::Texts;
 use crate::model::diff;
 use crate::model::kind::Doc;
-use crate::model::listing::Among;
+use crate::model::listing::{Among, Excerpt, Most};
 use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::model::time::Moment;
@@ -68,6 +68,10 @@ impl Engine for Observed {
 
     fn browse(&self, room: &Room) -> Result<Option<Box<dyn Transaction + '_>>> {
         self.engine.browse(room)
+    }
+
+    fn excerpt(&self, doc: &Doc, most: Most) -> Result<Option<Excerpt>> {
+        self.engine.excerpt(doc, most)
     }
 
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {

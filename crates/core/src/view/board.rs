@@ -10,12 +10,17 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
 use super::graph::{Standing, Tasks, all, at, cut, field, list, one_line};
+use crate::model::listing::{Excerpt, Most};
+use crate::model::task;
 
 /// The statuses of a task in the order of its life.
 const STATUSES: [&str; 7] = ["created", "available", "claimed", "in_progress", "done", "failed", "cancelled"];
 
 /// Longer than this a task in progress is looked at with doubt.
 const LONG: Duration = Duration::from_secs(30 * 60);
+
+/// How many tasks the board shows of those that are open, and of those that are done.
+pub const MOST: Most = Most { ready: 10, waiting: 10, done: 5 };
 
 /// How much of a description must be left beside the marks; with less they get lines of their own.
 const ENOUGH: usize = 24;
@@ -45,6 +50,16 @@ type Marks = Vec<Option<String>>;
 /// The tasks of every [`Standing`] that a task can have.
 type Groups<'a> = [Vec<&'a Value>; 6];
 
+/// A queue as it is drawn.
+struct Seen<'a> {
+    tasks: Tasks<'a>,
+    /// The first ones of each standing at least.
+    groups: Groups<'a>,
+    /// How many there are of each.
+    sizes: [usize; 6],
+    progress: Progress,
+}
+
 /// Returns the board of a queue, at least 40 characters wide; only a command to type may be wider.
 ///
 /// `left` returns the time left of a task's lease (negative: expired), `None` without a lease.
@@ -56,18 +71,56 @@ pub fn board(
 ) -> Vec<Line> {
     let tasks = Tasks::of(queue);
     let groups = groups(&tasks, now);
-    let [working, ready, waiting, failed, done, cancelled] = &groups;
+    let sizes = groups.each_ref().map(Vec::len);
+    draw(&Seen { tasks, groups, sizes, progress: progress(queue) }, now, left, width)
+}
+
+/// Returns the same from an excerpt with [`MOST`]. `None` if that does not tell: nothing can be done now, and of all the
+/// tasks that wait the first one is wanted that never will.
+pub fn board_of_excerpt(
+    excerpt: &Excerpt,
+    now: Timestamp,
+    left: &dyn Fn(&Value) -> Option<SignedDuration>,
+    width: usize,
+) -> Option<Vec<Line>> {
+    let tasks = Tasks::in_excerpt(excerpt);
+    let groups = groups(&tasks, now);
+    let waiting = &groups[Standing::Waiting as usize];
+    let barred = waiting.iter().filter(|task| field(task, "status") == "available").count();
+    let count = |status| number(&excerpt.counts, status);
+    let working = count("claimed") + count("in_progress");
+    let (ready, waits) = (count("available").checked_sub(barred)?, count("created") + barred);
+    if working + ready == 0 && waiting.len() < waits {
+        return None;
+    }
+    let sizes = [working, ready, waits, count("failed"), count("done"), count("cancelled")];
+    let progress = Progress::of(&excerpt.counts);
+    Some(draw(&Seen { tasks, groups, sizes, progress }, now, left, width))
+}
+
+fn draw(
+    seen: &Seen<'_>,
+    now: Timestamp,
+    left: &dyn Fn(&Value) -> Option<SignedDuration>,
+    width: usize,
+) -> Vec<Line> {
+    let tasks = &seen.tasks;
+    let group = |standing: Standing| (&seen.groups[standing as usize][..], seen.sizes[standing as usize]);
     let mut page = Page { width: width.max(40), lines: Vec::new() };
-    page.head(&groups, &progress(queue));
-    page.block("WORKING", working, usize::MAX, |task| at_work(task, now, left(task)));
-    page.block("READY", ready, 10, |task| {
+    page.head(&seen.sizes, &seen.progress);
+    page.block("WORKING", group(Standing::Working), usize::MAX, |task| at_work(task, now, left(task)));
+    page.block("READY", group(Standing::Ready), MOST.ready, |task| {
         (Tone::Plain, vec![named("needs", &list(task, "required_capabilities"))])
     });
-    page.block("WAITING", waiting, 10, |task| (Tone::Dim, waits(&tasks, task, now)));
-    page.block("FAILED", failed, usize::MAX, |task| (Tone::Bad, vec![by(task), reason(task)]));
-    page.block("DONE", done, 5, |task| (Tone::Good, vec![by(task), age(task, now)]));
-    page.block("CANCELLED", cancelled, 0, |_| (Tone::Dim, Vec::new()));
-    if let Some((tone, why, command)) = hint(&tasks, &groups) {
+    page.block("WAITING", group(Standing::Waiting), MOST.waiting, |task| {
+        (Tone::Dim, waits(tasks, task, now))
+    });
+    page.block("FAILED", group(Standing::Failed), usize::MAX, |task| {
+        (Tone::Bad, vec![by(task), reason(task)])
+    });
+    page.block("DONE", group(Standing::Done), MOST.done, |task| (Tone::Good, vec![by(task), age(task, now)]));
+    page.block("CANCELLED", group(Standing::Cancelled), 0, |_| (Tone::Dim, Vec::new()));
+    if let Some((tone, why, command)) = hint(seen) {
         page.hint(tone, &why, &command);
     }
     page.lines
@@ -85,14 +138,14 @@ pub fn json(queue: &Value) -> Value {
 
 /// Returns `{counts, progress}` of a queue of which only the numbers are known.
 pub fn totals(counts: &[(&str, usize)]) -> Value {
-    let number =
-        |wanted: &str| counts.iter().find(|(name, _)| *name == wanted).map_or(0, |(_, number)| *number);
-    let all: usize = counts.iter().map(|(_, number)| number).sum();
-    let progress = Progress { done: number("done"), total: all - number("cancelled") };
     Value::Object(Map::from_iter([
         ("counts".to_owned(), object(counts)),
-        ("progress".to_owned(), progress.json()),
+        ("progress".to_owned(), Progress::of(counts).json()),
     ]))
+}
+
+fn number(counts: &[(&str, usize)], wanted: &str) -> usize {
+    counts.iter().find(|(name, _)| *name == wanted).map_or(0, |(_, number)| *number)
 }
 
 fn object(fields: &[(&str, usize)]) -> Value {
@@ -122,6 +175,12 @@ pub(super) fn progress(queue: &Value) -> Progress {
 }
 
 impl Progress {
+    /// Measures a queue of which only the numbers are known.
+    fn of(counts: &[(&str, usize)]) -> Progress {
+        let all: usize = counts.iter().map(|(_, number)| number).sum();
+        Progress { done: number(counts, "done"), total: all - number(counts, "cancelled") }
+    }
+
     fn json(&self) -> Value {
         object(&[("done", self.done), ("total", self.total), ("percent", self.percent())])
     }
@@ -149,11 +208,11 @@ fn groups<'a>(tasks: &Tasks<'a>, now: Timestamp) -> Groups<'a> {
     tasks.all.iter().for_each(|task| groups[tasks.standing(task, now) as usize].push(task));
     let (open, finished) = groups.split_at_mut(Standing::Failed as usize);
     // To read a time takes longer than to compare two, and the longer the group the more often it is compared.
-    let rank = |task: &&Value| (priority(task), at(task, "created_at"));
+    let rank = |task: &&Value| (priority(task), task::came(Some(field(task, "created_at"))));
     open.iter_mut().for_each(|group| group.sort_by_cached_key(rank));
     for group in finished {
         group.reverse();
-        group.sort_by_cached_key(|task| Reverse(at(task, "completed_at")));
+        group.sort_by_cached_key(|task| Reverse(task::ended(Some(field(task, "completed_at")))));
     }
     groups
 }
@@ -189,7 +248,7 @@ fn waits(tasks: &Tasks<'_>, task: &Value, now: Timestamp) -> Marks {
 
 /// Returns why a dependency will not be done by itself.
 fn fault<'a>(tasks: &Tasks<'a>, id: &str) -> Option<&'a str> {
-    match tasks.by_id.get(id).map(|task| field(task, "status")) {
+    match tasks.statuses.get(id).copied() {
         None => Some("missing"),
         status => status.filter(|status| matches!(*status, "failed" | "cancelled")),
     }
@@ -209,14 +268,14 @@ fn age(task: &Value, now: Timestamp) -> Option<String> {
 }
 
 /// Says what to do next where the tasks alone do not: tone, reason, command.
-fn hint(tasks: &Tasks<'_>, groups: &Groups<'_>) -> Option<(Tone, String, String)> {
+fn hint(seen: &Seen<'_>) -> Option<(Tone, String, String)> {
     let hint =
         |tone, why: &str, command: &str| Some((tone, why.to_owned(), format!("anthill leader {command}")));
-    match groups {
-        _ if tasks.all.is_empty() => hint(Tone::Dim, "no tasks yet:", "add-task \"…\""),
+    match &seen.groups {
+        _ if seen.sizes == [0; 6] => hint(Tone::Dim, "no tasks yet:", "add-task \"…\""),
         [working, ready, ..] if !working.is_empty() || !ready.is_empty() => None,
         [_, _, waiting, ..] if !waiting.is_empty() => {
-            let (id, why) = block(tasks, waiting)?;
+            let (id, why) = block(&seen.tasks, waiting)?;
             hint(Tone::Warn, &format!("stuck: {id} waits for {why}:"), &format!("explain {id}"))
         }
         [.., failed, _, _] if !failed.is_empty() => {
@@ -266,11 +325,11 @@ impl Page {
         }
     }
 
-    fn head(&mut self, groups: &Groups<'_>, progress: &Progress) {
+    fn head(&mut self, sizes: &[usize; 6], progress: &Progress) {
         self.line(Tone::Title, "COORDINATION STATUS");
-        let words = ["working", "ready", "waiting", "failed", "done", "cancelled"].iter().zip(groups);
-        let counts = words.filter(|(_, group)| !group.is_empty());
-        let counts: Vec<_> = counts.map(|(word, group)| format!("{} {word}", group.len())).collect();
+        let words = ["working", "ready", "waiting", "failed", "done", "cancelled"].iter().zip(sizes);
+        let counts = words.filter(|(_, size)| **size > 0);
+        let counts: Vec<_> = counts.map(|(word, size)| format!("{size} {word}")).collect();
         self.fold(Tone::Plain, "", &counts);
         let label = progress.to_string();
         let cells = self.width.saturating_sub(label.len() + 3).min(40);
@@ -279,19 +338,25 @@ impl Page {
         self.line(tone, &format!("[{}{}] {label}", "█".repeat(full), "░".repeat(cells - full)));
     }
 
-    /// Writes a heading and the first `most` tasks with what is to be said `about` each.
-    fn block(&mut self, title: &str, tasks: &[&Value], most: usize, about: impl Fn(&Value) -> (Tone, Marks)) {
-        if tasks.is_empty() {
+    /// Writes a heading and the first `most` tasks of so many with what is to be said `about` each.
+    fn block(
+        &mut self,
+        title: &str,
+        (tasks, size): (&[&Value], usize),
+        most: usize,
+        about: impl Fn(&Value) -> (Tone, Marks),
+    ) {
+        if size == 0 {
             return;
         }
         self.line(Tone::Plain, "");
-        self.line(Tone::Title, &format!("{title} ({})", tasks.len()));
+        self.line(Tone::Title, &format!("{title} ({size})"));
         for task in tasks.iter().take(most) {
             let (tone, marks) = about(task);
             self.task(tone, task, &marks.into_iter().flatten().collect::<Vec<_>>());
         }
-        if most > 0 && tasks.len() > most {
-            self.line(Tone::Dim, &format!("  … and {} more", tasks.len() - most));
+        if most > 0 && size > most {
+            self.line(Tone::Dim, &format!("  … and {} more", size - most));
         }
     }
 

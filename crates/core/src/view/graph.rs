@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::model::listing::Excerpt;
 use crate::model::time;
 
 /// How many characters of an id or a description a drawing shows.
@@ -62,13 +63,21 @@ pub(super) enum Standing {
 /// The tasks of a queue, to be asked about their dependencies.
 pub(super) struct Tasks<'a> {
     pub(super) all: &'a [Value],
-    pub(super) by_id: HashMap<&'a str, &'a Value>,
+    /// The status of every task that somebody may ask for, by id.
+    pub(super) statuses: HashMap<&'a str, &'a str>,
 }
 
 impl<'a> Tasks<'a> {
     pub(super) fn of(queue: &'a Value) -> Tasks<'a> {
         let all = all(queue);
-        Tasks { all, by_id: all.iter().rev().map(|task| (field(task, "id"), task)).collect() }
+        let status = |task| (field(task, "id"), field(task, "status"));
+        Tasks { all, statuses: all.iter().rev().map(status).collect() }
+    }
+
+    /// The same of an excerpt: only what its tasks depend on is known besides.
+    pub(super) fn in_excerpt(excerpt: &'a Excerpt) -> Tasks<'a> {
+        let statuses = excerpt.needed.iter().map(|(id, status)| (&**id, *status));
+        Tasks { all: &excerpt.items, statuses: statuses.collect() }
     }
 
     /// Returns the standing of a task; a status that no task should have waits for somebody to put it right.
@@ -86,7 +95,7 @@ impl<'a> Tasks<'a> {
 
     /// Returns the dependencies that are not done.
     pub(super) fn open<'b>(&self, task: &'b Value) -> Vec<&'b str> {
-        let is_done = |id: &str| self.by_id.get(id).is_some_and(|task| field(task, "status") == "done");
+        let is_done = |id: &str| self.statuses.get(id) == Some(&"done");
         list(task, "dependencies").into_iter().filter(|id| !is_done(id)).collect()
     }
 }

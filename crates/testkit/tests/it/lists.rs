@@ -3,12 +3,13 @@
 
 use anthill_core::model::json;
 use anthill_core::model::kind::Doc;
-use anthill_core::model::listing::{Among, Listing, Standing};
+use anthill_core::model::listing::{Among, Excerpt, Listing, Most, Standing};
 use anthill_core::model::time::{self, Moment};
 use anthill_core::store::file::FileEngine;
 use anthill_core::store::file::fs::{Access, Fs, Handle};
 use anthill_core::store::memory::MemoryEngine;
 use anthill_core::store::{Engine, Rank, Transaction};
+use anthill_core::view::board;
 use anthill_testkit::conformance::entry;
 use anthill_testkit::sim_fs::SimFs;
 use jiff::{SignedDuration, Timestamp};
@@ -55,6 +56,9 @@ struct Put {
     needs: Vec<Pick>,
     files: u8,
     lease: Option<(bool, i64)>,
+    /// When it ended, and when it is to be tried again.
+    ended: Option<i64>,
+    retry: Option<i64>,
     /// Rarely: another rank, other needs, a need of what is not there.
     odd: u8,
 }
@@ -96,10 +100,11 @@ fn put() -> impl Strategy<Value = Put> {
     let needs = prop::collection::vec(any::<Pick>(), 0..3);
     let item = prop::option::weighted(0.7, any::<Pick>());
     let rank = (prop::option::weighted(0.8, 1..4_i64), 0..3_i64);
-    (item, 0..STATUSES.len(), texts(), rank, needs, any::<[u8; 2]>(), lease, any::<u8>()).prop_map(
-        |(item, state, text, (class, age), needs, files, lease, odd)| {
+    let times = (prop::option::of(0..9_i64), prop::option::weighted(0.2, -3..3_i64));
+    (item, 0..STATUSES.len(), texts(), rank, needs, any::<[u8; 2]>(), lease, times, any::<u8>()).prop_map(
+        |(item, state, text, (class, age), needs, files, lease, (ended, retry), odd)| {
             let files = files[0] & files[1] & 15;
-            Put { item, state, text, class, age, needs, files, lease, odd }
+            Put { item, state, text, class, age, needs, files, lease, ended, retry, odd }
         },
     )
 }
@@ -329,6 +334,7 @@ impl World {
         if let Some(mut file) = self.engine.browse(&queue.room).unwrap() {
             compare(&mut *file, &mut *memory);
         }
+        compare_excerpts(&self.engine, &self.value());
         let mut file = self.engine.begin(&[&queue.room]).unwrap();
         compare(&mut *file, &mut *memory);
     }
@@ -380,6 +386,9 @@ fn item_of(put: &Put, document: &Value, made: &mut usize) -> Value {
             item["lease"]["clock"] = json!({"boot": "b1", "began": until(-60)});
         }
     }
+    let minutes = |minutes| Value::from(time::stamp(now() + SignedDuration::from_mins(minutes)));
+    item["completed_at"] = put.ended.map_or(Value::Null, minutes);
+    item["next_retry_at"] = put.retry.map_or(Value::Null, minutes);
     match put.odd {
         251 if known_item => item["priority"] = 7.into(),
         252 if known_item => item["dependencies"] = json!([]),
@@ -445,12 +454,77 @@ fn compare_holds(file: &mut dyn Transaction, items: &[Value]) {
     }
 }
 
+/// The queue from above is that of the reference, and so is the board that is drawn of it.
+fn compare_excerpts(engine: &dyn Engine, document: &Value) {
+    let items = document["tasks"].as_array().unwrap();
+    let most = |ready, waiting, done| Most { ready, waiting, done };
+    for most in [most(0, 0, 0), most(2, 1, 3), most(1000, 0, 8), board::MOST] {
+        let Some(found) = engine.excerpt(&Doc::queue(), most).unwrap() else { continue };
+        let expected = excerpt(items, most);
+        assert!(found == expected, "{most:?}: {}\nnot {}", short(&found), short(&expected));
+        for minutes in [-2, 0, 2] {
+            let now = now() + SignedDuration::from_mins(minutes);
+            let left = |_: &Value| None;
+            if let Some(lines) =
+                board::board_of_excerpt(&found, now, &left, 80).filter(|_| most == board::MOST)
+            {
+                assert_eq!(lines, board::board(document, now, &left, 80));
+            }
+        }
+    }
+}
+
+/// Returns what an index must say, by a look at every item.
+fn excerpt(items: &[Value], most: Most) -> Excerpt {
+    let standing = |item: &Value| {
+        let state = listing().states.iter().find(|state| item["status"] == state.word);
+        state.unwrap().standing
+    };
+    let needs = |item: &Value| {
+        let needs = item["dependencies"].as_array().into_iter().flatten();
+        needs.map(|need| need.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let by_id = |id: &str| items.iter().find(|item| item["id"] == id);
+    let is_done = |id: &String| by_id(id).is_some_and(|item| item["status"] == "done");
+    let is_loose = |item: &Value| needs(item).iter().all(is_done);
+    let is_barred = |item: &Value| item["next_retry_at"].is_string() || !is_loose(item);
+    let mut chosen: Vec<usize> = (0..items.len())
+        .filter(|position| match standing(&items[*position]) {
+            Standing::Active | Standing::Failed => true,
+            Standing::Ready => is_barred(&items[*position]),
+            Standing::Waiting => is_loose(&items[*position]),
+            _ => false,
+        })
+        .collect();
+    let plain = ranked(items, Standing::Ready).into_iter().filter(|(_, item)| !is_barred(item));
+    let waiting = ranked(items, Standing::Waiting).into_iter().filter(|(_, item)| !is_loose(item));
+    chosen.extend(plain.take(most.ready).chain(waiting.take(most.waiting)).map(|(rank, _)| rank.position));
+    let done = (0..items.len()).filter(|position| items[*position]["status"] == "done");
+    let ended = |position: usize| items[position]["completed_at"].as_str().map(|at| time::read(at).unwrap());
+    let mut done: Vec<_> = done.map(|position| (ended(position), position)).collect();
+    done.sort_unstable();
+    chosen.extend(done.iter().rev().take(most.done).map(|(_, position)| *position));
+    chosen.sort_unstable();
+    let shown: Vec<_> = chosen.into_iter().map(|position| items[position].clone()).collect();
+    let over = |item: &&Value| matches!(standing(item), Standing::Done | Standing::Failed | Standing::Out);
+    let open = shown.iter().filter(|item| !over(item));
+    let word = |item: &Value| STATUSES.into_iter().find(|word| item["status"] == *word).unwrap();
+    let needed = open.flat_map(needs).filter_map(|id| Some((id.clone(), word(by_id(&id)?)))).collect();
+    let count = |word| (word, items.iter().filter(|item| item["status"] == word).count());
+    Excerpt { counts: STATUSES.map(count).to_vec(), items: shown, needed }
+}
+
 /// Returns the items that are ready, best first.
 fn ready(items: &[Value]) -> Vec<(Rank, &Value)> {
+    ranked(items, Standing::Ready)
+}
+
+/// Returns the items that stand like this, in the order of picking.
+fn ranked(items: &[Value], standing: Standing) -> Vec<(Rank, &Value)> {
     let rank = |(position, item)| {
         let facet = |facet: &anthill_core::model::listing::Facet<'_>| {
             let rank = Rank { class: facet.class, age: facet.age, position };
-            (listing().standing(facet.state) == Standing::Ready).then_some((rank, item))
+            (listing().standing(facet.state) == standing).then_some((rank, item))
         };
         listing().with_facet(item, facet)?
     };

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use anthill_core::model::kind::Doc;
 use anthill_core::model::task::Task;
+use anthill_core::model::time::Moment;
 use anthill_core::ops::read;
 use anthill_core::view::board::{self, Line};
 use clap::Args;
+use jiff::SignedDuration;
 use serde_json::Value;
 
 use crate::context::Context;
@@ -43,6 +45,11 @@ pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
     if args.watch {
         return follow(context);
     }
+    if !context.output.json
+        && let Some(lines) = draw_excerpt(context)
+    {
+        return context.output.lines(&lines);
+    }
     // The program ends with this: giving thousands of tasks back one by one would take a tenth of the time.
     let queue = ManuallyDrop::new(read::document(&*context.engine, &Doc::queue())?.value);
     match context.output.json {
@@ -51,10 +58,20 @@ pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
     }
 }
 
+/// Draws the board without reading the whole queue, if that can be done.
+fn draw_excerpt(context: &Context<'_>) -> Option<Vec<Line>> {
+    let excerpt = read::excerpt(&*context.engine, &Doc::queue(), board::MOST)?;
+    let now = context.actor.clock.moment();
+    board::board_of_excerpt(&excerpt, now.at, &left(&now), context.output.width())
+}
+
 fn draw(context: &Context<'_>, queue: &Value) -> Vec<Line> {
     let now = context.actor.clock.moment();
-    let left = |task: &Value| Task::of(task.clone()).lease_left(&now);
-    board::board(queue, now.at, &left, context.output.width())
+    board::board(queue, now.at, &left(&now), context.output.width())
+}
+
+fn left(now: &Moment) -> impl Fn(&Value) -> Option<SignedDuration> {
+    |task| Task::of(task.clone()).lease_left(now)
 }
 
 /// Draws the board again with every change. Without a terminal, one board (or JSON line) per change.
@@ -64,17 +81,20 @@ fn follow(context: &Context<'_>) -> Result<()> {
     let terminal = std::io::stdout().is_terminal() && !context.output.json;
     let mut changed = true;
     loop {
-        let queue = context
-            .engine
-            .read(&doc)?
-            .map(|document| document.value)
-            .unwrap_or_else(|| doc.default(context.actor.now()));
+        let queue = || -> Result<Value> {
+            let found = context.engine.read(&doc)?.map(|document| document.value);
+            Ok(found.unwrap_or_else(|| doc.default(context.actor.now())))
+        };
+        let lines = || match draw_excerpt(context) {
+            Some(lines) => Ok(lines),
+            None => queue().map(|queue| draw(context, &queue)),
+        };
         if context.output.json {
-            context.output.data(&compact(&board::json(&queue)))?;
+            context.output.data(&compact(&board::json(&queue()?)))?;
         } else if terminal {
-            context.output.redraw(&draw(context, &queue))?;
+            context.output.redraw(&lines()?)?;
         } else if changed {
-            context.output.lines(&draw(context, &queue))?;
+            context.output.lines(&lines()?)?;
             context.output.data("")?;
         }
         changed = listener.wait(terminal.then_some(TICK))?;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::model::files;
 use crate::model::kind::Doc;
-use crate::model::listing::Among;
-use crate::model::task::{Status, Task, word};
+use crate::model::listing::{Among, Excerpt, Most};
+use crate::model::task::{self, Status, Task, word};
 use crate::model::time::{self, Moment};
 use crate::ops::{Actor, Error, Result, read};
 use crate::store::engine::items;
@@ -70,19 +70,32 @@ pub fn ready(engine: &dyn Engine, limit: Option<usize>, actor: &Actor) -> Result
     {
         return Ok(ready);
     }
-    let queue = Doc::queue();
-    let document = read::document(engine, &queue)?;
+    let excerpt = read::excerpt(engine, &Doc::queue(), FEW).filter(has_all_ready);
     let now = actor.clock.moment();
-    let tasks = Tasks::of(&document.value, &now);
-    let able =
-        |task: &&Task| (task.is_open() || task.is_expired(&now)) && tasks.obstacles(task, &now).is_empty();
+    let tasks = match excerpt {
+        Some(excerpt) => Tasks::of(excerpt.items, excerpt.needed, &now),
+        None => Tasks::of_queue(read::document(engine, &Doc::queue())?.value, &now),
+    };
+    // A newer format may have statuses that we do not know.
+    let known = |task: &Task| task.value()["status"] == word(task.status());
+    let able = |task: &&Task| {
+        (task.is_open() || task.is_expired(&now)) && known(task) && tasks.obstacles(task, &now).is_empty()
+    };
     // A claim makes it available first: what waits for nothing, and what its owner let go.
-    let rank = |task: &Task| queue.kind.listing?.with_facet(task.value(), |facet| (facet.class, facet.age));
-    let mut ready: Vec<_> =
-        tasks.all.iter().filter(able).filter_map(|task| Some((rank(task)?, task))).collect();
-    ready.sort_by_key(|(rank, _)| *rank);
+    let mut ready: Vec<_> = tasks.all.iter().filter(able).collect();
+    ready.sort_by_cached_key(|task| task.rank());
     ready.truncate(limit.unwrap_or(usize::MAX));
-    Ok(ready.into_iter().map(|(_, task)| task.value().clone()).collect())
+    Ok(ready.into_iter().map(|task| task.value().clone()).collect())
+}
+
+/// So many are looked at one by one, while others have to wait; more are read as a whole.
+const FEW: Most = Most { ready: 1000, waiting: 0, done: 0 };
+
+/// Whether an excerpt has everything that may be ready, or become so with the next claim.
+fn has_all_ready(excerpt: &Excerpt) -> bool {
+    let available = word(Status::Available);
+    let shown = excerpt.items.iter().filter(|item| item["status"] == available).count();
+    excerpt.counts.contains(&(available, shown))
 }
 
 /// Returns the first tasks that are ready, without looking at the others; `None` if there is more to do than to look:
@@ -150,7 +163,7 @@ pub struct Reason {
 pub fn explain(engine: &dyn Engine, id: &str, actor: &Actor) -> Result<Explained> {
     let document = read::document(engine, &Doc::queue())?;
     let now = actor.clock.moment();
-    let tasks = Tasks::of(&document.value, &now);
+    let tasks = Tasks::of_queue(document.value, &now);
     let task = tasks.get(id).ok_or_else(|| Error::NoTask { id: id.into() })?.clone();
     let open = matches!(task.status(), Status::Created | Status::Available);
     let mut reasons = match open {
@@ -251,10 +264,12 @@ impl Explained {
     }
 }
 
-/// All tasks of a queue as they stand, by id.
+/// The tasks of a queue as they stand, by id.
 struct Tasks {
     all: Vec<Task>,
     by_id: HashMap<String, usize>,
+    /// The statuses of others that they depend on.
+    needed: HashMap<String, &'static str>,
     /// Those that somebody works on.
     working: Vec<usize>,
     /// The keys of their files; `None` if keys cannot tell.
@@ -262,14 +277,22 @@ struct Tasks {
 }
 
 impl Tasks {
-    fn of(queue: &Value, now: &Moment) -> Tasks {
-        let all: Vec<_> = items(Doc::queue().kind, queue).into_iter().cloned().map(Task::of).collect();
+    fn of_queue(mut queue: Value, now: &Moment) -> Tasks {
+        let all = match queue.get_mut("tasks").map(Value::take) {
+            Some(Value::Array(all)) => all,
+            _ => Vec::new(),
+        };
+        Tasks::of(all, HashMap::new(), now)
+    }
+
+    fn of(tasks: Vec<Value>, needed: HashMap<String, &'static str>, now: &Moment) -> Tasks {
+        let all: Vec<_> = tasks.into_iter().map(Task::of).collect();
         let by_id = all.iter().enumerate().rev().map(|(index, task)| (task.id().to_owned(), index)).collect();
         let works = |task: &Task| task.is_active() && !task.is_expired(now);
         let working: Vec<_> = (0..all.len()).filter(|index| works(&all[*index])).collect();
         let keys = working.iter().map(|index| files::occupied(&all[*index].files()));
         let occupied = keys.collect::<Option<Vec<_>>>().map(|keys| keys.into_iter().flatten().collect());
-        Tasks { all, by_id, working, occupied }
+        Tasks { all, by_id, needed, working, occupied }
     }
 
     fn may_overlap(&self, task: &Task) -> bool {
@@ -282,9 +305,13 @@ impl Tasks {
         self.by_id.get(id).map(|index| &self.all[*index])
     }
 
+    fn status(&self, id: &str) -> Option<Status> {
+        self.get(id).map(Task::status).or_else(|| self.needed.get(id).map(|word| task::status(word)))
+    }
+
     /// Returns everything that keeps an open task from any worker; what it needs is not asked here.
     fn obstacles(&self, task: &Task, now: &Moment) -> Vec<Obstacle> {
-        let status = |id: &str| self.get(id).map(Task::status);
+        let status = |id: &str| self.status(id);
         let open = task.dependencies().into_iter().filter(|id| status(id) != Some(Status::Done));
         let waits = open.map(|id| Obstacle::Dependency { id: id.into(), status: status(id) });
         let working = if self.may_overlap(task) { &self.working[..] } else { &[] };

@@ -31,6 +31,7 @@ use serde_json::Value;
 
 use self::fs::{Fs, Lock, LockMode};
 use self::journal::{SNAPSHOT, Segment, Sum};
+use self::list::List;
 use self::part::{Part, effective_revision};
 use self::place::{Head, Place};
 use self::recover::View;
@@ -40,6 +41,7 @@ use super::error::{Error, Result};
 use super::state;
 use crate::model::json;
 use crate::model::kind::{Doc, Items, KINDS, Kind};
+use crate::model::listing::{Excerpt, Most};
 use crate::model::room::{Room, Root};
 
 /// Settings of the file engine.
@@ -154,6 +156,20 @@ impl FileEngine {
             View::Unfinished(plan) => recover::finish(place, &plan)?,
         };
         Ok((lock, head))
+    }
+
+    /// Takes the lock for a look, if that is free within a moment and nothing is left to do. Who only looks leaves it
+    /// to others to make directories and locks, and to finish what a crash left.
+    fn peep(&self, room: &Room) -> Result<Option<(Place<'_>, Head, Box<dyn Lock>)>> {
+        let place = Place { patience: BROWSE, ..self.open(room)? };
+        if !place.fs.may_exist(&room.lock()) {
+            return Ok(None);
+        }
+        let Ok(lock) = place.fs.lock(&room.lock(), LockMode::Exclusive, BROWSE) else { return Ok(None) };
+        match recover::look(&place)? {
+            View::Clean(head) => Ok(Some((place, head, lock))),
+            View::Fresh | View::Unfinished(_) => Ok(None),
+        }
     }
 }
 
@@ -281,16 +297,13 @@ impl Engine for FileEngine {
     }
 
     fn browse(&self, room: &Room) -> Result<Option<Box<dyn Transaction + '_>>> {
-        let place = Place { patience: BROWSE, ..self.open(room)? };
-        // Who only looks leaves it to others to make directories and locks, and to finish what a crash left.
-        if !place.fs.may_exist(&room.lock()) {
-            return Ok(None);
-        }
-        let Ok(lock) = place.fs.lock(&room.lock(), LockMode::Exclusive, BROWSE) else { return Ok(None) };
-        match recover::look(&place)? {
-            View::Clean(head) => Ok(Some(Box::new(FileTransaction::new(vec![Part::new(place, head, lock)])))),
-            View::Fresh | View::Unfinished(_) => Ok(None),
-        }
+        let Some((place, head, lock)) = self.peep(room)? else { return Ok(None) };
+        Ok(Some(Box::new(FileTransaction::new(vec![Part::new(place, head, lock)]))))
+    }
+
+    fn excerpt(&self, doc: &Doc, most: Most) -> Result<Option<Excerpt>> {
+        let Some((place, head, _lock)) = self.peep(&doc.room)? else { return Ok(None) };
+        Ok(List::open(&place, doc, &head)?.and_then(|mut list| list.excerpt(most).ok()))
     }
 
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {

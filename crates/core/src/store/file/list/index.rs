@@ -4,17 +4,19 @@
 //! long the list is. `None` means that the index cannot be believed (or has no place left): it is made anew.
 //!
 //! ```text
-//! header | records, by position | order | ready, active, loose: one bit each | ids | needs | held | late
+//! header | records, by position | order | ready, active, … : one bit each | ids | needs | held | late
 //! ```
-//! - *order* lists the positions by class and age; `ready` has a bit for each place in it. Items that came later
-//!   have the places behind; *late* lists at most [`LATE`] of them by class and age, then all are sorted anew.
-//! - *active* and *loose* have a bit for each position.
+//! - *order* lists the positions by class and age; `ready` and `waiting` have a bit for each place in it. Items that
+//!   came later have the places behind; *late* lists at most [`LATE`] of them by class and age, then all are sorted anew.
+//! - *active*, *loose*, *barred* and *failed* have a bit for each position.
 //! - *ids* is a hash table of positions (plus one), by the hash of the item's id.
 //! - *needs* are linked lists: from an item to those that need it.
 //! - *held* is a hash table of the keys that active items occupy, and how many do.
+//! - The header has the few items that were done last.
 
 mod build;
 mod held;
+mod recent;
 
 use std::io;
 
@@ -28,7 +30,7 @@ use crate::model::raw::Raw;
 use crate::store::engine::Rank;
 use crate::store::file::fs::Handle;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"anthill1");
+const MAGIC: u64 = u64::from_le_bytes(*b"anthill2");
 const RECORD: u64 = 64;
 const HELD: u64 = 16;
 /// How many places there are for keys at first.
@@ -74,6 +76,11 @@ mod at {
     pub const CLOCK: u64 = 336;
     pub const DUE_BOOT: u64 = 344;
     pub const DUE: u64 = 352;
+    /// What was done last: how many are known, the newest first; and whether those are too few.
+    pub const RECENT: u64 = 368;
+    pub const RECENTS: u64 = 376;
+    pub const SCARCE: u64 = 472;
+    pub const BARRED: u64 = 480;
     pub const RANGES: u64 = 512;
 }
 
@@ -104,6 +111,8 @@ pub struct Record {
     needed_by: u32,
     /// How many of its needs are not done.
     open: u32,
+    /// Whether it may have to wait for a time, although it is ready.
+    timed: bool,
 }
 
 #[derive(Debug)]
@@ -128,7 +137,14 @@ enum Bits {
     Ready,
     Active,
     Loose,
+    Waiting,
+    /// Ready, but with an open need or a time to wait for.
+    Barred,
+    Failed,
 }
+
+/// The number of those.
+const BITS: u64 = 6;
 
 impl Regions {
     fn records(self) -> u64 {
@@ -146,7 +162,7 @@ impl Regions {
     }
 
     fn id_table(self) -> u64 {
-        self.bits(Bits::Loose) + after(0, self.room.div_ceil(8))
+        self.bits(Bits::Ready) + after(0, self.room.div_ceil(8)) * BITS
     }
 
     fn needs(self) -> u64 {
@@ -292,6 +308,7 @@ impl Index {
             needed_by: half(44),
             open: half(48),
             state,
+            timed: bytes[53] != 0,
             id: word(56),
         })
     }
@@ -308,6 +325,7 @@ impl Index {
         bytes[44..48].copy_from_slice(&record.needed_by.to_le_bytes());
         bytes[48..52].copy_from_slice(&record.open.to_le_bytes());
         bytes[52] = record.state as u8;
+        bytes[53] = u8::from(record.timed);
         bytes[56..64].copy_from_slice(&record.id.to_le_bytes());
         self.pages.set(self.regions.records() + position * RECORD, &bytes)
     }
@@ -365,16 +383,39 @@ impl Index {
 
     /// Counts an item in (1) or out (-1): its state, and its bits.
     fn enter(&mut self, position: u64, record: &Record, by: i64) -> Option<()> {
-        let standing = self.listing.standing(record.state);
         self.add(at::STATES + record.state as u64 * 8, by)?;
-        let (count, bits, place) = match standing {
-            Standing::Ready => (at::READY, Bits::Ready, u64::from(record.place)),
-            Standing::Active => (at::ACTIVE, Bits::Active, position),
-            Standing::Waiting if record.open == 0 => (at::LOOSE, Bits::Loose, position),
-            _ => return Some(()),
-        };
-        self.add(count, by)?;
-        self.set_bit(bits, place, by > 0)
+        let (place, on) = (u64::from(record.place), by > 0);
+        match self.listing.standing(record.state) {
+            Standing::Ready => {
+                self.add(at::READY, by)?;
+                self.set_bit(Bits::Ready, place, on)?;
+                if record.open > 0 || record.timed {
+                    self.add(at::BARRED, by)?;
+                    self.set_bit(Bits::Barred, position, on)?;
+                }
+            }
+            Standing::Waiting => {
+                self.set_bit(Bits::Waiting, place, on)?;
+                if record.open == 0 {
+                    self.add(at::LOOSE, by)?;
+                    self.set_bit(Bits::Loose, position, on)?;
+                }
+            }
+            Standing::Active => {
+                self.add(at::ACTIVE, by)?;
+                self.set_bit(Bits::Active, position, on)?;
+            }
+            Standing::Failed => self.set_bit(Bits::Failed, position, on)?,
+            Standing::Done | Standing::Out => {}
+        }
+        Some(())
+    }
+
+    /// Returns how many items stand like this.
+    fn standing(&mut self, standing: Standing) -> Option<u64> {
+        let states = (0..).zip(self.listing.states).filter(|(_, state)| state.standing == standing);
+        let counts = states.map(|(number, _)| self.pages.u64(at::STATES + number * 8));
+        counts.sum()
     }
 
     fn add(&mut self, at: u64, by: i64) -> Option<()> {
@@ -420,15 +461,27 @@ impl Index {
     }
 
     pub fn active(&mut self) -> Option<Vec<usize>> {
-        self.positions(at::ACTIVE, Bits::Active)
+        let count = self.pages.u64(at::ACTIVE)?;
+        self.positions(count, Bits::Active)
     }
 
     pub fn loose(&mut self) -> Option<Vec<usize>> {
-        self.positions(at::LOOSE, Bits::Loose)
+        let count = self.pages.u64(at::LOOSE)?;
+        self.positions(count, Bits::Loose)
+    }
+
+    pub fn barred(&mut self) -> Option<Vec<usize>> {
+        let count = self.pages.u64(at::BARRED)?;
+        self.positions(count, Bits::Barred)
+    }
+
+    pub fn failed(&mut self) -> Option<Vec<usize>> {
+        let count = self.standing(Standing::Failed)?;
+        self.positions(count, Bits::Failed)
     }
 
     fn positions(&mut self, count: u64, bits: Bits) -> Option<Vec<usize>> {
-        if self.pages.u64(count)? == 0 {
+        if count == 0 {
             return Some(Vec::new());
         }
         let end = self.pages.u64(at::COUNT)?;
@@ -437,33 +490,45 @@ impl Index {
 
     /// Returns the best item that is ready, after this one in the order.
     pub fn best(&mut self, after: Option<Rank>) -> Option<Option<Rank>> {
-        if self.pages.u64(at::READY)? == 0 {
-            return Some(None);
+        match self.pages.u64(at::READY)? {
+            0 => Some(None),
+            _ => self.first(Bits::Ready, after),
         }
+    }
+
+    /// Returns the first item that waits, after this one in the order.
+    pub fn waiting(&mut self, after: Option<Rank>) -> Option<Option<Rank>> {
+        match self.standing(Standing::Waiting)? {
+            0 => Some(None),
+            _ => self.first(Bits::Waiting, after),
+        }
+    }
+
+    fn first(&mut self, bits: Bits, after: Option<Rank>) -> Option<Option<Rank>> {
         let (sorted, count) = (self.pages.u64(at::SORTED)?, self.pages.u64(at::COUNT)?);
         let from = match after {
             None => 0,
             Some(after) => self.sorted_after(after, sorted)?,
         };
-        let mut best = match self.next_bit(Bits::Ready, from, sorted)? {
+        let mut best = match self.next_bit(bits, from, sorted)? {
             Some(place) => Some(self.rank_at(place)?),
             None => None,
         };
-        if let Some(late) = self.best_late(after, count - sorted)? {
+        if let Some(late) = self.first_late(bits, after, count - sorted)? {
             best = Some(best.map_or(late, |best| best.min(late)));
         }
         Some(best)
     }
 
-    /// Returns the best of those that came late; each of them has the place of its position.
-    fn best_late(&mut self, after: Option<Rank>, late: u64) -> Option<Option<Rank>> {
+    /// Returns the first of those that came late; each of them has the place of its position.
+    fn first_late(&mut self, bits: Bits, after: Option<Rank>, late: u64) -> Option<Option<Rank>> {
         let from = match after {
             None => 0,
             Some(after) => self.first_after(after, late, Index::late_rank)?,
         };
         for number in from..late {
             let position = u64::from(self.pages.u32(self.regions.late() + number * 4)?);
-            if self.next_bit(Bits::Ready, position, position + 1)?.is_some() {
+            if self.next_bit(bits, position, position + 1)?.is_some() {
                 return self.rank_of(position as usize).map(Some);
             }
         }
@@ -530,14 +595,23 @@ impl Index {
         if !same {
             return None;
         }
-        let new = Record { slot, sum: layout::item_sum(raw.text(), position), state: facet.state, ..old };
+        let timed = is_timed(self.listing, facet.state, raw);
+        let sum = layout::item_sum(raw.text(), position);
+        let new = Record { slot, sum, state: facet.state, timed, ..old };
         let sum = self.items_sum()?.wrapping_sub(old.sum).wrapping_add(new.sum);
         self.pages.set_u64(at::ITEMS_SUM, sum)?;
+        let [was_done, is_done] =
+            [&old, &new].map(|record| self.listing.standing(record.state) == Standing::Done);
         self.enter(position as u64, &old, -1)?;
+        if was_done {
+            self.forget_done(position as u32)?;
+        }
         self.set_record(position as u64, &new)?;
         self.enter(position as u64, &new, 1)?;
-        let done = |record: &Record| self.listing.standing(record.state) == Standing::Done;
-        match (done(&old), done(&new)) {
+        if is_done {
+            self.note_done(position as u32, raw)?;
+        }
+        match (was_done, is_done) {
             (false, true) => self.count_open(position, -1),
             (true, false) => self.count_open(position, 1),
             _ => Some(()),
@@ -567,12 +641,12 @@ impl Index {
         Some(())
     }
 
-    /// Whether the index can take more items, those it takes keep the order short enough, and there was a place
-    /// for all that is held: else every claim would ask every active item.
+    /// Whether the index can take more items, those it takes keep the order short enough, there was a place
+    /// for all that is held (else every claim would ask every active item), and it knows what was done last.
     pub fn has_room(&mut self) -> Option<bool> {
         let (count, edges) = (self.pages.u64(at::COUNT)?, self.pages.u64(at::EDGES)?);
-        let crowded = self.pages.u64(at::CROWDED)? > 0;
-        Some(!crowded && count + 64 <= self.regions.room && edges + 512 <= self.regions.edges)
+        let worn = self.pages.u64(at::CROWDED)? > 0 || self.pages.u64(at::SCARCE)? > 0;
+        Some(!worn && count + 64 <= self.regions.room && edges + 512 <= self.regions.edges)
     }
 
     /// Adds an item at the end. `None` also if somebody needs it already, or there is no place left.
@@ -583,7 +657,7 @@ impl Index {
         if !room || self.pages.u64(at::DANGLING)? > 0 {
             return None;
         }
-        let mut item = record(slot, raw, count as u32, &facet);
+        let mut item = record(slot, raw, count as u32, &facet, self.listing);
         item.place = count as u32;
         for need in &facet.needs {
             let needed = self.position(need)??;
@@ -602,6 +676,9 @@ impl Index {
         self.set_record(count, &item)?;
         self.insert_id(item.id, count as u32)?;
         self.enter(count, &item, 1)?;
+        if self.listing.standing(item.state) == Standing::Done {
+            self.note_done(count as u32, raw)?;
+        }
         match late + 1 < LATE {
             true => {
                 self.insert_late(Rank { class: item.class, age: item.age, position: count as usize }, late)
@@ -613,12 +690,19 @@ impl Index {
     fn sort_again(&mut self) -> Option<()> {
         let count = self.count()?;
         let mut items = (0..count).map(|position| self.record(position)).collect::<Option<Vec<_>>>()?;
-        for place in self.each_bit(Bits::Ready, 0, count as u64)? {
-            self.set_bit(Bits::Ready, place, false)?;
+        for bits in [Bits::Ready, Bits::Waiting] {
+            for place in self.each_bit(bits, 0, count as u64)? {
+                self.set_bit(bits, place, false)?;
+            }
         }
         self.sort(&mut items)?;
-        for item in items.iter().filter(|item| self.listing.standing(item.state) == Standing::Ready) {
-            self.set_bit(Bits::Ready, u64::from(item.place), true)?;
+        for item in items {
+            let bits = match self.listing.standing(item.state) {
+                Standing::Ready => Bits::Ready,
+                Standing::Waiting => Bits::Waiting,
+                _ => continue,
+            };
+            self.set_bit(bits, u64::from(item.place), true)?;
         }
         Some(())
     }
@@ -640,7 +724,7 @@ impl Index {
     }
 }
 
-fn record(slot: Slot, raw: &Raw, position: u32, facet: &Facet<'_>) -> Record {
+fn record(slot: Slot, raw: &Raw, position: u32, facet: &Facet<'_>, listing: &Listing) -> Record {
     Record {
         slot,
         sum: layout::item_sum(raw.text(), position as usize),
@@ -651,7 +735,12 @@ fn record(slot: Slot, raw: &Raw, position: u32, facet: &Facet<'_>) -> Record {
         place: 0,
         needed_by: 0,
         open: 0,
+        timed: is_timed(listing, facet.state, raw),
     }
+}
+
+fn is_timed(listing: &Listing, state: usize, raw: &Raw) -> bool {
+    listing.standing(state) == Standing::Ready && (listing.timed)(raw)
 }
 
 fn hash(id: &str) -> u64 {

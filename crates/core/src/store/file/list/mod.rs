@@ -16,7 +16,7 @@ pub mod layout;
 pub mod mix;
 mod pages;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
@@ -29,7 +29,7 @@ use super::place::{self, Head, HeadDoc, Place};
 use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
-use crate::model::listing::{Among, Listing, Standing};
+use crate::model::listing::{Among, Excerpt, Listing, Most, Standing};
 use crate::model::raw::Raw;
 use crate::model::time::Moment;
 use crate::store::engine::{Entry, Rank};
@@ -284,6 +284,58 @@ impl List {
 
     pub fn counts(&mut self) -> Answer<Vec<usize>> {
         sure(self.index.counts())
+    }
+
+    /// Returns the list seen from above.
+    pub fn excerpt(&mut self, most: Most) -> Answer<Excerpt> {
+        let mut positions: BTreeSet<_> = sure(self.index.recent(most.done))?.into_iter().collect();
+        for all in [Index::active, Index::failed, Index::barred, Index::loose] {
+            positions.extend(sure(all(&mut self.index))?);
+        }
+        self.add_first(&mut positions, most.ready, Index::best)?;
+        self.add_first(&mut positions, most.waiting, Index::waiting)?;
+        let (mut items, mut needed) = (Vec::new(), HashMap::new());
+        for position in positions {
+            let item = match self.puts.get(&position) {
+                Some(put) => put.after.clone(),
+                None => self.read(position)?,
+            };
+            let state = sure(self.index.record(position))?.state;
+            if matches!(self.listing.standing(state), Standing::Waiting | Standing::Ready | Standing::Active)
+            {
+                self.note_needs(&item, &mut needed)?;
+            }
+            items.push(item);
+        }
+        let words = self.listing.states.iter().map(|state| state.word);
+        Ok(Excerpt { counts: words.zip(self.counts()?).collect(), items, needed })
+    }
+
+    /// Adds the first positions of an order; those that are there already do not count.
+    fn add_first(
+        &mut self,
+        positions: &mut BTreeSet<usize>,
+        most: usize,
+        next: impl Fn(&mut Index, Option<Rank>) -> Option<Option<Rank>>,
+    ) -> Answer<()> {
+        let (mut after, mut added) = (None, 0);
+        while added < most {
+            after = sure(next(&mut self.index, after))?;
+            let Some(rank) = after else { break };
+            added += usize::from(positions.insert(rank.position));
+        }
+        Ok(())
+    }
+
+    fn note_needs(&mut self, item: &Value, needed: &mut HashMap<String, &'static str>) -> Answer<()> {
+        let needs = item.get(self.listing.needs).and_then(Value::as_array).into_iter().flatten();
+        for need in needs.filter_map(Value::as_str) {
+            if let Some(position) = sure(self.index.position(need))? {
+                let state = sure(self.index.record(position))?.state;
+                needed.insert(need.to_owned(), self.listing.states[state].word);
+            }
+        }
+        Ok(())
     }
 
     /// Replaces the item with this id, or appends it. The item is taken, unless it is [`Lost`]: then

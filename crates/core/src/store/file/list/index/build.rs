@@ -1,5 +1,6 @@
 //! Making an index from the items of a list, in their order.
 
+use super::recent::{End, RECENT};
 use super::{FEW_HELD, Index, MAGIC, Record, Regions, at, hash, record};
 use crate::model::listing::{Hold, Listing, Standing};
 use crate::model::quick_hash::QuickMap;
@@ -16,13 +17,15 @@ pub struct Build {
     items: Vec<Record>,
     edges: Vec<(u32, u64)>,
     holds: Vec<Hold>,
+    /// When which items were done.
+    ends: Vec<End>,
     fits: bool,
 }
 
 impl Build {
     pub fn of(listing: &'static Listing) -> Build {
-        let (before, items, edges, holds) = Default::default();
-        Build { listing, before, items, edges, holds, fits: true }
+        let (before, items, edges, holds, ends) = Default::default();
+        Build { listing, before, items, edges, holds, ends, fits: true }
     }
 
     /// Begins another one for what comes behind so many more items.
@@ -36,6 +39,7 @@ impl Build {
         self.items.extend(other.items);
         self.edges.extend(other.edges);
         self.holds.extend(other.holds);
+        self.ends.extend(other.ends);
     }
 
     pub fn reserve(&mut self, count: usize) {
@@ -50,9 +54,11 @@ impl Build {
             return;
         };
         self.edges.extend(facet.needs.iter().map(|need| (position, hash(need))));
-        let item = record(slot, raw, position, &facet);
-        if self.listing.standing(facet.state) == Standing::Active {
-            self.holds.push((self.listing.hold)(raw));
+        let item = record(slot, raw, position, &facet, self.listing);
+        match (self.listing.standing(facet.state), self.listing.ended) {
+            (Standing::Active, _) => self.holds.push((self.listing.hold)(raw)),
+            (Standing::Done, Some(ended)) => self.ends.push((ended(raw), position)),
+            _ => {}
         }
         self.items.push(item);
     }
@@ -78,9 +84,12 @@ impl Build {
 
     /// Returns the index; `None` also if an item has the id of another.
     pub fn finish(self, frame: &Frame) -> Option<Index> {
-        let Build { listing, items, edges, holds, fits, .. } = self;
+        let Build { listing, items, edges, holds, mut ends, fits, .. } = self;
         let mut index = fits.then(|| Index::assemble(frame, items, &edges, &holds, listing)).flatten()?;
         holds.iter().try_for_each(|hold| index.hold(hold, 1))?;
+        ends.sort_unstable_by(|one, other| other.cmp(one));
+        ends.truncate(RECENT);
+        index.set_recents(&ends)?;
         Some(index)
     }
 }
