@@ -134,23 +134,27 @@ pub fn look(place: &Place<'_>) -> Result<View> {
 
 /// Looks at the room as a reader: an unfinished commit counts only if its writer is dead.
 pub fn look_as_reader(place: &Place<'_>) -> Result<View> {
-    let (head, life) = match glance(place)? {
-        Glance::Fresh => return Ok(View::Fresh),
-        Glance::Clean(head) => return Ok(View::Clean(head)),
-        Glance::Dirty(head, life) => (head, life),
-    };
-    if let Some(_lock) = place.lock_shared() {
-        return look(place);
+    let mut planned: Option<(Plan, Life)> = None;
+    loop {
+        let (head, life) = match glance(place)? {
+            Glance::Fresh => return Ok(View::Fresh),
+            Glance::Clean(head) => return Ok(View::Clean(head)),
+            Glance::Dirty(head, life) => (head, life),
+        };
+        if let Some(_lock) = place.lock_shared() {
+            return look(place);
+        }
+        // A writer is at work: until it is done, the old state is the answer.
+        if let Some(head) = head.clone().filter(|head| life.continues(&head.life)) {
+            return Ok(View::Clean(head));
+        }
+        // It recovers, and only the journal knows what was acknowledged; or it makes the room's first commit. If that is
+        // over by now, or was in another journal, so is the reason to trust the journal more than the files.
+        match planned {
+            Some((plan, before)) if before == life => return Ok(View::Unfinished(plan)),
+            _ => planned = Some((plan(place, head.as_ref(), life.clone())?, life)),
+        }
     }
-    // A writer is at work: until it is done, the old state is the answer.
-    let same_life = |head: Option<Head>| head.filter(|head| life.continues(&head.life)).map(View::Clean);
-    if let Some(view) = same_life(head.clone()) {
-        return Ok(view);
-    }
-    // It recovers, and only the journal knows what was acknowledged; or it makes the room's first commit.
-    // If that is over by now, so is the reason to trust the journal more than the files.
-    let plan = plan(place, head.as_ref(), life.clone())?;
-    Ok(same_life(place.read_head()?).unwrap_or(View::Unfinished(plan)))
 }
 
 /// Compares every file with the journal; `head` is what is known to be published.
