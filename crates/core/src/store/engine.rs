@@ -214,6 +214,11 @@ pub trait Transaction {
         Ok(true)
     }
 
+    /// Returns the active items that are due by now, and perhaps others.
+    fn due(&mut self, doc: &Doc, _: &Moment) -> Result<Vec<Value>> {
+        self.find(doc, Among::Active)
+    }
+
     /// Whether some active item may occupy what these keys ask for. An engine that does not know says yes.
     fn may_be_occupied(&mut self, _: &Doc, _: &[u64]) -> Result<bool> {
         Ok(true)

@@ -242,6 +242,10 @@ impl Transaction for ObservedTransaction<'_> {
         self.transaction.may_be_due(doc, now)
     }
 
+    fn due(&mut self, doc: &Doc, now: &Moment) -> Result<Vec<Value>> {
+        self.transaction.due(doc, now)
+    }
+
     fn may_be_occupied(&mut self, doc: &Doc, keys: &[u64]) -> Result<bool> {
         self.transaction.may_be_occupied(doc, keys)
     }

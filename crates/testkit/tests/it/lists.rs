@@ -439,11 +439,18 @@ fn compare(file: &mut dyn Transaction, memory: &mut dyn Transaction) {
 fn compare_holds(file: &mut dyn Transaction, items: &[Value]) {
     let queue = Doc::queue();
     let state = |item: &Value| listing().with_facet(item, |facet| facet.state).unwrap();
-    let active = items.iter().filter(|item| listing().standing(state(item)) == Standing::Active);
-    let holds: Vec<_> = active.map(|item| listing().hold_of(item)).collect();
+    let active: Vec<_> =
+        items.iter().filter(|item| listing().standing(state(item)) == Standing::Active).collect();
+    let holds: Vec<_> = active.iter().map(|item| listing().hold_of(item)).collect();
     let due = |due: anthill_core::model::listing::Due| moment().by(due.clock).is_none_or(|now| due.at <= now);
     let is_due = holds.iter().filter_map(|hold| hold.due).any(due);
     assert!(file.may_be_due(&queue, &moment()).unwrap() || !is_due, "something is due");
+    let found = file.due(&queue, &moment()).unwrap();
+    assert!(found.iter().all(|item| active.contains(&item)), "only what is active is due");
+    for (item, hold) in active.iter().zip(&holds).filter(|(_, hold)| hold.due.is_some_and(due)) {
+        assert!(found.contains(item), "{} is due by {hold:?}", item["id"]);
+    }
+    assert!(file.may_be_due(&queue, &moment()).unwrap() || !is_due, "it is still due");
     for keys in FILES.iter().filter_map(|file| anthill_core::model::files::asked_for(&[*file])) {
         let held = |hold: &anthill_core::model::listing::Hold| match &hold.keys {
             None => true,

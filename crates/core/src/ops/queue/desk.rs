@@ -71,6 +71,11 @@ impl<'e> Desk<'e> {
         Ok(self.transaction.find(&self.queue, Among::Active)?.into_iter().map(Task::of).collect())
     }
 
+    /// Returns the tasks whose leases may have run out.
+    pub fn due(&mut self) -> Result<Vec<Task>> {
+        Ok(self.transaction.due(&self.queue, &self.now)?.into_iter().map(Task::of).collect())
+    }
+
     pub fn is_done(&mut self, id: &str) -> Result<bool> {
         let task = self.transaction.item(&self.queue, id)?;
         Ok(task.is_some_and(|task| Task::of(task).status() == Status::Done))

@@ -47,7 +47,7 @@ pub fn claim(engine: &dyn Engine, request: &ClaimRequest<'_>, actor: &Actor) -> 
     let mut desk = Desk::open_queue(engine, actor)?;
     let mut work = Work::default();
     if desk.transaction.may_be_due(&desk.queue, &desk.now)? {
-        work.take_back_expired(&mut desk)?;
+        take_back_expired(&mut desk)?;
     }
     let mut chosen = work.choose(&mut desk, request.worker)?;
     // Before saying no, make sure that nothing waits for nothing.
@@ -84,21 +84,6 @@ impl Work {
         Ok(self.working.as_deref().unwrap_or_default())
     }
 
-    /// Takes back the tasks whose leases have run out.
-    fn take_back_expired(&mut self, desk: &mut Desk<'_>) -> Result<()> {
-        let mut working = Vec::new();
-        for task in desk.active()? {
-            if task.is_expired(&desk.now) {
-                let details = format!(" (lease {} ran out without a sign of life)", task.epoch());
-                desk.give_back(task, "expired", &details)?;
-            } else {
-                working.push(task);
-            }
-        }
-        self.working = Some(working);
-        Ok(())
-    }
-
     /// Returns the best task that the worker may have.
     fn choose(&mut self, desk: &mut Desk<'_>, worker: &Key) -> Result<Option<Task>> {
         let capabilities = capabilities(desk, worker)?;
@@ -130,6 +115,17 @@ impl Work {
         let look_again = next.map(|next| Duration::try_from(next).unwrap_or(Duration::ZERO));
         Ok(NothingReady { look_again, others_work })
     }
+}
+
+/// Takes back the tasks whose leases have run out.
+fn take_back_expired(desk: &mut Desk<'_>) -> Result<()> {
+    for task in desk.due()? {
+        if task.is_expired(&desk.now) {
+            let details = format!(" (lease {} ran out without a sign of life)", task.epoch());
+            desk.give_back(task, "expired", &details)?;
+        }
+    }
+    Ok(())
 }
 
 fn capabilities(desk: &mut Desk<'_>, worker: &Key) -> Result<Vec<String>> {

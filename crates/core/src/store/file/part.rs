@@ -662,6 +662,13 @@ impl Part<'_> {
         Ok(self.ask(doc, |list| list.may_be_due(now))?.unwrap_or(true))
     }
 
+    pub fn due(&mut self, doc: &Doc, now: &Moment) -> Result<Vec<Value>> {
+        match self.ask(doc, |list| list.due(now))? {
+            Some(due) => Ok(due),
+            None => self.find(doc, Among::Active),
+        }
+    }
+
     pub fn may_be_occupied(&mut self, doc: &Doc, keys: &[u64]) -> Result<bool> {
         Ok(self.ask(doc, |list| list.may_be_occupied(keys))?.unwrap_or(true))
     }

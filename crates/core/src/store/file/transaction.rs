@@ -155,6 +155,10 @@ impl Transaction for FileTransaction<'_> {
         self.part(&doc.room).may_be_due(doc, now)
     }
 
+    fn due(&mut self, doc: &Doc, now: &Moment) -> Result<Vec<Value>> {
+        self.part(&doc.room).due(doc, now)
+    }
+
     fn may_be_occupied(&mut self, doc: &Doc, keys: &[u64]) -> Result<bool> {
         self.part(&doc.room).may_be_occupied(doc, keys)
     }

@@ -4,7 +4,7 @@
 //! long the list is. `None` means that the index cannot be believed (or has no place left): it is made anew.
 //!
 //! ```text
-//! header | records, by position | order | ready, active, … : one bit each | ids | needs | held | late
+//! header | records, by position | order | ready, active, … : one bit each | ids | needs | held | late | dues
 //! ```
 //! - *order* lists the positions by class and age; `ready` and `waiting` have a bit for each place in it. Items that
 //!   came later have the places behind; *late* lists at most [`LATE`] of them by class and age, then all are sorted anew.
@@ -12,6 +12,7 @@
 //! - *ids* is a hash table of positions (plus one), by the hash of the item's id.
 //! - *needs* are linked lists: from an item to those that need it.
 //! - *held* is a hash table of the keys that active items occupy, and how many do.
+//! - *dues* has a time for each position: when somebody has to look after the item, as long as it is active.
 //! - The header has the few items that were done last.
 
 mod build;
@@ -177,8 +178,12 @@ impl Regions {
         after(self.held(), self.held * HELD)
     }
 
+    fn dues(self) -> u64 {
+        after(self.late(), LATE * 4)
+    }
+
     fn pages(self) -> u32 {
-        (after(self.late(), LATE * 4) / PAYLOAD as u64) as u32
+        (after(self.dues(), self.room * 8) / PAYLOAD as u64) as u32
     }
 }
 

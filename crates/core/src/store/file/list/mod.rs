@@ -236,6 +236,14 @@ impl List {
         sure(self.index.may_be_due(now))
     }
 
+    /// Returns the active items that may be due by now.
+    pub fn due(&mut self, now: &Moment) -> Answer<Vec<Value>> {
+        match self.index.due(now) {
+            Some(due) => due.into_iter().map(|position| self.at(position)).collect(),
+            None => self.find(Among::Active),
+        }
+    }
+
     pub fn may_be_occupied(&mut self, keys: &[u64]) -> Answer<bool> {
         sure(self.index.may_be_occupied(keys))
     }
@@ -368,7 +376,7 @@ impl List {
             sure(self.index.hold(&self.listing.hold_of(&before), -1))?;
         }
         sure(self.index.replace(position, slot, raw))?;
-        self.hold(raw)?;
+        self.hold(position, raw)?;
         let put = self.puts.remove(&position);
         let moved = put.as_ref().is_some_and(|put| put.moved);
         let before = put.map_or(Some(before), |put| put.before);
@@ -438,7 +446,7 @@ impl List {
         let mut frame = sure(self.index.frame())?;
         let (slot, piece) = layout::append(&text, frame.suffix, self.listing.room);
         sure(self.index.append(slot, raw))?;
-        self.hold(raw)?;
+        self.hold(position, raw)?;
         frame.suffix += piece.len() as u64;
         sure(self.index.set_frame(&frame))?;
         let after = std::mem::take(item);
@@ -447,12 +455,14 @@ impl List {
     }
 
     /// Notes what an item holds from now on.
-    fn hold(&mut self, raw: &Raw) -> Answer<()> {
+    fn hold(&mut self, position: usize, raw: &Raw) -> Answer<()> {
         let facet = sure((self.listing.facet)(raw))?;
-        match self.listing.standing(facet.state) {
-            Standing::Active => sure(self.index.hold(&(self.listing.hold)(raw), 1)),
-            _ => Ok(()),
+        if self.listing.standing(facet.state) == Standing::Active {
+            let hold = (self.listing.hold)(raw);
+            sure(self.index.hold(&hold, 1))?;
+            sure(self.index.set_due(position, hold.due))?;
         }
+        Ok(())
     }
 
     /// Whether the item before this position has room for the comma that it needs now.

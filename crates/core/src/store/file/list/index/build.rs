@@ -16,7 +16,7 @@ pub struct Build {
     before: usize,
     items: Vec<Record>,
     edges: Vec<(u32, u64)>,
-    holds: Vec<Hold>,
+    holds: Vec<(usize, Hold)>,
     /// When which items were done.
     ends: Vec<End>,
     fits: bool,
@@ -56,7 +56,7 @@ impl Build {
         self.edges.extend(facet.needs.iter().map(|need| (position, hash(need))));
         let item = record(slot, raw, position, &facet, self.listing);
         match (self.listing.standing(facet.state), self.listing.ended) {
-            (Standing::Active, _) => self.holds.push((self.listing.hold)(raw)),
+            (Standing::Active, _) => self.holds.push((position as usize, (self.listing.hold)(raw))),
             (Standing::Done, Some(ended)) => self.ends.push((ended(raw), position)),
             _ => {}
         }
@@ -86,7 +86,10 @@ impl Build {
     pub fn finish(self, frame: &Frame) -> Option<Index> {
         let Build { listing, items, edges, holds, mut ends, fits, .. } = self;
         let mut index = fits.then(|| Index::assemble(frame, items, &edges, &holds, listing)).flatten()?;
-        holds.iter().try_for_each(|hold| index.hold(hold, 1))?;
+        for (position, hold) in &holds {
+            index.hold(hold, 1)?;
+            index.set_due(*position, hold.due)?;
+        }
         ends.sort_unstable_by(|one, other| other.cmp(one));
         ends.truncate(RECENT);
         index.set_recents(&ends)?;
@@ -99,7 +102,7 @@ impl Index {
         frame: &Frame,
         mut items: Vec<Record>,
         edges: &[(u32, u64)],
-        holds: &[Hold],
+        holds: &[(usize, Hold)],
         listing: &'static Listing,
     ) -> Option<Index> {
         let mut by_id: QuickMap<u64, u32> = QuickMap::default();
@@ -110,7 +113,7 @@ impl Index {
         }
         let count = items.len() as u64;
         let room = count + count / 4 + 1024;
-        let keys: usize = holds.iter().flat_map(|hold| &hold.keys).map(Vec::len).sum();
+        let keys: usize = holds.iter().flat_map(|(_, hold)| &hold.keys).map(Vec::len).sum();
         let regions = Regions {
             room,
             edges: edges.len() as u64 * 2 + 2048,

@@ -7,17 +7,49 @@ use crate::model::time::Moment;
 /// The clock of times that more than one clock tells.
 const MIXED: u64 = u64::MAX;
 
+/// Returns the word for a time: its last bit says whether the clock of a boot tells it. What is never due is so at the
+/// end of time.
+fn encode(due: Option<Due>) -> u64 {
+    due.map_or(i64::MAX as u64, |due| (due.at as u64) << 1 | u64::from(due.clock != 0))
+}
+
+fn decode(word: u64) -> (bool, i64) {
+    (word & 1 == 1, word as i64 >> 1)
+}
+
 impl Index {
     /// Notes what an active item holds from now on (1), or no longer (-1).
     pub fn hold(&mut self, hold: &Hold, by: i32) -> Option<()> {
-        if let (Some(due), true) = (hold.due, by > 0) {
-            self.note_due(due)?;
-        }
         match &hold.keys {
             None => self.add(at::UNTOLD, by.into()),
             Some(keys) if by > 0 => keys.iter().try_for_each(|key| self.occupy(*key)),
             Some(keys) => keys.iter().try_for_each(|key| self.vacate(*key)),
         }
+    }
+
+    /// Says when somebody has to look after an active item.
+    pub fn set_due(&mut self, position: usize, due: Option<Due>) -> Option<()> {
+        self.pages.set_u64(self.regions.dues() + position as u64 * 8, encode(due))?;
+        due.map_or(Some(()), |due| self.note_due(due))
+    }
+
+    /// Returns the active items that may be due by now, and notes when the first of all is. `None` if their times are
+    /// told by clocks that cannot be compared.
+    pub fn due(&mut self, now: &Moment) -> Option<Vec<usize>> {
+        let clock = self.pages.u64(at::CLOCK)?;
+        let (by_calendar, by_boot) = (now.by(0)?, if clock == 0 { Some(0) } else { now.by(clock) }?);
+        let (mut due, mut first) = (Vec::new(), [i64::MAX; 2]);
+        for position in self.active()? {
+            let (of_boot, at) = decode(self.pages.u64(self.regions.dues() + position as u64 * 8)?);
+            let known = &mut first[usize::from(of_boot)];
+            *known = at.min(*known);
+            if at <= if of_boot { by_boot } else { by_calendar } {
+                due.push(position);
+            }
+        }
+        self.pages.set_u64(at::DUE, first[0] as u64)?;
+        self.pages.set_u64(at::DUE_BOOT, first[1] as u64)?;
+        Some(due)
     }
 
     fn note_due(&mut self, due: Due) -> Option<()> {
