@@ -374,7 +374,7 @@ impl<'e> Part<'e> {
 
     /// Appends the lines and, unless lazy, makes them durable. Returns the journal's end.
     pub fn append(&self, lines: &[Line], durability: Durability) -> Result<u64> {
-        let bytes: Vec<u8> = lines.iter().flat_map(journal::encode).collect();
+        let bytes = lines.iter().map(journal::encode).collect::<Vec<_>>().concat();
         let after = self.head.end + bytes.len() as u64;
         let (journal, end) = (self.place.journal(), self.head.end);
         let fresh = end == 0 && self.place.size(&journal)?.is_none();
