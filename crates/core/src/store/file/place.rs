@@ -161,20 +161,25 @@ impl Place<'_> {
     }
 
     pub fn lock(&self) -> Result<Box<dyn Lock>> {
-        let patience = self.patience;
-        let path = self.room.lock();
-        let attempt = || self.fs.lock(&path, LockMode::Exclusive, patience);
+        let (path, waited) = (self.room.lock(), self.patience);
+        self.lock_file(&path, waited)?.ok_or_else(|| Error::Busy { path: self.fs.display(&path), waited })
+    }
+
+    /// Takes a lock, whose directory may have to be made first; `None` if it stayed taken.
+    pub fn lock_file(&self, path: &str, patience: Duration) -> Result<Option<Box<dyn Lock>>> {
+        let attempt = || self.fs.lock(path, LockMode::Exclusive, patience);
         let locked = match attempt() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.make_dirs(parent(&path))?;
+                self.make_dirs(parent(path))?;
                 attempt()
             }
             other => other,
         };
-        locked.map_err(|error| match error.kind() {
-            io::ErrorKind::TimedOut => Error::Busy { path: self.fs.display(&path), waited: patience },
-            _ => wrap(self, "lock", &path)(error),
-        })
+        match locked {
+            Ok(lock) => Ok(Some(lock)),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
+            Err(error) => Err(wrap(self, "lock", path)(error)),
+        }
     }
 
     /// Returns whether no writer is at work, by taking the lock for a moment as a reader.
