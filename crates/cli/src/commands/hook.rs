@@ -14,6 +14,7 @@ use anthill_core::ops::client::{self, Reply, World};
 use clap::{Args, ColorChoice, Parser};
 use rustix::buffer::spare_capacity;
 use rustix::io::retry_on_intr;
+use rustix::stdio::stdin;
 use serde_json::{Value, json};
 
 use crate::args::{Cli, Global};
@@ -96,7 +97,7 @@ fn asks_for_help(words: &[String]) -> bool {
 /// Deals with the event on stdin; with `waits`, for as long as the arguments say.
 pub fn run(global: &Global, waits: bool) -> ExitCode {
     let output = Output::new(false, global.color);
-    if io::stdin().is_terminal() {
+    if stdin().is_terminal() {
         output.warning("this reads an event from a client; to make clients run it: anthill init");
         return ExitCode::from(USAGE);
     }
@@ -128,11 +129,11 @@ pub fn run(global: &Global, waits: bool) -> ExitCode {
 
 /// Reads the event; `None` if there is none, or one that is too long. All of it is taken, so that its writer is not cut off.
 fn read() -> Option<Vec<u8>> {
-    let (stdin, mut bytes) = (io::stdin(), Vec::with_capacity(4096));
+    let mut bytes = Vec::with_capacity(4096);
     // Without the standard library's buffer: what is read would be copied out of it once more.
-    while retry_on_intr(|| rustix::io::read(&stdin, spare_capacity(&mut bytes))).ok()? > 0 {
+    while retry_on_intr(|| rustix::io::read(stdin(), spare_capacity(&mut bytes))).ok()? > 0 {
         if bytes.len() as u64 > LIMIT {
-            let _ = io::copy(&mut stdin.lock(), &mut io::sink());
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
             return None;
         }
         if bytes.len() == bytes.capacity() {
