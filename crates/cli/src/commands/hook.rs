@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Write};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
@@ -12,6 +12,9 @@ use anthill_core::model::client_event::{Event, What};
 use anthill_core::model::present::Arrival;
 use anthill_core::ops::client::{self, Reply, World};
 use clap::{Args, ColorChoice, Parser};
+use rustix::buffer::spare_capacity;
+use rustix::io::retry_on_intr;
+use rustix::stdio::stdin;
 use serde_json::{Value, json};
 
 use crate::args::{Cli, Global};
@@ -94,7 +97,7 @@ fn asks_for_help(words: &[String]) -> bool {
 /// Deals with the event on stdin; with `waits`, for as long as the arguments say.
 pub fn run(global: &Global, waits: bool) -> ExitCode {
     let output = Output::new(false, global.color);
-    if io::stdin().is_terminal() {
+    if stdin().is_terminal() {
         output.warning("this reads an event from a client; to make clients run it: anthill init");
         return ExitCode::from(USAGE);
     }
@@ -127,17 +130,25 @@ pub fn run(global: &Global, waits: bool) -> ExitCode {
 /// Reads the event; `None` if there is none, or one that is too long. All of it is taken, so that its writer is not cut off.
 fn read() -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(4096);
-    let mut stdin = io::stdin().lock();
-    stdin.by_ref().take(LIMIT + 1).read_to_end(&mut bytes).ok()?;
-    if bytes.len() as u64 > LIMIT {
-        let _ = io::copy(&mut stdin, &mut io::sink());
-        return None;
+    // Without the standard library's buffer: what is read would be copied out of it once more.
+    while retry_on_intr(|| rustix::io::read(stdin(), spare_capacity(&mut bytes))).ok()? > 0 {
+        if bytes.len() as u64 > LIMIT {
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            return None;
+        }
+        if bytes.len() == bytes.capacity() {
+            bytes.reserve(bytes.len());
+        }
     }
     Some(bytes)
 }
 
 /// Returns what the client is told; `None` for nothing.
 fn answer(event: &Event, reply: &Reply, text: Option<&str>) -> Option<Value> {
+    let told = [text, reply.deny.as_deref(), reply.go_on.as_deref(), reply.tell_user.as_deref()];
+    if told.iter().all(Option::is_none) {
+        return None;
+    }
     let mut answer = json!({});
     if let Some(text) = text {
         answer["hookSpecificOutput"] = json!({"hookEventName": event.name, "additionalContext": text});
@@ -161,7 +172,7 @@ fn answer(event: &Event, reply: &Reply, text: Option<&str>) -> Option<Value> {
     if let Some(message) = &reply.tell_user {
         answer["systemMessage"] = message.as_str().into();
     }
-    answer.as_object().is_some_and(|answer| !answer.is_empty()).then_some(answer)
+    Some(answer)
 }
 
 /// Tells the shell commands of this session its id, by the file that Claude Code reads for that.

@@ -174,7 +174,9 @@ impl Event {
 /// Gemini tells of a failed tool call by the same event.
 fn has_failed(raw: &Raw) -> bool {
     let error = || raw.object("tool_response")?.field("error").map(<[u8]>::to_vec);
-    raw.field("tool_response").is_some_and(|response| response.windows(7).any(|part| part == b"\"error\""))
+    // Most responses, however long, do not even have the word.
+    let response = raw.field("tool_response").and_then(|response| std::str::from_utf8(response).ok());
+    response.is_some_and(|response| response.contains("\"error\""))
         && error().is_some_and(|error| !matches!(&error[..], b"null" | b"\"\"" | b"false"))
 }
 

@@ -225,7 +225,7 @@ impl Doc {
 
     /// Returns the path below the room's root.
     pub fn path(&self) -> String {
-        format!("{}/{}", self.room.dir(), self.file)
+        [&self.room.dir(), "/", &self.file].concat()
     }
 
     pub fn default(&self, now: Timestamp) -> Value {

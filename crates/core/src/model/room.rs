@@ -46,9 +46,9 @@ impl Room {
     pub fn dir(&self) -> String {
         match self {
             Room::Shared => "orchestration".into(),
-            Room::Project(id) => format!("orchestration/projects/{id}"),
-            Room::Session(id) => format!("sessions/{id}"),
-            Room::Mailbox(id) => format!("orchestration/messages/{id}"),
+            Room::Project(id) => ["orchestration/projects/", id.as_str()].concat(),
+            Room::Session(id) => ["sessions/", id.as_str()].concat(),
+            Room::Mailbox(id) => ["orchestration/messages/", id.as_str()].concat(),
             Room::Queue => ".coordination".into(),
             Room::Pipeline => "coordination".into(),
             Room::State => ".claude/state".into(),
@@ -59,13 +59,13 @@ impl Room {
     pub fn path(&self, file: &str) -> String {
         match (self, file) {
             (Room::State, Room::BESIDE) => ".claude/workflow_state_system.md".into(),
-            _ => format!("{}/{file}", self.dir()),
+            _ => [&self.dir(), "/", file].concat(),
         }
     }
 
     /// Returns the room's hidden directory: journal, head, quarantine.
     pub fn hidden(&self) -> String {
-        format!("{}/.anthill", self.dir())
+        self.dir() + "/.anthill"
     }
 
     /// Returns the lock file of a seat beside the room.

@@ -224,7 +224,7 @@ fn check_values(item: &Shape, map: &Map<String, Value>, at: &At<'_>) -> Result<(
 
 fn check_fields(fields: &[Field], map: &Map<String, Value>, at: &At<'_>) -> Result<(), Misfit> {
     for field in fields {
-        match map.get(field.name) {
+        match field_of(map, field.name) {
             Some(value) => field.shape.check_at(value, &At::Key(at, field.name))?,
             None if field.required => {
                 let message = format!("the field `{}` is missing", field.name);
@@ -234,6 +234,15 @@ fn check_fields(fields: &[Field], map: &Map<String, Value>, at: &At<'_>) -> Resu
         }
     }
     Ok(())
+}
+
+/// Returns a field of an object. Comparing the name with a few others takes less than hashing it.
+fn field_of<'v>(map: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
+    const FEW: usize = 16;
+    match map.len() {
+        0..=FEW => map.iter().find(|(key, _)| *key == name).map(|(_, value)| value),
+        _ => map.get(name),
+    }
 }
 
 /// Appends `key` to a path expression, quoted where the key is not a plain word.

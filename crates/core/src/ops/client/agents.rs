@@ -140,27 +140,25 @@ fn note(turn: &Turn<'_>, agent: &Agent, task: Option<&str>) -> Result<()> {
     let mut transaction = turn.engine.begin(&[&Room::State])?;
     let doc = document("active_agents");
     let now = turn.actor.now();
-    let before = transaction.get(&doc)?.cloned();
-    let mut value = before.clone().unwrap_or_else(|| doc.default(now));
-    let is_new = transaction.get(&result(agent))?.is_none();
-    let parent = parent_task(&mut *transaction)?;
+    let mut value = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
     let Some(list) = value["agents"].as_array_mut() else { return Ok(()) };
-    if let Some(known) = list.iter_mut().find(|known| known["id"] == agent.id.as_str()) {
-        if let Some(task) = task {
-            known["task"] = task.into();
-        }
+    let changed = if let Some(known) = list.iter_mut().find(|known| known["id"] == agent.id.as_str()) {
+        let news = task.filter(|task| known["task"] != *task);
+        news.map(|task| known["task"] = task.into()).is_some()
     } else {
+        let is_new = transaction.get(&result(agent))?.is_none();
         list.push(json!({
             "id": agent.id.as_str(), "type": cut(&redact(&agent.kind), 128), "task": task, "started": time::stamp(now),
-            "status": "running", "parent_task": parent, "session_id": turn.session(),
+            "status": "running", "parent_task": parent_task(&mut *transaction)?, "session_id": turn.session(),
         }));
         list.drain(..list.len().saturating_sub(MOST));
         value["session_id"] = turn.session().into();
         if is_new {
             count_spawned(turn, &mut *transaction, &mut value)?;
         }
-    }
-    if before.as_ref() != Some(&value) {
+        true
+    };
+    if changed {
         transaction.put(&doc, value)?;
     }
     turn.commit(transaction, OP, Durability::Lazy)
@@ -179,7 +177,6 @@ fn file(turn: &Turn<'_>, agent: &Agent, task: Option<&str>, said: &Said) -> Resu
     let mut transaction = turn.engine.begin(&[&Room::State])?;
     let (doc, now) = (document("active_agents"), turn.actor.now());
     let mut agents = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
-    let before = agents.clone();
     let running = agents["agents"].as_array_mut().and_then(|list| {
         let place = list.iter().position(|known| known["id"] == agent.id.as_str())?;
         Some(list.remove(place))
@@ -204,7 +201,7 @@ fn file(turn: &Turn<'_>, agent: &Agent, task: Option<&str>, said: &Said) -> Resu
     if filed.as_ref() != Some(&value) {
         transaction.put(&result(agent), value)?;
     }
-    if agents != before {
+    if running.is_some() || filed.is_none() {
         transaction.put(&doc, agents)?;
     }
     turn.commit(transaction, OP, Durability::Synced)

@@ -201,19 +201,20 @@ impl Turn<'_> {
     ) -> Result<()> {
         let doc = document("current_session");
         let before = transaction.get(&doc)?.cloned();
-        let mut present = Present::of(before.clone());
+        let (existed, revision) =
+            (before.is_some(), before.as_ref().and_then(|before| before.get("revision")).cloned());
+        let mut present = Present::of(before);
         change(&mut present);
         match present.into_document() {
             Some(mut after) => {
-                let revision = before.as_ref().and_then(|before| before.get("revision"));
                 if let Some(revision) = revision {
-                    after["revision"] = revision.clone();
+                    after["revision"] = revision;
                 }
-                if before.as_ref() != Some(&after) {
+                if transaction.get(&doc)? != Some(&after) {
                     transaction.put(&doc, after)?;
                 }
             }
-            None if before.is_some() => transaction.delete(&doc)?,
+            None if existed => transaction.delete(&doc)?,
             None => {}
         }
         Ok(())

@@ -349,13 +349,8 @@ impl Engine for FileEngine {
     }
 
     fn seat(&self, room: &Room, name: &str, patience: Duration) -> Result<Option<Box<dyn Seat>>> {
-        let (place, path) = (self.open(room)?, room.seat(name));
-        place.make_dirs(place::parent(&path))?;
-        match place.fs.lock(&path, LockMode::Exclusive, patience) {
-            Ok(lock) => Ok(Some(Box::new(TakenSeat(lock)))),
-            Err(error) if error.kind() == std::io::ErrorKind::TimedOut => Ok(None),
-            Err(error) => Err(place.failed("lock", &path, error)),
-        }
+        let lock = self.open(room)?.lock_file(&room.seat(name), patience)?;
+        Ok(lock.map(|lock| Box::new(TakenSeat(lock)) as Box<dyn Seat>))
     }
 
     fn rooms(&self) -> Result<Vec<Room>> {

@@ -278,8 +278,8 @@ impl<'e> Part<'e> {
         draft.edits.extend(self.absorb(&loaded)?);
         let (doc, base, revision) = (&loaded.doc, loaded.base.as_ref(), loaded.revision);
         let seal = |value| state::seal(doc, base, revision, value, entry, place::render);
-        let sealed = new.map(seal).transpose()?;
-        draft.entries.push(self.doc_entry(&loaded, sealed.as_ref()));
+        let mut sealed = new.map(seal).transpose()?;
+        draft.entries.push(self.doc_entry(&loaded, sealed.as_mut()));
         draft.docs.push(Staged::Whole { doc: loaded.doc, sealed, base_sum: loaded.base_sum, stamp: None });
         Ok(())
     }
@@ -314,7 +314,8 @@ impl<'e> Part<'e> {
         Ok(known.map(|known| known.content))
     }
 
-    fn doc_entry(&self, loaded: &Loaded, sealed: Option<&Sealed>) -> DocEntry {
+    /// Describes what the commit does to a document; the changes go over to it.
+    fn doc_entry(&self, loaded: &Loaded, sealed: Option<&mut Sealed>) -> DocEntry {
         let known = self.head.docs.contains_key(&loaded.doc.file);
         let Some(sealed) = sealed else {
             let changes = if known { Vec::new() } else { deleted(loaded.base.clone()) };
@@ -322,7 +323,7 @@ impl<'e> Part<'e> {
         };
         let sums = (loaded.base_sum, Some(place::sum(&loaded.doc, &sealed.bytes)));
         let content = (loaded.base.is_none() || !known).then(|| sealed.value.clone());
-        entry_of(&loaded.doc, sealed.revision, sums, sealed.changes.clone(), content)
+        entry_of(&loaded.doc, sealed.revision, sums, std::mem::take(&mut sealed.changes), content)
     }
 
     /// Puts the new contents beside the old ones. Whatever can run out runs out here.
@@ -374,7 +375,7 @@ impl<'e> Part<'e> {
 
     /// Appends the lines and, unless lazy, makes them durable. Returns the journal's end.
     pub fn append(&self, lines: &[Line], durability: Durability) -> Result<u64> {
-        let bytes: Vec<u8> = lines.iter().flat_map(journal::encode).collect();
+        let bytes = lines.iter().map(journal::encode).collect::<Vec<_>>().concat();
         let after = self.head.end + bytes.len() as u64;
         let (journal, end) = (self.place.journal(), self.head.end);
         let fresh = end == 0 && self.place.size(&journal)?.is_none();

@@ -110,16 +110,16 @@ fn wrap(place: &Place<'_>, action: &'static str, path: &str) -> impl FnOnce(io::
 
 impl Place<'_> {
     pub fn journal(&self) -> String {
-        format!("{}/journal.jsonl", self.room.hidden())
+        self.hidden("journal.jsonl")
     }
 
     /// The next segment while it is being made.
     pub fn next_journal(&self) -> String {
-        format!("{}/journal.next", self.room.hidden())
+        self.hidden("journal.next")
     }
 
     pub fn old_journal(&self, seq: u64) -> String {
-        format!("{}/journal-{seq:012}.jsonl", self.room.hidden())
+        self.hidden(&format!("journal-{seq:012}.jsonl"))
     }
 
     pub fn doc(&self, file: &str) -> String {
@@ -128,48 +128,58 @@ impl Place<'_> {
 
     /// Where the new content of `file` waits to be published.
     pub fn spare(&self, file: &str) -> String {
-        format!("{}/next-{}", self.room.hidden(), file.replace('/', "~"))
+        self.hidden(&["next-", &file.replace('/', "~")].concat())
     }
 
     /// Where the old content of `file` waits while the new one is published without an exchange.
     pub fn copy(&self, file: &str) -> String {
-        format!("{}~", self.spare(file))
+        self.spare(file) + "~"
     }
 
     /// The other buffer of a long list: its previous state.
     pub fn twin(&self, file: &str) -> String {
-        format!("{}/twin-{}", self.room.hidden(), file.replace('/', "~"))
+        self.hidden(&["twin-", &file.replace('/', "~")].concat())
     }
 
     /// The index of a long list.
     pub fn index(&self, file: &str) -> String {
-        format!("{}/index-{}", self.room.hidden(), file.replace('/', "~"))
+        self.hidden(&["index-", &file.replace('/', "~")].concat())
     }
 
     /// Where the content of a long document is kept for the journal's line of this number.
     pub fn content(&self, seq: u64, file: &str) -> String {
-        format!("{}/{}", self.room.hidden(), content_name(seq, file))
+        self.hidden(&content_name(seq, file))
     }
 
     fn head(&self) -> String {
-        format!("{}/head.json", self.room.hidden())
+        self.hidden("head.json")
+    }
+
+    /// Returns the path of one of our own files.
+    fn hidden(&self, name: &str) -> String {
+        [&self.room.hidden(), "/", name].concat()
     }
 
     pub fn lock(&self) -> Result<Box<dyn Lock>> {
-        let patience = self.patience;
-        let path = self.room.lock();
-        let attempt = || self.fs.lock(&path, LockMode::Exclusive, patience);
+        let (path, waited) = (self.room.lock(), self.patience);
+        self.lock_file(&path, waited)?.ok_or_else(|| Error::Busy { path: self.fs.display(&path), waited })
+    }
+
+    /// Takes a lock, whose directory may have to be made first; `None` if it stayed taken.
+    pub fn lock_file(&self, path: &str, patience: Duration) -> Result<Option<Box<dyn Lock>>> {
+        let attempt = || self.fs.lock(path, LockMode::Exclusive, patience);
         let locked = match attempt() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.make_dirs(parent(&path))?;
+                self.make_dirs(parent(path))?;
                 attempt()
             }
             other => other,
         };
-        locked.map_err(|error| match error.kind() {
-            io::ErrorKind::TimedOut => Error::Busy { path: self.fs.display(&path), waited: patience },
-            _ => wrap(self, "lock", &path)(error),
-        })
+        match locked {
+            Ok(lock) => Ok(Some(lock)),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
+            Err(error) => Err(wrap(self, "lock", path)(error)),
+        }
     }
 
     /// Returns whether no writer is at work, by taking the lock for a moment as a reader.
@@ -262,13 +272,14 @@ impl Place<'_> {
 
     /// Returns the cache, if it is there and whole. A disk that fails now is no proof that it is not.
     pub fn read_head(&self) -> Result<Option<Head>> {
-        let file = match self.fs.open(&self.head(), self.access()) {
+        let path = self.head();
+        let file = match self.fs.open(&path, self.access()) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => None,
-            other => other.map_err(wrap(self, "open", &self.head()))?,
+            other => other.map_err(wrap(self, "open", &path))?,
         };
         let Some(file) = file else { return Ok(None) };
         let size = usize::try_from(file.opened().size).unwrap_or(usize::MAX);
-        let bytes = file.read_at(0, size).map_err(wrap(self, "read", &self.head()))?;
+        let bytes = file.read_at(0, size).map_err(wrap(self, "read", &path))?;
         if self.writes {
             self.open.borrow_mut().head = Some(file);
         }
@@ -325,7 +336,8 @@ impl Place<'_> {
     }
 
     pub fn open_journal(&self) -> Result<Option<Box<dyn Handle>>> {
-        self.fs.open(&self.journal(), self.access()).map_err(wrap(self, "open", &self.journal()))
+        let path = self.journal();
+        self.fs.open(&path, self.access()).map_err(wrap(self, "open", &path))
     }
 
     /// Whether nothing but empty lines follows in the journal.
@@ -334,7 +346,7 @@ impl Place<'_> {
         if size <= end {
             return Ok(size == end);
         }
-        let next = journal.read_at(end, 1).map_err(wrap(self, "read", &self.journal()))?;
+        let next = journal.read_at(end, 1).map_err(|error| self.failed("read", &self.journal(), error))?;
         Ok(next == b"\n")
     }
 

@@ -97,20 +97,21 @@ impl RealFs {
         opened.map_err(|errno| if errno == Errno::LOOP { irregular("a symbolic link") } else { errno.into() })
     }
 
-    fn dir(&self, dir: &str) -> io::Result<OwnedFd> {
-        self.open(dir, OFlags::PATH | OFlags::DIRECTORY)
+    /// Opens a directory, unless it was opened since the last lock was taken.
+    fn known_dir(&self, dir: &str) -> io::Result<Arc<OwnedFd>> {
+        let mut known = self.dirs();
+        if let Some((_, dir)) = known.iter().find(|(path, _)| path == dir) {
+            return Ok(Arc::clone(dir));
+        }
+        let opened = Arc::new(self.open(dir, OFlags::PATH | OFlags::DIRECTORY)?);
+        known.push((dir.to_owned(), Arc::clone(&opened)));
+        Ok(opened)
     }
 
     /// Opens the directory that holds `path` and returns it with the last part of the name.
     fn parent<'p>(&self, path: &'p str) -> io::Result<(Arc<OwnedFd>, &'p str)> {
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let mut known = self.dirs();
-        if let Some((_, dir)) = known.iter().find(|(path, _)| path == dir) {
-            return Ok((Arc::clone(dir), name));
-        }
-        let opened = Arc::new(self.dir(dir)?);
-        known.push((dir.to_owned(), Arc::clone(&opened)));
-        Ok((opened, name))
+        Ok((self.known_dir(dir)?, name))
     }
 
     fn dirs(&self) -> MutexGuard<'_, Vec<(String, Arc<OwnedFd>)>> {
@@ -241,10 +242,14 @@ impl Fs for RealFs {
             std::fs::DirBuilder::new().recursive(true).mode(DIR_MODE).create(root)?;
             return Ok(!existed);
         }
+        // Most are there, and whoever asks for one puts a name into it next.
+        if absent_as_none(self.known_dir(dir))?.is_some() {
+            return Ok(false);
+        }
         let (parent, name) = self.parent(dir)?;
         match sys::mkdirat(&parent, name, Mode::from_raw_mode(DIR_MODE)) {
             Ok(()) => Ok(true),
-            Err(Errno::EXIST) => self.dir(dir).map(|_| false),
+            Err(Errno::EXIST) => self.known_dir(dir).map(|_| false),
             Err(errno) => Err(errno.into()),
         }
     }
@@ -329,10 +334,8 @@ impl Fs for RealFs {
     }
 
     fn folder_stamp(&self, dir: &str) -> io::Result<Option<u64>> {
-        let Some(fd) = absent_as_none(self.open(dir, OFlags::RDONLY | OFlags::DIRECTORY))? else {
-            return Ok(None);
-        };
-        let stat = sys::fstat(&fd)?;
+        let Some(fd) = absent_as_none(self.known_dir(dir))? else { return Ok(None) };
+        let stat = sys::fstat(&*fd)?;
         let modified = nanoseconds(stat.st_mtime, stat.st_mtime_nsec as u32);
         let parts = [i128::from(stat.st_ino), modified].map(i128::to_le_bytes);
         Ok(Some(xxh3_64(parts.as_flattened())))
