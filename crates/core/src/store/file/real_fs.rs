@@ -334,8 +334,10 @@ impl Fs for RealFs {
     }
 
     fn folder_stamp(&self, dir: &str) -> io::Result<Option<u64>> {
-        let Some(fd) = absent_as_none(self.known_dir(dir))? else { return Ok(None) };
-        let stat = sys::fstat(&*fd)?;
+        // Opened anew: whoever waits for its next change takes no lock.
+        let opened = self.open(dir, OFlags::PATH | OFlags::DIRECTORY);
+        let Some(fd) = absent_as_none(opened)? else { return Ok(None) };
+        let stat = sys::fstat(&fd)?;
         let modified = nanoseconds(stat.st_mtime, stat.st_mtime_nsec as u32);
         let parts = [i128::from(stat.st_ino), modified].map(i128::to_le_bytes);
         Ok(Some(xxh3_64(parts.as_flattened())))
