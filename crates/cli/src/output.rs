@@ -50,6 +50,11 @@ impl Output {
         }
     }
 
+    /// Prints JSON that is a pretty text already.
+    pub fn json_text(&self, text: String) -> Result<()> {
+        self.data(&safe_json(text))
+    }
+
     /// Prints a line (or several) of data.
     pub fn data(&self, text: &str) -> Result<()> {
         let mut stdout = io::stdout().lock();

@@ -1,5 +1,7 @@
 //! The board of `leader status`, and what is ready: drawn from an index, without one, and from a file that somebody edited.
 
+#![expect(clippy::disallowed_methods, reason = "tests take files away")]
+
 use anthill_testkit::test_env::TestEnv;
 use serde_json::json;
 

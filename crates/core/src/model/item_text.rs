@@ -68,7 +68,8 @@ impl ItemText<'_> {
     }
 }
 
-fn write_text(bytes: &mut Vec<u8>, text: &str) {
+/// Writes a string.
+pub fn write_text(bytes: &mut Vec<u8>, text: &str) {
     // Without a way out of the loop the compiler looks at many bytes at once.
     let special = |found, byte: &u8| found | (*byte < b' ') | (*byte == b'"') | (*byte == b'\\');
     if text.as_bytes().iter().fold(false, special) {

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::item_text::write_text;
 use super::short;
 
 /// One object, and its fields in their order.
@@ -85,6 +86,50 @@ impl Raw {
         }
         strings
     }
+}
+
+/// Writes a text without white space as `to_string_pretty` writes its value, so many levels deep. The text must be known
+/// to be good.
+pub fn write_pretty(bytes: &mut Vec<u8>, text: &[u8], mut level: usize) {
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        let end = match byte {
+            b'"' => string_end(text, at).unwrap_or(text.len()),
+            b'{' | b'[' if matches!(text.get(at + 1), Some(b'}' | b']')) => at + 2,
+            byte if is_structural(*byte) => at + 1,
+            _ => at + text[at..].iter().position(|byte| is_structural(*byte)).unwrap_or(text.len() - at),
+        };
+        let token = &text[at..end];
+        match token {
+            b"{" | b"[" => {
+                level += 1;
+                bytes.push(*byte);
+                begin_line(bytes, level);
+            }
+            b"}" | b"]" => {
+                level = level.saturating_sub(1);
+                begin_line(bytes, level);
+                bytes.push(*byte);
+            }
+            b"," => {
+                bytes.push(b',');
+                begin_line(bytes, level);
+            }
+            b":" => bytes.extend_from_slice(b": "),
+            // The same string can be written in several ways.
+            [b'"', ..] if token.contains(&b'\\') => match string(token) {
+                Some(text) => write_text(bytes, &text),
+                None => bytes.extend_from_slice(token),
+            },
+            _ => short::append(bytes, token),
+        }
+        at = end;
+    }
+}
+
+fn begin_line(bytes: &mut Vec<u8>, level: usize) {
+    bytes.push(b'\n');
+    bytes.resize(bytes.len() + level * 2, b' ');
 }
 
 /// Returns what a JSON string says.
@@ -343,6 +388,20 @@ mod tests {
             prop_assert_eq!(pretty.text(), &dense[..]);
             let first = serde_json::to_vec(&document["first"]).expect("a value");
             prop_assert_eq!(pretty.field("first"), Some(&first[..]));
+        }
+
+        #[test]
+        fn a_dense_text_is_made_pretty(inner in value(), spelt in any::<bool>()) {
+            let document = json!([{"outer": [{"first": inner, "last": 1}]}]);
+            let mut dense = serde_json::to_string(&document[0]["outer"][0]).expect("a value");
+            if spelt {
+                // As another program may write it.
+                dense = dense.replace('é', "\\u00e9");
+            }
+            let mut pretty = b"[\n  {\n    \"outer\": [\n      ".to_vec();
+            write_pretty(&mut pretty, dense.as_bytes(), 3);
+            pretty.extend_from_slice(b"\n    ]\n  }\n]\n");
+            prop_assert_eq!(pretty, json::render(&document));
         }
     }
 }

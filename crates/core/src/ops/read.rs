@@ -6,6 +6,7 @@ use super::{Error, Result};
 use crate::model::kind::{Doc, Items};
 use crate::model::listing::{Excerpt, Most};
 use crate::model::path::Path;
+use crate::model::raw::Raw;
 use crate::store::engine::{counts_in, items};
 use crate::store::{Document, Engine};
 
@@ -47,6 +48,12 @@ pub fn counts(engine: &dyn Engine, doc: &Doc) -> Result<Option<Vec<usize>>> {
 /// Returns a document's list seen from above, if an index can tell. Whatever is wrong, reading it as a whole tells.
 pub fn excerpt(engine: &dyn Engine, doc: &Doc, most: Most) -> Option<Excerpt> {
     engine.excerpt(doc, most).ok().flatten()
+}
+
+/// Visits every item of a document's list, if an engine can do that without building values; else what was visited does
+/// not count. Whatever is wrong, reading it as a whole tells.
+pub fn each_item(engine: &dyn Engine, doc: &Doc, visit: &mut dyn FnMut(&Raw)) -> bool {
+    engine.each_item(doc, visit).unwrap_or(false)
 }
 
 /// Returns the items that have this status, or all.

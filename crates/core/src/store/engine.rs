@@ -36,6 +36,7 @@ use crate::model::diff::Change;
 use crate::model::kind::{Doc, Items, Kind};
 use crate::model::listing::{Among, Excerpt, Facet, Listing, Most, Standing};
 use crate::model::paper::Paper;
+use crate::model::raw::Raw;
 use crate::model::room::Room;
 use crate::model::time::Moment;
 
@@ -59,6 +60,12 @@ pub trait Engine: Send + Sync {
     /// caller to [`Engine::read`].
     fn excerpt(&self, _: &Doc, _: Most) -> Result<Option<Excerpt>> {
         Ok(None)
+    }
+
+    /// Calls `visit` with every item of a document's list, without building values. Returns false if that cannot be done;
+    /// what was visited then does not count, and the caller is sent to [`Engine::read`].
+    fn each_item(&self, _: &Doc, _visit: &mut dyn FnMut(&Raw)) -> Result<bool> {
+        Ok(false)
     }
 
     /// Calls `visit` with every kept revision of a document, oldest first, and its content after it

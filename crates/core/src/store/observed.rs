@@ -17,6 +17,7 @@ use crate::model::diff;
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Excerpt, Most};
 use crate::model::paper::Paper;
+use crate::model::raw::Raw;
 use crate::model::room::Room;
 use crate::model::time::Moment;
 
@@ -72,6 +73,10 @@ impl Engine for Observed {
 
     fn excerpt(&self, doc: &Doc, most: Most) -> Result<Option<Excerpt>> {
         self.engine.excerpt(doc, most)
+    }
+
+    fn each_item(&self, doc: &Doc, visit: &mut dyn FnMut(&Raw)) -> Result<bool> {
+        self.engine.each_item(doc, visit)
     }
 
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {

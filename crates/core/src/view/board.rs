@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::graph::{Standing, Tasks, all, at, cut, field, list, one_line};
 use crate::model::listing::{Excerpt, Most};
+use crate::model::raw::{self, Raw};
 use crate::model::task;
 
 /// The statuses of a task in the order of its life.
@@ -128,12 +129,55 @@ fn draw(
 
 /// Returns `{counts, tasks, progress}`: a count for every status, and the tasks as they are stored.
 pub fn json(queue: &Value) -> Value {
-    let counts = counts(queue);
+    json_of(&counts(queue), all(queue).to_vec(), &progress(queue))
+}
+
+fn json_of(counts: &[(&str, usize)], tasks: Vec<Value>, progress: &Progress) -> Value {
     Value::Object(Map::from_iter([
-        ("counts".to_owned(), object(&counts)),
-        ("tasks".to_owned(), Value::Array(all(queue).to_vec())),
-        ("progress".to_owned(), progress(queue).json()),
+        ("counts".to_owned(), object(counts)),
+        ("tasks".to_owned(), Value::Array(tasks)),
+        ("progress".to_owned(), progress.json()),
     ]))
+}
+
+/// What [`json`] returns as a pretty text, task by task and without values.
+#[derive(Debug)]
+pub struct Sheet {
+    counts: [(&'static str, usize); 7],
+    all: usize,
+    tasks: Vec<u8>,
+}
+
+impl Default for Sheet {
+    fn default() -> Self {
+        Sheet { counts: STATUSES.map(|status| (status, 0)), all: 0, tasks: Vec::new() }
+    }
+}
+
+impl Sheet {
+    pub fn add(&mut self, task: &Raw) {
+        let status = task.string("status").unwrap_or_default();
+        self.counts.iter_mut().filter(|(known, _)| *known == status).for_each(|(_, count)| *count += 1);
+        self.tasks.extend_from_slice(if self.all == 0 { b"[\n    " } else { b",\n    " });
+        self.all += 1;
+        raw::write_pretty(&mut self.tasks, task.text(), 2);
+    }
+
+    /// Returns the text; `None` if a task is no text at all.
+    pub fn text(self) -> Option<String> {
+        let progress = Progress {
+            done: number(&self.counts, "done"),
+            total: self.all - number(&self.counts, "cancelled"),
+        };
+        let frame = json_of(&self.counts, Vec::new(), &progress);
+        let frame = serde_json::to_string_pretty(&frame).expect("a JSON value can always be written");
+        let (before, behind) = frame.split_once("[]").expect("the only list");
+        let tasks = match self.all {
+            0 => "[]".to_owned(),
+            _ => String::from_utf8(self.tasks).ok()? + "\n  ]",
+        };
+        Some([before, &tasks, behind].concat())
+    }
 }
 
 /// Returns `{counts, progress}` of a queue of which only the numbers are known.
@@ -571,6 +615,15 @@ WORKING (2)
         let queue = crate::model::json::parse(text.as_bytes()).unwrap();
         let expected = r#"{"counts":{"created":0,"available":0,"claimed":0,"in_progress":0,"done":1,"failed":0,"cancelled":1},"tasks":[{"id":"a","status":"done","n":1e400,"x":-0.0},{"id":"b","status":"cancelled"},{"id":"c","status":"?"},{"id":"d"}],"progress":{"done":1,"total":3,"percent":33}}"#;
         assert_eq!(json(&queue).to_string(), expected);
+        let mut sheet = Sheet::default();
+        for task in all(&queue) {
+            let mut raw = Raw::default();
+            raw.read(task.to_string().as_bytes(), 0).unwrap();
+            sheet.add(&raw);
+        }
+        assert_eq!(sheet.text().unwrap(), serde_json::to_string_pretty(&json(&queue)).unwrap());
+        let empty = serde_json::to_string_pretty(&json(&Value::Null)).unwrap();
+        assert_eq!(Sheet::default().text().unwrap(), empty);
         assert_eq!(json(&Value::Null)["progress"].to_string(), r#"{"done":0,"total":0,"percent":0}"#);
     }
 

@@ -87,6 +87,7 @@ macro_rules! conformance {
             items_by_id
             items_by_key_where_the_list_is_a_map
             items_by_standing
+            items_seen_from_above
 
             papers_come_with_the_commit
             papers_of_a_dropped_transaction_are_not_written

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use anthill_core::model::listing::Among;
+use anthill_core::model::listing::{Among, Most};
 use anthill_core::store::{Engine, Rank, Transaction};
 use serde_json::{Value, json};
 
@@ -174,4 +174,49 @@ pub fn items_by_standing(make: Make<'_>) {
     let mut transaction = engine.begin(&[&queue.room]).unwrap();
     assert_eq!(found(&mut *transaction, Among::Loose), ["c"]);
     assert_eq!(transaction.counts(&queue).unwrap(), [1, 0, 0, 0, 2, 0, 0]);
+}
+
+/// An engine need not answer; but what it answers is true.
+pub fn items_seen_from_above(make: Make<'_>) {
+    let (engine, queue) = (make(SOON), doc("queue"));
+    let most = Most { ready: 1, waiting: 1, done: 1 };
+    assert_eq!(engine.excerpt(&queue, most).unwrap(), None, "there is no queue yet");
+    assert!(!engine.each_item(&queue, &mut |_| {}).unwrap());
+    let with = |id: &str, priority, status: &str, field: &str, value: Value| {
+        let mut task = task(id, priority, 0);
+        task["status"] = status.into();
+        task[field] = value;
+        task
+    };
+    let tasks = vec![
+        with("second", 2, "available", "dependencies", json!(["early"])),
+        with("first", 1, "available", "dependencies", json!(["late", "late"])),
+        with("timed", 9, "available", "next_retry_at", "2026-01-01T00:00:00Z".into()),
+        with("barred", 9, "available", "dependencies", json!(["busy"])),
+        with("loose", 9, "created", "dependencies", json!(["early"])),
+        with("waits", 3, "created", "dependencies", json!(["failed", "nobody"])),
+        with("waits-too", 3, "created", "dependencies", json!(["off"])),
+        with("early", 1, "done", "completed_at", "2026-01-01T00:00:00Z".into()),
+        with("late", 1, "done", "completed_at", "2026-01-01T01:00:00+00:30".into()),
+        with("dateless", 1, "done", "completed_at", Value::Null),
+        with("busy", 1, "claimed", "claimed_by", "w".into()),
+        with("failed", 1, "failed", "claimed_by", "w".into()),
+        with("off", 1, "cancelled", "claimed_by", "w".into()),
+    ];
+    add_tasks(&*engine, tasks.clone());
+    if let Some(excerpt) = engine.excerpt(&queue, most).unwrap() {
+        let ids: Vec<_> = excerpt.items.iter().map(id).collect();
+        assert_eq!(ids, ["first", "timed", "barred", "loose", "waits", "late", "busy", "failed"]);
+        assert!(excerpt.items.iter().all(|item| tasks.contains(item)));
+        let counts: Vec<_> = excerpt.counts.iter().map(|(_, count)| *count).collect();
+        assert_eq!(counts, [3, 4, 1, 0, 3, 1, 1]);
+        let mut needed: Vec<_> = excerpt.needed.into_iter().collect();
+        needed.sort_unstable();
+        let needed: Vec<_> = needed.iter().map(|(id, word)| (&**id, *word)).collect();
+        assert_eq!(needed, [("busy", "claimed"), ("early", "done"), ("failed", "failed"), ("late", "done")]);
+    }
+    let mut texts: Vec<Value> = Vec::new();
+    if engine.each_item(&queue, &mut |raw| texts.push(serde_json::from_slice(raw.text()).unwrap())).unwrap() {
+        assert_eq!(tasks, texts);
+    }
 }

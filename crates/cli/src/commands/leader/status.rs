@@ -6,7 +6,7 @@ use anthill_core::model::kind::Doc;
 use anthill_core::model::task::Task;
 use anthill_core::model::time::Moment;
 use anthill_core::ops::read;
-use anthill_core::view::board::{self, Line};
+use anthill_core::view::board::{self, Line, Sheet};
 use clap::Args;
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -45,9 +45,13 @@ pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
     if args.watch {
         return follow(context);
     }
-    if !context.output.json
-        && let Some(lines) = draw_excerpt(context)
-    {
+    if context.output.json {
+        let mut sheet = Sheet::default();
+        let all = read::each_item(&*context.engine, &Doc::queue(), &mut |task| sheet.add(task));
+        if let Some(text) = all.then(|| sheet.text()).flatten() {
+            return context.output.json_text(text);
+        }
+    } else if let Some(lines) = draw_excerpt(context) {
         return context.output.lines(&lines);
     }
     // The program ends with this: giving thousands of tasks back one by one would take a tenth of the time.

@@ -38,8 +38,8 @@ pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
     let text =
         |task: &Value, field: &str| task.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let line = |task: &Value| {
-        let description = text(task, "description").replace(['\n', '\r', '\t'], " ");
-        format!("  [{}] {}: {}", priority(task), text(task, "id"), shorten(&description, 60))
+        let description = shorten(&text(task, "description"), 60).replace(['\n', '\r', '\t'], " ");
+        format!("  [{}] {}: {description}", priority(task), text(task, "id"))
     };
     let head = match args.limit == Some(ready.len()) {
         true => format!("Available tasks (the first {}):", ready.len()),

@@ -42,6 +42,7 @@ use super::state;
 use crate::model::json;
 use crate::model::kind::{Doc, Items, KINDS, Kind};
 use crate::model::listing::{Excerpt, Most};
+use crate::model::raw::Raw;
 use crate::model::room::{Room, Root};
 
 /// Settings of the file engine.
@@ -160,7 +161,7 @@ impl FileEngine {
 
     /// Takes the lock for a look, if that is free within a moment and nothing is left to do. Who only looks leaves it
     /// to others to make directories and locks, and to finish what a crash left.
-    fn peep(&self, room: &Room) -> Result<Option<(Place<'_>, Head, Box<dyn Lock>)>> {
+    fn peep(&self, room: &Room) -> Result<Option<Peeped<'_>>> {
         let place = Place { patience: BROWSE, ..self.open(room)? };
         if !place.fs.may_exist(&room.lock()) {
             return Ok(None);
@@ -172,6 +173,9 @@ impl FileEngine {
         }
     }
 }
+
+/// A room that somebody looks into, while nobody changes it.
+type Peeped<'e> = (Place<'e>, Head, Box<dyn Lock>);
 
 /// A document as a reader found it.
 struct Seen {
@@ -304,6 +308,16 @@ impl Engine for FileEngine {
     fn excerpt(&self, doc: &Doc, most: Most) -> Result<Option<Excerpt>> {
         let Some((place, head, _lock)) = self.peep(&doc.room)? else { return Ok(None) };
         Ok(List::open(&place, doc, &head)?.and_then(|mut list| list.excerpt(most).ok()))
+    }
+
+    /// No lock is held: a file with the head's checksum is the state that the head tells of, whatever comes after it.
+    fn each_item(&self, doc: &Doc, visit: &mut dyn FnMut(&Raw)) -> Result<bool> {
+        let place = self.open(&doc.room)?;
+        let View::Clean(head) = recover::look_as_reader(&place)? else { return Ok(false) };
+        let known = head.docs.get(&doc.file).and_then(|known| known.sum);
+        let (Some(field), Some(known)) = (list::field_of(doc), known) else { return Ok(false) };
+        let Some(bytes) = place.read_doc(&doc.file, doc.kind.limit)? else { return Ok(false) };
+        Ok(list::layout::visit(&bytes, field, visit) == Some(known))
     }
 
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {

@@ -145,12 +145,18 @@ pub fn item_sum(raw: &[u8], position: usize) -> u64 {
 
 /// Returns the checksum of a list; of the bytes, if they have not the form of one.
 pub fn sum(bytes: &[u8], field: &str) -> Sum {
+    visit(bytes, field, &mut |_| {}).unwrap_or_else(|| Sum::of(bytes))
+}
+
+/// Visits every item of a list, and returns its checksum; `None` if it has not the form of one.
+pub fn visit(bytes: &[u8], field: &str, visit: &mut dyn FnMut(&Raw)) -> Option<Sum> {
     let (mut total, mut position) = (0_u64, 0);
     let frame = scan(bytes, field, &mut |_, raw| {
         total = total.wrapping_add(item_sum(raw.text(), position));
         position += 1;
-    });
-    frame.map_or_else(|| Sum::of(bytes), |frame| Sum::from_parts(frame.sum, total))
+        visit(raw);
+    })?;
+    Some(Sum::from_parts(frame.sum, total))
 }
 
 /// Writes a document whose `field` is a list of objects, each with so much room.
