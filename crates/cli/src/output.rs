@@ -206,6 +206,15 @@ pub fn compact(value: &Value) -> String {
     safe_json(serde_json::to_string(value).unwrap_or_default())
 }
 
+/// Renders an object with one more field, whose value is JSON already.
+pub fn compact_with(object: &Value, field: &str, value: &str) -> String {
+    let mut text = String::with_capacity(value.len() + 256);
+    text.push_str(&object.to_string());
+    text.pop();
+    text.push_str(&format!(",\"{field}\":{value}}}"));
+    safe_json(text)
+}
+
 fn safe_json(text: String) -> String {
     if matches!(escape(&text), Cow::Borrowed(_)) {
         return text;

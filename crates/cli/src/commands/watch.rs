@@ -11,7 +11,7 @@ use super::object;
 use crate::args::{Select, seconds};
 use crate::context::Context;
 use crate::error::{Result, io_error};
-use crate::output::compact;
+use crate::output::compact_with;
 
 /// Print every change of a document as it happens, one JSON object per line
 ///
@@ -75,18 +75,16 @@ fn newest_within(watch: &mut dyn Watch, interval: f64) -> Result<Option<Event>> 
 }
 
 fn show(context: &Context<'_>, args: &WatchArgs, doc: &Doc, event: Event) -> Result<()> {
-    let Event { revision, at, by, op, value } = event;
+    let Event { revision, at, by, op, text } = event;
     let is_snapshot = op == "snapshot";
-    // Kept until the line is out: giving its memory back takes as long as writing it.
-    let told = object([
+    let about = object([
         ("kind", doc.kind.name.into()),
         ("revision", revision.into()),
         ("at", at.unwrap_or_else(|| time::stamp(context.actor.now())).into()),
         ("by", by.into()),
         ("op", op.into()),
-        ("value", value),
     ]);
-    let line = compact(&told);
+    let line = compact_with(&about, "value", &text);
     match &args.exec {
         Some(_) if is_snapshot => Ok(()),
         Some(command) => execute(context, command, doc, revision, &line),

@@ -70,6 +70,11 @@ pub fn render(value: &Value) -> Vec<u8> {
     bytes
 }
 
+/// Writes a value without white space.
+pub fn dense(value: &Value) -> String {
+    serde_json::to_string(value).expect("a JSON value can always be written")
+}
+
 /// Whether two values are written alike: unlike `==`, the order of keys counts.
 pub fn identical(left: &Value, right: &Value) -> bool {
     match (left, right) {

@@ -11,9 +11,11 @@ use serde_json::Value;
 
 use super::fs::Events;
 use super::journal::{EDIT, HAND, Line, Replay, SNAPSHOT, Sum};
-use super::place::{self, Head, Life, Place, parent};
+use super::place::{self, Head, HeadDoc, Life, Place, parent};
 use super::recover::{self, Glance, View};
+use super::told::{Edit, Told};
 use super::{FileEngine, Seen, each_line, list, see};
+use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
 use crate::model::room::Root;
@@ -44,6 +46,12 @@ pub struct FileWatch {
     revision: u64,
     /// The content that was reported last; `None` while the document does not exist.
     sum: Option<Sum>,
+    /// How it was reported, until `told` has it.
+    text: Option<Arc<String>>,
+    /// The same beside its file, when that was looked at since.
+    told: Option<Told>,
+    /// Whether `sum` is still that of the content before: nobody waits for it.
+    unsummed: bool,
     /// Since when the file is missing without a commit that says so.
     missing: Option<Instant>,
     queue: VecDeque<Event>,
@@ -64,6 +72,9 @@ impl FileWatch {
             began: 0,
             revision: 0,
             sum: None,
+            text: None,
+            told: None,
+            unsummed: false,
             missing: None,
             queue: VecDeque::new(),
         };
@@ -82,7 +93,7 @@ impl FileWatch {
         (self.began, self.revision, self.sum) = (revision, revision, sum);
         if let Some(value) = value {
             let (by, op) = ("anthill".into(), SNAPSHOT.into());
-            self.queue.push_back(Event { revision, at: None, by, op, value });
+            self.tell(Event { revision, at: None, by, op, text: json::dense(&value).into() });
         }
         let (head, _) = self.look(&place)?;
         self.read_all(&place, &head, revision)
@@ -104,7 +115,7 @@ impl FileWatch {
         self.sum = self.replay.docs.get(&self.doc.file).and_then(|known| known.sum);
         // An edit that no commit has absorbed yet may be what `from` means.
         if let Some(seen) = see(&place, &self.doc).ok().filter(|seen| seen.revision <= from) {
-            self.sum = seen.sum;
+            (self.sum, self.text) = (seen.sum, None);
         }
         Ok(())
     }
@@ -160,18 +171,25 @@ impl FileWatch {
         if reported {
             return;
         }
-        let value = self.replay.content(&self.doc.file).cloned().unwrap_or_default();
+        let text = json::dense(self.replay.content(&self.doc.file).unwrap_or(&Value::Null)).into();
         let (at, by, op) = (Some(line.at.clone()), line.by.clone(), line.op.clone());
-        self.queue.push_back(Event { revision: entry.revision, at, by, op, value });
+        self.tell(Event { revision: entry.revision, at, by, op, text });
+    }
+
+    fn tell(&mut self, event: Event) {
+        (self.told, self.text) = (None, Some(Arc::clone(&event.text)));
+        self.queue.push_back(event);
     }
 
     /// Queues what happened since the last look.
     fn refresh(&mut self) -> Result<()> {
         let engine = self.engine.clone();
         let place = engine.open(&self.doc.room)?;
+        self.sum_up();
         let (head, calm) = self.look(&place)?;
         self.read_new(&place, &head, calm)?;
-        if !calm || self.replay.seq != head.seq {
+        // Commits do not wait for a look at the file.
+        if !self.queue.is_empty() || !calm || self.replay.seq != head.seq {
             return Ok(());
         }
         // Asked before the read: whoever is held up after it must not take an old look for a late one.
@@ -182,12 +200,34 @@ impl FileWatch {
         if self.missing.is_some_and(|since| looked.saturating_duration_since(since) < GRACE) {
             return Ok(());
         }
+        self.compare(&place, &head, bytes)
+    }
+
+    /// Queues an edit, if the file is another one than was reported.
+    fn compare(&mut self, place: &Place<'_>, head: &Arc<Head>, bytes: Option<Vec<u8>>) -> Result<()> {
+        let known = head.docs.get(&self.doc.file).copied();
+        let told = self.told.as_ref().filter(|told| told.known == known);
+        let bytes = match (told, bytes) {
+            (Some(told), Some(bytes)) if told.bytes == bytes => return Ok(()),
+            (Some(told), Some(bytes)) => match told.edit(&bytes) {
+                Some(edit) if self.is_still(place, head)? => return Ok(self.take_edit(&edit, bytes)),
+                Some(_) => return Ok(()),
+                None => Some(bytes),
+            },
+            (_, bytes) => bytes,
+        };
         let sum = bytes.as_deref().map(|bytes| place::sum(&self.doc, bytes));
-        // Only between two looks without a commit does a differing file mean an edit by somebody else.
-        if sum != self.sum && self.look(&place)? == (Arc::clone(&head), true) {
-            self.judge(&head, bytes.as_deref(), sum, &place);
+        if sum == self.sum {
+            self.keep(known, bytes);
+        } else if self.is_still(place, head)? {
+            self.judge(known, bytes.as_deref(), sum, place);
         }
         Ok(())
+    }
+
+    /// Looks again: only between two looks without a commit does a differing file mean an edit by somebody else.
+    fn is_still(&mut self, place: &Place<'_>, head: &Arc<Head>) -> Result<bool> {
+        Ok(self.look(place)? == (Arc::clone(head), true))
     }
 
     fn read_new(&mut self, place: &Place<'_>, head: &Head, calm: bool) -> Result<()> {
@@ -226,21 +266,57 @@ impl FileWatch {
     }
 
     /// Queues an edit, if the file is one that can be read.
-    fn judge(&mut self, head: &Head, bytes: Option<&[u8]>, sum: Option<Sum>, place: &Place<'_>) {
+    fn judge(&mut self, known: Option<HeadDoc>, bytes: Option<&[u8]>, sum: Option<Sum>, place: &Place<'_>) {
         let mut value = match bytes.map(|bytes| state::open(&self.doc, &place.show(&self.doc), bytes)) {
             None => Value::Null,
             Some(Ok(value)) => value,
             // An editor in mid-save, or damage: either way there is nothing new to report yet.
             Some(Err(_)) => return,
         };
-        let known = head.docs.get(&self.doc.file);
-        let revision = super::effective_revision(known, sum, Some(&value)).max(self.revision);
+        let revision = super::effective_revision(known.as_ref(), sum, Some(&value)).max(self.revision);
         if known.is_some() {
             super::show_revision(&self.doc, &mut value, revision);
         }
         (self.sum, self.revision) = (sum, revision);
-        self.queue.push_back(Event { revision, at: None, by: HAND.into(), op: EDIT.into(), value });
+        self.tell(edit_event(revision, json::dense(&value).into()));
     }
+
+    /// Queues an edit that has changed one part of what was told.
+    fn take_edit(&mut self, edit: &Edit, bytes: Vec<u8>) {
+        let Some(told) = &mut self.told else { return };
+        told.take(edit, bytes);
+        (self.revision, self.unsummed) = (told.revision, true);
+        self.queue.push_back(edit_event(told.revision, Arc::clone(&told.text)));
+    }
+
+    /// Does what was left undone before an edit was reported.
+    fn sum_up(&mut self) {
+        if let Some(told) = self.told.as_ref().filter(|_| self.unsummed) {
+            self.sum = Some(place::sum(&self.doc, &told.bytes));
+        }
+        self.unsummed = false;
+    }
+
+    /// Keeps a file that is what was reported last, for the next edit.
+    fn keep(&mut self, known: Option<HeadDoc>, bytes: Option<Vec<u8>>) {
+        let text = self.told.take().map(|told| told.text).or_else(|| self.text.take());
+        if let (Some(bytes), Some(text)) = (bytes, text) {
+            self.told = Told::new(&self.doc, known, bytes, text, |stated| self.next_edit(known, stated));
+        }
+    }
+
+    /// Returns what an edit counts as whatever it changes, besides the revision that the file states; see
+    /// [`super::effective_revision`]. One that takes back another is no newer than the last commit, unless the
+    /// other was reported.
+    fn next_edit(&self, known: Option<HeadDoc>, stated: u64) -> Option<u64> {
+        let revision = known.map_or(stated, |known| stated.max(known.revision + 1));
+        let sure = known.is_none_or(|known| known.sum == self.sum) || self.revision >= revision;
+        sure.then(|| revision.max(self.revision))
+    }
+}
+
+fn edit_event(revision: u64, text: Arc<String>) -> Event {
+    Event { revision, at: None, by: HAND.into(), op: EDIT.into(), text }
 }
 
 /// Whether nothing was committed since this head: no line follows, in the same journal. That is half of what a whole
