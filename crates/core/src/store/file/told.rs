@@ -9,14 +9,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::place::HeadDoc;
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
 use crate::model::raw::{self, Raw, Walk};
 use crate::model::shape::Shape;
 
-/// Parts are at most so deep in the document: its fields, and the items or fields of these.
-const DEPTH: usize = 2;
+/// Parts are at most so deep in the document: its fields, the items or fields of these, and the fields of items. They take
+/// as much memory as a long list itself: there the items have to do.
+const DEPTH: usize = 3;
+const LONG_DEPTH: usize = 2;
+const LONG: usize = 1 << 20;
 
 /// A file, and the document as the next edit of it will be told, but for the part that it changes.
 pub struct Told {
@@ -24,9 +26,7 @@ pub struct Told {
     pub text: Arc<String>,
     /// What the next edit counts as.
     pub revision: u64,
-    /// What the head said of the document; with another head the revision is another.
-    pub known: Option<HeadDoc>,
-    /// In the order of the file.
+    /// In the order of the file, a part before those inside it.
     parts: Vec<Part>,
 }
 
@@ -48,36 +48,41 @@ pub struct Edit {
 
 impl Told {
     /// Keeps a file that was told as `text`. `next` says what an edit of it counts as, if that is sure, from the
-    /// revision that the file states. A file that reads otherwise than its text (other escapes) is not kept.
+    /// revision that the file states; a document that the head knows shows it. A file that reads otherwise than
+    /// its text (other escapes) is not kept.
     pub fn new(
         doc: &Doc,
-        known: Option<HeadDoc>,
+        is_known: bool,
         bytes: Vec<u8>,
         mut text: Arc<String>,
         next: impl Fn(u64) -> Option<u64>,
     ) -> Option<Told> {
         let mut pair = Pair { file: &bytes, text: text.as_bytes(), ..Pair::default() };
-        pair.inside(doc.kind.shape, 0)?;
+        pair.depth = if bytes.len() < LONG { DEPTH } else { LONG_DEPTH };
+        pair.inside(doc.kind.shape, 0, false)?;
         let Pair { stated, shown, mut parts, .. } = pair;
         let revision = next(stated)?;
-        if known.is_some() && doc.kind.items != Items::Document {
+        if is_known && doc.kind.items != Items::Document {
             let (shown, number) = (shown?, revision.to_string());
             shift(parts.iter_mut().map(|part| &mut part.text), &shown, number.len());
             Arc::make_mut(&mut text).replace_range(shown, &number);
         }
-        Some(Told { bytes, text, revision, known, parts })
+        Some(Told { bytes, text, revision, parts })
     }
 
     /// Returns what an edit changed, if that is within one part and all is well with it.
     pub fn edit(&self, bytes: &[u8]) -> Option<Edit> {
         let (start, behind) = common_ends(&self.bytes, bytes);
-        let number = self.parts.partition_point(|part| part.file.end < start);
-        let part = self.parts.get(number)?;
-        if start < part.file.start || self.bytes.len() - behind > part.file.end {
-            return None;
-        }
-        let end = part.file.end + bytes.len() - self.bytes.len();
-        let text = part.read(&bytes[part.file.start..end], &self.text[part.text.clone()])?;
+        let end = self.bytes.len() - behind;
+        let around = |part: &Part| part.file.start <= start && end <= part.file.end;
+        let before = self.parts.partition_point(|part| part.file.start <= start);
+        let mut around = (0..before).rev().filter(|number| around(&self.parts[*number]));
+        let (number, text) = around.find_map(|number| {
+            let part = &self.parts[number];
+            let end = part.file.end + bytes.len() - self.bytes.len();
+            let text = part.read(&bytes[part.file.start..end], &self.text[part.text.clone()])?;
+            Some((number, text))
+        })?;
         Some(Edit { part: number, text })
     }
 
@@ -86,6 +91,9 @@ impl Told {
         let (before, part) = (self.bytes.len(), &self.parts[edit.part]);
         let (file, text) = (part.file.clone(), part.text.clone());
         let length = file.len() + bytes.len() - before;
+        // What is inside it may be somewhere else now.
+        let inside = self.parts[edit.part + 1..].iter().take_while(|part| part.file.start < file.end).count();
+        self.parts.drain(edit.part + 1..edit.part + 1 + inside);
         shift(self.parts.iter_mut().map(|part| &mut part.file), &file, length);
         shift(self.parts.iter_mut().map(|part| &mut part.text), &text, edit.text.len());
         // Whoever was told the last text has printed it by now: this is no copy.
@@ -96,6 +104,9 @@ impl Told {
 
 /// Moves the ends of ranges, one of which may be `place` itself, when what is there gets another length.
 fn shift<'r>(ranges: impl Iterator<Item = &'r mut Range<usize>>, place: &Range<usize>, length: usize) {
+    if length == place.len() {
+        return;
+    }
     let moved = |at: usize| if at >= place.end { at - place.len() + length } else { at };
     for range in ranges {
         *range = moved(range.start)..moved(range.end);
@@ -105,15 +116,23 @@ fn shift<'r>(ranges: impl Iterator<Item = &'r mut Range<usize>>, place: &Range<u
 impl Part {
     /// Returns the text of the part's new bytes, if they are another value that may stand here.
     fn read(&self, bytes: &[u8], before: &str) -> Option<String> {
+        let text = self.plain_text(bytes).or_else(|| self.parsed(bytes, before))?;
+        (text != before).then_some(text)
+    }
+
+    /// Reads a string that is written as it is told, where any string may stand. Most edits are of that kind.
+    fn plain_text(&self, bytes: &[u8]) -> Option<String> {
+        let inner = bytes.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+        let plain = matches!(self.shape, Shape::Text | Shape::Time | Shape::Any) && json::is_plain(inner);
+        if plain { std::str::from_utf8(bytes).ok().map(str::to_owned) } else { None }
+    }
+
+    fn parsed(&self, bytes: &[u8], before: &str) -> Option<String> {
         // A byte order mark may stand before a document, and nowhere else.
         bytes.first().filter(|byte| byte.is_ascii())?;
         let value = json::parse_within(bytes, json::MAX_DEPTH - self.depth).ok()?;
         self.shape.check(&value).ok()?;
-        if self.has_id && !same_id(&value, before) {
-            return None;
-        }
-        let text = json::dense(&value);
-        (text != before).then_some(text)
+        (!self.has_id || same_id(&value, before)).then(|| json::dense(&value))
     }
 }
 
@@ -150,11 +169,13 @@ struct Pair<'b> {
     /// Where the text shows one, which may be another.
     shown: Option<Range<usize>>,
     dense: Vec<u8>,
+    /// How deep parts are at most.
+    depth: usize,
 }
 
 impl<'b> Pair<'b> {
     /// Goes through an object or array with this shape, so deep in the document.
-    fn inside(&mut self, shape: &'static Shape, depth: usize) -> Option<()> {
+    fn inside(&mut self, shape: &'static Shape, depth: usize, has_id: bool) -> Option<()> {
         let open = self.peek()?;
         let close = if open == b'{' { b'}' } else { b']' };
         self.take(open)?;
@@ -164,7 +185,8 @@ impl<'b> Pair<'b> {
             match (depth, key) {
                 (0, b"revision") => self.revision()?,
                 // Another format may be right where ours is not.
-                (0, b"version") => drop(self.value()?),
+                (0, b"version") => self.value()?,
+                (_, b"id") if has_id => self.value()?,
                 _ => self.member(shape_in(shape, key)?, depth + 1, matches!(shape, Shape::ById(_)))?,
             }
             more = self.peek()? == b',';
@@ -181,28 +203,34 @@ impl<'b> Pair<'b> {
         self.take(close)
     }
 
+    /// Takes a member of such an object or array, with what is inside it.
     fn member(&mut self, shape: &'static Shape, depth: usize, has_id: bool) -> Option<()> {
-        if depth < DEPTH && matches!(self.peek()?, b'{' | b'[') && is_divisible(shape) {
-            return self.inside(plain(shape), depth);
+        let divides = matches!(self.peek()?, b'{' | b'[') && depth < self.depth && is_divisible(shape);
+        let number = self.parts.len();
+        // A whole list is no part: it takes as long to read as the document.
+        if depth > 1 || !divides {
+            self.parts.push(Part { file: self.at..0, text: self.to..0, shape, depth, has_id });
         }
-        let (file, text) = self.value()?;
-        self.parts.push(Part { file, text, shape, depth, has_id });
+        match divides {
+            true => self.inside(plain(shape), depth, has_id)?,
+            false => self.value()?,
+        }
+        if let Some(part) = self.parts.get_mut(number).filter(|part| part.depth == depth) {
+            (part.file.end, part.text.end) = (self.at, self.to);
+        }
         Some(())
     }
 
     /// Takes a value that both have.
-    fn value(&mut self) -> Option<(Range<usize>, Range<usize>)> {
+    fn value(&mut self) -> Option<()> {
         self.peek()?;
         self.dense.clear();
         let mut walk = Walk::new(self.file, self.at, &mut self.dense);
         walk.value()?;
         let (end, dense) = (walk.at, walk.text());
-        if !self.text[self.to..].starts_with(dense) {
-            return None;
-        }
-        let (file, text) = (self.at..end, self.to..self.to + dense.len());
-        (self.at, self.to) = (file.end, text.end);
-        Some((file, text))
+        let alike = self.text[self.to..].starts_with(dense);
+        (self.at, self.to) = (end, self.to + dense.len());
+        alike.then_some(())
     }
 
     fn revision(&mut self) -> Option<()> {
@@ -258,7 +286,7 @@ fn plain(shape: &'static Shape) -> &'static Shape {
 }
 
 fn is_divisible(shape: &'static Shape) -> bool {
-    !matches!(plain(shape), Shape::Either(..))
+    matches!(plain(shape), Shape::Any | Shape::Map(_) | Shape::List(_) | Shape::ById(_) | Shape::Object(_))
 }
 
 /// Returns the shape of what is inside an object or array.
@@ -282,14 +310,9 @@ mod tests {
     use super::super::{place, show_revision};
     use super::*;
     use crate::model::kind::KINDS;
-    use crate::store::file::journal::Sum;
     use crate::store::state;
 
     const NEXT: u64 = 10;
-
-    fn known() -> Option<HeadDoc> {
-        Some(HeadDoc { revision: NEXT - 1, sum: Some(Sum::of(b"x")) })
-    }
 
     fn task(id: &str) -> Value {
         json!({
@@ -326,7 +349,7 @@ mod tests {
 
     fn keep(doc: &Doc, bytes: &[u8]) -> Option<Told> {
         let text = json::dense(&state::open(doc, "", bytes).expect("a good file"));
-        Told::new(doc, known(), bytes.to_vec(), Arc::new(text), |_| Some(NEXT))
+        Told::new(doc, true, bytes.to_vec(), Arc::new(text), |_| Some(NEXT))
     }
 
     /// Returns what a look at the whole file tells.
@@ -361,6 +384,9 @@ mod tests {
         check("\"result\": null", "\"result\": null, \"more\": {}", true);
         check("\"last_updated\": \"t\"", "\"last_updated\": \"\\u0041\"", true);
         check("\"e\": 10", "\"e\": [[]]", true);
+        check("\"e\": 10", "\"e\": \"\"", true);
+        check("what is", "what \\u0077as", true);
+        check("\"status\": \"available\"", "\"status\": \"done\", \"more\": \"\"", true);
     }
 
     #[test]
@@ -368,6 +394,7 @@ mod tests {
         check("\"priority\": 3", "\"priority\": \"3\"", false);
         check("\"priority\": 3", "\"priority\":  3", false);
         check("\"priority\": 3", "\"priority\": 3,", false);
+        check("\"status\": \"available\"", "\"status\": \"none\"", false);
         check("\"id\": \"a\"", "\"id\": \"b\"", false);
         check("\"id\": \"a\"", "\"id\": \"other\"", false);
         check("\"version\": \"1.0\"", "\"version\": \"9.0\"", false);
@@ -387,7 +414,7 @@ mod tests {
             assert!(keep(&doc, text.replacen(from, to, 1).as_bytes()).is_none(), "{to}");
         }
         let other = json::dense(&json!({"version": "1.0", "tasks": []}));
-        assert!(Told::new(&doc, known(), text.into_bytes(), Arc::new(other), |_| Some(NEXT)).is_none());
+        assert!(Told::new(&doc, true, text.into_bytes(), Arc::new(other), |_| Some(NEXT)).is_none());
     }
 
     #[test]
@@ -395,7 +422,7 @@ mod tests {
         let doc = documents().remove(1).0;
         let bytes = br#"{ "version": "2.0.0", "m": 1 }"#.to_vec();
         let text = r#"{"version":"2.0.0","m":1,"revision":9}"#.to_owned();
-        let mut told = Told::new(&doc, known(), bytes, Arc::new(text), |_| Some(NEXT)).expect("it is alike");
+        let mut told = Told::new(&doc, true, bytes, Arc::new(text), |_| Some(NEXT)).expect("it is alike");
         let bytes = br#"{ "version": "2.0.0", "m": 23 }"#.to_vec();
         let edit = told.edit(&bytes).expect("a part");
         told.take(&edit, bytes);

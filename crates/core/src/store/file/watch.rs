@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::fs::Events;
+use super::fs::{Events, Handle};
 use super::journal::{EDIT, HAND, Line, Replay, SNAPSHOT, Sum};
-use super::place::{self, Head, HeadDoc, Life, Place, parent};
+use super::place::{self, Head, HeadDoc, Place, parent};
 use super::recover::{self, Glance, View};
-use super::told::{Edit, Told};
+use super::told::Told;
 use super::{FileEngine, Seen, each_line, list, see};
 use crate::model::json;
 use crate::model::kind::Doc;
@@ -46,15 +46,22 @@ pub struct FileWatch {
     revision: u64,
     /// The content that was reported last; `None` while the document does not exist.
     sum: Option<Sum>,
-    /// How it was reported, until `told` has it.
+    /// How it was reported, until `ready` has it.
     text: Option<Arc<String>>,
-    /// The same beside its file, when that was looked at since.
-    told: Option<Told>,
+    /// What the next edit needs, when the file was looked at since.
+    ready: Option<Ready>,
     /// Whether `sum` is still that of the content before: nobody waits for it.
     unsummed: bool,
     /// Since when the file is missing without a commit that says so.
     missing: Option<Instant>,
     queue: VecDeque<Event>,
+}
+
+/// The file as it was reported last, and the look that found it so.
+struct Ready {
+    told: Told,
+    head: Arc<Head>,
+    journal: Box<dyn Handle>,
 }
 
 impl FileWatch {
@@ -73,7 +80,7 @@ impl FileWatch {
             revision: 0,
             sum: None,
             text: None,
-            told: None,
+            ready: None,
             unsummed: false,
             missing: None,
             queue: VecDeque::new(),
@@ -124,7 +131,7 @@ impl FileWatch {
     ///
     /// Lines beyond it are not reported yet: their commit may still fail, and its files cannot be read.
     fn look(&mut self, place: &Place<'_>) -> Result<(Arc<Head>, bool)> {
-        if let Some(head) = self.clean.take().filter(|head| is_newest(place, head)) {
+        if let Some(head) = self.clean.take().filter(|head| newest_journal(place, head).is_some()) {
             self.clean = Some(Arc::clone(&head));
             return Ok((head, true));
         }
@@ -177,7 +184,7 @@ impl FileWatch {
     }
 
     fn tell(&mut self, event: Event) {
-        (self.told, self.text) = (None, Some(Arc::clone(&event.text)));
+        (self.ready, self.text) = (None, Some(Arc::clone(&event.text)));
         self.queue.push_back(event);
     }
 
@@ -205,22 +212,15 @@ impl FileWatch {
 
     /// Queues an edit, if the file is another one than was reported.
     fn compare(&mut self, place: &Place<'_>, head: &Arc<Head>, bytes: Option<Vec<u8>>) -> Result<()> {
-        let known = head.docs.get(&self.doc.file).copied();
-        let told = self.told.as_ref().filter(|told| told.known == known);
-        let bytes = match (told, bytes) {
-            (Some(told), Some(bytes)) if told.bytes == bytes => return Ok(()),
-            (Some(told), Some(bytes)) => match told.edit(&bytes) {
-                Some(edit) if self.is_still(place, head)? => return Ok(self.take_edit(&edit, bytes)),
-                Some(_) => return Ok(()),
-                None => Some(bytes),
-            },
-            (_, bytes) => bytes,
-        };
+        let is_same = |ready: &Ready| Some(&ready.told.bytes) == bytes.as_ref() && ready.head == *head;
+        if self.ready.as_ref().is_some_and(is_same) {
+            return Ok(());
+        }
         let sum = bytes.as_deref().map(|bytes| place::sum(&self.doc, bytes));
         if sum == self.sum {
-            self.keep(known, bytes);
+            self.keep(place, head, bytes);
         } else if self.is_still(place, head)? {
-            self.judge(known, bytes.as_deref(), sum, place);
+            self.judge(head, bytes.as_deref(), sum, place);
         }
         Ok(())
     }
@@ -266,14 +266,15 @@ impl FileWatch {
     }
 
     /// Queues an edit, if the file is one that can be read.
-    fn judge(&mut self, known: Option<HeadDoc>, bytes: Option<&[u8]>, sum: Option<Sum>, place: &Place<'_>) {
+    fn judge(&mut self, head: &Head, bytes: Option<&[u8]>, sum: Option<Sum>, place: &Place<'_>) {
         let mut value = match bytes.map(|bytes| state::open(&self.doc, &place.show(&self.doc), bytes)) {
             None => Value::Null,
             Some(Ok(value)) => value,
             // An editor in mid-save, or damage: either way there is nothing new to report yet.
             Some(Err(_)) => return,
         };
-        let revision = super::effective_revision(known.as_ref(), sum, Some(&value)).max(self.revision);
+        let known = head.docs.get(&self.doc.file);
+        let revision = super::effective_revision(known, sum, Some(&value)).max(self.revision);
         if known.is_some() {
             super::show_revision(&self.doc, &mut value, revision);
         }
@@ -281,34 +282,46 @@ impl FileWatch {
         self.tell(edit_event(revision, json::dense(&value).into()));
     }
 
-    /// Queues an edit that has changed one part of what was told.
-    fn take_edit(&mut self, edit: &Edit, bytes: Vec<u8>) {
-        let Some(told) = &mut self.told else { return };
-        told.take(edit, bytes);
-        (self.revision, self.unsummed) = (told.revision, true);
-        self.queue.push_back(edit_event(told.revision, Arc::clone(&told.text)));
+    /// Queues an edit of one part of what was reported, if that is all that has happened. There is no time to lose:
+    /// what can wait until it was printed waits.
+    fn tell_edit(&mut self) -> Result<()> {
+        let engine = self.engine.clone();
+        let (place, Some(ready)) = (engine.open(&self.doc.room)?, &mut self.ready) else { return Ok(()) };
+        if !ready.nothing_follows() {
+            return Ok(());
+        }
+        let Ok(Some(bytes)) = place.read_doc(&self.doc.file, self.doc.kind.limit) else { return Ok(()) };
+        let Some(edit) = ready.told.edit(&bytes).filter(|_| ready.is_newest(&place)) else { return Ok(()) };
+        ready.told.take(&edit, bytes);
+        (self.revision, self.unsummed) = (ready.told.revision, true);
+        self.queue.push_back(edit_event(ready.told.revision, Arc::clone(&ready.told.text)));
+        Ok(())
     }
 
-    /// Does what was left undone before an edit was reported.
+    /// Does what had to wait.
     fn sum_up(&mut self) {
-        if let Some(told) = self.told.as_ref().filter(|_| self.unsummed) {
-            self.sum = Some(place::sum(&self.doc, &told.bytes));
+        if let Some(ready) = self.ready.as_ref().filter(|_| self.unsummed) {
+            self.sum = Some(place::sum(&self.doc, &ready.told.bytes));
         }
         self.unsummed = false;
     }
 
     /// Keeps a file that is what was reported last, for the next edit.
-    fn keep(&mut self, known: Option<HeadDoc>, bytes: Option<Vec<u8>>) {
-        let text = self.told.take().map(|told| told.text).or_else(|| self.text.take());
-        if let (Some(bytes), Some(text)) = (bytes, text) {
-            self.told = Told::new(&self.doc, known, bytes, text, |stated| self.next_edit(known, stated));
-        }
+    fn keep(&mut self, place: &Place<'_>, head: &Arc<Head>, bytes: Option<Vec<u8>>) {
+        let text = self.ready.take().map(|ready| ready.told.text).or_else(|| self.text.take());
+        let (Some(bytes), Some(text), Some(journal)) = (bytes, text, newest_journal(place, head)) else {
+            return;
+        };
+        let known = head.docs.get(&self.doc.file);
+        let next = |stated| self.next_edit(known, stated);
+        let told = Told::new(&self.doc, known.is_some(), bytes, text, next);
+        self.ready = told.map(|told| Ready { told, head: Arc::clone(head), journal });
     }
 
     /// Returns what an edit counts as whatever it changes, besides the revision that the file states; see
     /// [`super::effective_revision`]. One that takes back another is no newer than the last commit, unless the
     /// other was reported.
-    fn next_edit(&self, known: Option<HeadDoc>, stated: u64) -> Option<u64> {
+    fn next_edit(&self, known: Option<&HeadDoc>, stated: u64) -> Option<u64> {
         let revision = known.map_or(stated, |known| stated.max(known.revision + 1));
         let sure = known.is_none_or(|known| known.sum == self.sum) || self.revision >= revision;
         sure.then(|| revision.max(self.revision))
@@ -319,13 +332,29 @@ fn edit_event(revision: u64, text: Arc<String>) -> Event {
     Event { revision, at: None, by: HAND.into(), op: EDIT.into(), text }
 }
 
-/// Whether nothing was committed since this head: no line follows, in the same journal. That is half of what a whole
-/// look reads.
-fn is_newest(place: &Place<'_>, head: &Head) -> bool {
-    let Ok(Some(journal)) = place.open_journal() else { return false };
-    let same = |life: Life| life.journal.is_some() && life.continues(&head.life);
-    place.life_with(Some(journal.opened())).is_ok_and(same)
-        && place.ends_at(&*journal, head.end).unwrap_or(false)
+impl Ready {
+    /// Whether the journal of the last look has no more lines than then.
+    fn nothing_follows(&self) -> bool {
+        self.journal.read_at(self.head.end, 1).is_ok_and(|next| next.is_empty() || next == b"\n")
+    }
+
+    /// The same, if that is still the room's journal.
+    fn is_newest(&self, place: &Place<'_>) -> bool {
+        let Ok(Some(journal)) = place.open_journal() else { return false };
+        let identity = &journal.opened().identity;
+        identity.is_some()
+            && *identity == self.journal.opened().identity
+            && place.ends_at(&*journal, self.head.end).unwrap_or(false)
+    }
+}
+
+/// Returns the journal if nothing was committed since this head: no line follows, in the same journal. That is half of what
+/// a whole look reads.
+fn newest_journal(place: &Place<'_>, head: &Head) -> Option<Box<dyn Handle>> {
+    let journal = place.open_journal().ok()??;
+    let life = place.life_with(Some(journal.opened())).ok()?;
+    let same = life.journal.is_some() && life.continues(&head.life);
+    (same && place.ends_at(&*journal, head.end).unwrap_or(false)).then_some(journal)
 }
 
 /// Starts to listen to the system, before the first look.
@@ -420,7 +449,9 @@ impl Watch for FileWatch {
             }
             let patience = if self.missing.is_some() { GRACE } else { SAFETY };
             let pause = left.map_or(patience, |left| left.min(patience));
-            wait_for(&self.engine, &self.doc, &mut *self.events, pause)?;
+            if wait_for(&self.engine, &self.doc, &mut *self.events, pause)? {
+                self.tell_edit()?;
+            }
         }
     }
 }
