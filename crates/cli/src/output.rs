@@ -57,9 +57,14 @@ impl Output {
 
     /// Prints a line (or several) of data.
     pub fn data(&self, text: &str) -> Result<()> {
+        self.whole(&format!("{text}\n"))
+    }
+
+    /// Prints data that ends with a new line.
+    pub fn whole(&self, text: &str) -> Result<()> {
         let mut stdout = io::stdout().lock();
         // In one piece: after a failure no rest waits in the buffer to be mixed into the error.
-        let written = stdout.write_all(format!("{text}\n").as_bytes()).and_then(|()| stdout.flush());
+        let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
         match written {
             // Whoever closed the pipe has seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => start::end(ExitCode::SUCCESS),
@@ -211,7 +216,8 @@ pub fn compact(value: &Value) -> String {
     safe_json(serde_json::to_string(value).unwrap_or_default())
 }
 
-fn safe_json(text: String) -> String {
+/// Writes what could steer a terminal as JSON escapes.
+pub fn safe_json(text: String) -> String {
     if matches!(escape(&text), Cow::Borrowed(_)) {
         return text;
     }

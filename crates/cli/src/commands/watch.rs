@@ -2,16 +2,16 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use anthill_core::model::json::push_text;
 use anthill_core::model::kind::Doc;
 use anthill_core::model::time;
 use anthill_core::store::{Event, Watch};
 use clap::Args;
 
-use super::object;
 use crate::args::{Select, seconds};
 use crate::context::Context;
 use crate::error::{Result, io_error};
-use crate::output::compact;
+use crate::output::safe_json;
 
 /// Print every change of a document as it happens, one JSON object per line
 ///
@@ -75,22 +75,22 @@ fn newest_within(watch: &mut dyn Watch, interval: f64) -> Result<Option<Event>> 
 }
 
 fn show(context: &Context<'_>, args: &WatchArgs, doc: &Doc, event: Event) -> Result<()> {
-    let Event { revision, at, by, op, value } = event;
-    let is_snapshot = op == "snapshot";
-    // Kept until the line is out: giving its memory back takes as long as writing it.
-    let told = object([
-        ("kind", doc.kind.name.into()),
-        ("revision", revision.into()),
-        ("at", at.unwrap_or_else(|| time::stamp(context.actor.now())).into()),
-        ("by", by.into()),
-        ("op", op.into()),
-        ("value", value),
-    ]);
-    let line = compact(&told);
+    let at = event.at.unwrap_or_else(|| time::stamp(context.actor.now()));
+    // In one piece, without a detour by values: somebody may be waiting for just this.
+    let mut line = String::with_capacity(event.text.len() + 256);
+    line.push_str("{\"kind\":");
+    push_text(&mut line, doc.kind.name);
+    line.extend([",\"revision\":", &event.revision.to_string()]);
+    for (name, text) in [(",\"at\":", &at), (",\"by\":", &event.by), (",\"op\":", &event.op)] {
+        line.push_str(name);
+        push_text(&mut line, text);
+    }
+    line.extend([",\"value\":", event.text.as_str(), "}\n"]);
+    let line = safe_json(line);
     match &args.exec {
-        Some(_) if is_snapshot => Ok(()),
-        Some(command) => execute(context, command, doc, revision, &line),
-        None => context.output.data(&line),
+        Some(_) if event.op == "snapshot" => Ok(()),
+        Some(command) => execute(context, command, doc, event.revision, &line),
+        None => context.output.whole(&line),
     }
 }
 
@@ -105,7 +105,7 @@ fn execute(context: &Context<'_>, command: &str, doc: &Doc, revision: u64, line:
         .map_err(|error| io_error("run `sh`", &error))?;
     if let Some(mut stdin) = child.stdin.take() {
         // A command that does not read its input is fine.
-        let _ = stdin.write_all(line.as_bytes()).and_then(|()| stdin.write_all(b"\n"));
+        let _ = stdin.write_all(line.as_bytes());
     }
     let status = child.wait().map_err(|error| io_error("wait for the command", &error))?;
     if !status.success() {

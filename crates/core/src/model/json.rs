@@ -70,6 +70,26 @@ pub fn render(value: &Value) -> Vec<u8> {
     bytes
 }
 
+/// Writes a value without white space.
+pub fn dense(value: &Value) -> String {
+    serde_json::to_string(value).expect("a JSON value can always be written")
+}
+
+/// Appends a string to a JSON text.
+pub fn push_text(json: &mut String, text: &str) {
+    match is_plain(text.as_bytes()) {
+        true => json.extend(["\"", text, "\""]),
+        false => json.push_str(&dense(&text.into())),
+    }
+}
+
+/// Whether a string is written as it is, between two quotes.
+pub fn is_plain(text: &[u8]) -> bool {
+    // Without a way out of the loop the compiler looks at many bytes at once.
+    let special = |found, byte: &u8| found | (*byte < b' ') | (*byte == b'"') | (*byte == b'\\');
+    !text.iter().fold(false, special)
+}
+
 /// Whether two values are written alike: unlike `==`, the order of keys counts.
 pub fn identical(left: &Value, right: &Value) -> bool {
     match (left, right) {
@@ -440,6 +460,15 @@ mod tests {
         let text = text.as_ref();
         let found = parse(text).map_or_else(|error| error.to_string(), |value| value.to_string());
         assert_eq!(found, expected, "{}", String::from_utf8_lossy(text));
+    }
+
+    #[test]
+    fn texts_are_written_like_values() {
+        for text in ["", "plain ü \u{7f}\u{202e}", "a\"b", "a\\b", "a\nb\u{1}", "/"] {
+            let mut json = "x".to_owned();
+            push_text(&mut json, text);
+            assert_eq!(json, format!("x{}", Value::from(text)));
+        }
     }
 
     #[test]

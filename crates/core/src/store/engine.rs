@@ -24,6 +24,7 @@
 
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -33,6 +34,7 @@ use super::error::{Error, Result};
 use super::texts::Texts;
 use crate::error::Code;
 use crate::model::diff::Change;
+use crate::model::json;
 use crate::model::kind::{Doc, Items, Kind};
 use crate::model::listing::{Among, Excerpt, Facet, Listing, Most, Standing};
 use crate::model::paper::Paper;
@@ -374,8 +376,15 @@ pub struct Event {
     pub by: String,
     /// The operation, `edit` for a change made outside anthill, `snapshot` for the state at the start.
     pub op: String,
-    /// `null` when the document was deleted.
-    pub value: Value,
+    /// The document as JSON without white space; `null` when it was deleted.
+    pub text: Arc<String>,
+}
+
+impl Event {
+    /// Returns the document.
+    pub fn value(&self) -> Value {
+        json::parse(self.text.as_bytes()).expect("it was written from a value")
+    }
 }
 
 /// Something that is wrong in a store.

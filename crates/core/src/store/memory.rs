@@ -141,9 +141,9 @@ impl Engine for MemoryEngine {
         let rooms = self.shared.lock();
         let stored = rooms.get(&doc.room).and_then(|room| room.docs.get(&doc.file));
         let revision = from.unwrap_or_else(|| stored.map_or(0, |stored| stored.revision));
-        if let (None, Some(value)) = (from, stored.and_then(|stored| stored.value.clone())) {
-            let (by, op) = ("anthill".into(), "snapshot".into());
-            queue.push_back(Event { revision, at: None, by, op, value });
+        if let (None, Some(value)) = (from, stored.and_then(|stored| stored.value.as_ref())) {
+            let (by, op, text) = ("anthill".into(), "snapshot".into(), json::dense(value).into());
+            queue.push_back(Event { revision, at: None, by, op, text });
         }
         drop(rooms);
         Ok(Box::new(MemoryWatch { engine: self.clone(), doc: doc.clone(), revision, queue }))
@@ -334,9 +334,9 @@ impl MemoryWatch {
         engine.replay(&doc, &mut |record, value| {
             if record.revision > seen {
                 let (at, by, op) = (Some(record.at.clone()), record.by.clone(), record.op.clone());
-                let value = value.cloned().unwrap_or_default();
+                let text = json::dense(value.unwrap_or(&Value::Null)).into();
                 self.revision = record.revision;
-                self.queue.push_back(Event { revision: record.revision, at, by, op, value });
+                self.queue.push_back(Event { revision: record.revision, at, by, op, text });
             }
         })
     }

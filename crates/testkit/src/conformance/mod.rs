@@ -208,7 +208,7 @@ fn events_until(watch: &mut dyn Watch, revision: u64) -> Vec<(u64, Value)> {
     while events.last().is_none_or(|(last, _)| *last < revision) {
         let event = watch.next(Some(SOON)).unwrap();
         let event = event.unwrap_or_else(|| panic!("reliable: revision {revision} after {events:?}"));
-        events.push((event.revision, event.value));
+        events.push((event.revision, event.value()));
     }
     assert_quiet(watch);
     events

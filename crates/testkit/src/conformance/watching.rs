@@ -13,13 +13,13 @@ pub fn watch_begins_with_a_snapshot(make: Make<'_>) {
     (1..=3).for_each(|number| drop(mark(&*engine, &config, number)));
     let mut watch = engine.watch(&config, None).unwrap();
     let event = watch.next(Some(SOON)).unwrap().unwrap();
-    assert_eq!((event.op.as_str(), event.revision, event.at), ("snapshot", 3, None));
-    assert_eq!(Some(event.value), read(&*engine, &config).map(|document| document.value));
+    assert_eq!((event.op.as_str(), event.revision, &event.at), ("snapshot", 3, &None));
+    assert_eq!(Some(event.value()), read(&*engine, &config).map(|document| document.value));
     assert_quiet(&mut *watch);
     let written = mark(&*engine, &config, 4);
     let event = watch.next(Some(SOON)).unwrap().unwrap();
     assert_eq!((event.op.as_str(), event.by.as_str(), event.revision), ("test", "tester", 4));
-    assert_eq!((event.at.as_deref(), event.value), (Some("2026-01-02T03:04:05.000Z"), written.value));
+    assert_eq!((event.at.as_deref(), event.value()), (Some("2026-01-02T03:04:05.000Z"), written.value));
     assert_quiet(&mut *watch);
 }
 
@@ -59,7 +59,7 @@ pub fn watch_ordered_unique_reliable_resumable(make: Make<'_>) {
                 let mut watch = engine.watch(&queue, Some(from)).unwrap();
                 for _ in 0..(from % 3 + 1) {
                     let Some(event) = watch.next(Some(super::QUIET)).unwrap() else { break };
-                    events.push((event.revision, event.value));
+                    events.push((event.revision, event.value()));
                 }
             }
             events

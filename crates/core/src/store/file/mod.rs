@@ -18,6 +18,7 @@ mod place;
 pub mod real_fs;
 mod recover;
 mod rotate;
+mod told;
 mod transaction;
 mod watch;
 

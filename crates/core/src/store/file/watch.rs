@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::fs::Events;
+use super::fs::{Events, Handle};
 use super::journal::{EDIT, HAND, Line, Replay, SNAPSHOT, Sum};
-use super::place::{self, Head, Life, Place, parent};
+use super::place::{self, Head, HeadDoc, Place, parent};
 use super::recover::{self, Glance, View};
+use super::told::Told;
 use super::{FileEngine, Seen, each_line, list, see};
+use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
 use crate::model::room::Root;
@@ -44,9 +46,22 @@ pub struct FileWatch {
     revision: u64,
     /// The content that was reported last; `None` while the document does not exist.
     sum: Option<Sum>,
+    /// How it was reported, until `ready` has it.
+    text: Option<Arc<String>>,
+    /// What the next edit needs, when the file was looked at since.
+    ready: Option<Ready>,
+    /// Whether `sum` is still that of the content before: nobody waits for it.
+    unsummed: bool,
     /// Since when the file is missing without a commit that says so.
     missing: Option<Instant>,
     queue: VecDeque<Event>,
+}
+
+/// The file as it was reported last, and the look that found it so.
+struct Ready {
+    told: Told,
+    head: Arc<Head>,
+    journal: Box<dyn Handle>,
 }
 
 impl FileWatch {
@@ -64,6 +79,9 @@ impl FileWatch {
             began: 0,
             revision: 0,
             sum: None,
+            text: None,
+            ready: None,
+            unsummed: false,
             missing: None,
             queue: VecDeque::new(),
         };
@@ -82,7 +100,7 @@ impl FileWatch {
         (self.began, self.revision, self.sum) = (revision, revision, sum);
         if let Some(value) = value {
             let (by, op) = ("anthill".into(), SNAPSHOT.into());
-            self.queue.push_back(Event { revision, at: None, by, op, value });
+            self.tell(Event { revision, at: None, by, op, text: json::dense(&value).into() });
         }
         let (head, _) = self.look(&place)?;
         self.read_all(&place, &head, revision)
@@ -104,7 +122,7 @@ impl FileWatch {
         self.sum = self.replay.docs.get(&self.doc.file).and_then(|known| known.sum);
         // An edit that no commit has absorbed yet may be what `from` means.
         if let Some(seen) = see(&place, &self.doc).ok().filter(|seen| seen.revision <= from) {
-            self.sum = seen.sum;
+            (self.sum, self.text) = (seen.sum, None);
         }
         Ok(())
     }
@@ -113,7 +131,7 @@ impl FileWatch {
     ///
     /// Lines beyond it are not reported yet: their commit may still fail, and its files cannot be read.
     fn look(&mut self, place: &Place<'_>) -> Result<(Arc<Head>, bool)> {
-        if let Some(head) = self.clean.take().filter(|head| is_newest(place, head)) {
+        if let Some(head) = self.clean.take().filter(|head| newest_journal(place, head).is_some()) {
             self.clean = Some(Arc::clone(&head));
             return Ok((head, true));
         }
@@ -160,18 +178,25 @@ impl FileWatch {
         if reported {
             return;
         }
-        let value = self.replay.content(&self.doc.file).cloned().unwrap_or_default();
+        let text = json::dense(self.replay.content(&self.doc.file).unwrap_or(&Value::Null)).into();
         let (at, by, op) = (Some(line.at.clone()), line.by.clone(), line.op.clone());
-        self.queue.push_back(Event { revision: entry.revision, at, by, op, value });
+        self.tell(Event { revision: entry.revision, at, by, op, text });
+    }
+
+    fn tell(&mut self, event: Event) {
+        (self.ready, self.text) = (None, Some(Arc::clone(&event.text)));
+        self.queue.push_back(event);
     }
 
     /// Queues what happened since the last look.
     fn refresh(&mut self) -> Result<()> {
         let engine = self.engine.clone();
         let place = engine.open(&self.doc.room)?;
+        self.sum_up();
         let (head, calm) = self.look(&place)?;
         self.read_new(&place, &head, calm)?;
-        if !calm || self.replay.seq != head.seq {
+        // Commits do not wait for a look at the file.
+        if !self.queue.is_empty() || !calm || self.replay.seq != head.seq {
             return Ok(());
         }
         // Asked before the read: whoever is held up after it must not take an old look for a late one.
@@ -182,12 +207,27 @@ impl FileWatch {
         if self.missing.is_some_and(|since| looked.saturating_duration_since(since) < GRACE) {
             return Ok(());
         }
+        self.compare(&place, &head, bytes)
+    }
+
+    /// Queues an edit, if the file is another one than was reported.
+    fn compare(&mut self, place: &Place<'_>, head: &Arc<Head>, bytes: Option<Vec<u8>>) -> Result<()> {
+        let is_same = |ready: &Ready| Some(&ready.told.bytes) == bytes.as_ref() && ready.head == *head;
+        if self.ready.as_ref().is_some_and(is_same) {
+            return Ok(());
+        }
         let sum = bytes.as_deref().map(|bytes| place::sum(&self.doc, bytes));
-        // Only between two looks without a commit does a differing file mean an edit by somebody else.
-        if sum != self.sum && self.look(&place)? == (Arc::clone(&head), true) {
-            self.judge(&head, bytes.as_deref(), sum, &place);
+        if sum == self.sum {
+            self.keep(place, head, bytes);
+        } else if self.is_still(place, head)? {
+            self.judge(head, bytes.as_deref(), sum, place);
         }
         Ok(())
+    }
+
+    /// Looks again: only between two looks without a commit does a differing file mean an edit by somebody else.
+    fn is_still(&mut self, place: &Place<'_>, head: &Arc<Head>) -> Result<bool> {
+        Ok(self.look(place)? == (Arc::clone(head), true))
     }
 
     fn read_new(&mut self, place: &Place<'_>, head: &Head, calm: bool) -> Result<()> {
@@ -239,17 +279,82 @@ impl FileWatch {
             super::show_revision(&self.doc, &mut value, revision);
         }
         (self.sum, self.revision) = (sum, revision);
-        self.queue.push_back(Event { revision, at: None, by: HAND.into(), op: EDIT.into(), value });
+        self.tell(edit_event(revision, json::dense(&value).into()));
+    }
+
+    /// Queues an edit of one part of what was reported, if that is all that has happened. There is no time to lose:
+    /// what can wait until it was printed waits.
+    fn tell_edit(&mut self) -> Result<()> {
+        let engine = self.engine.clone();
+        let (place, Some(ready)) = (engine.open(&self.doc.room)?, &mut self.ready) else { return Ok(()) };
+        if !ready.nothing_follows() {
+            return Ok(());
+        }
+        let Ok(Some(bytes)) = place.read_doc(&self.doc.file, self.doc.kind.limit) else { return Ok(()) };
+        let Some(edit) = ready.told.edit(&bytes).filter(|_| ready.is_newest(&place)) else { return Ok(()) };
+        ready.told.take(&edit, bytes);
+        (self.revision, self.unsummed) = (ready.told.revision, true);
+        self.queue.push_back(edit_event(ready.told.revision, Arc::clone(&ready.told.text)));
+        Ok(())
+    }
+
+    /// Does what had to wait.
+    fn sum_up(&mut self) {
+        if let Some(ready) = self.ready.as_ref().filter(|_| self.unsummed) {
+            self.sum = Some(place::sum(&self.doc, &ready.told.bytes));
+        }
+        self.unsummed = false;
+    }
+
+    /// Keeps a file that is what was reported last, for the next edit.
+    fn keep(&mut self, place: &Place<'_>, head: &Arc<Head>, bytes: Option<Vec<u8>>) {
+        let text = self.ready.take().map(|ready| ready.told.text).or_else(|| self.text.take());
+        let (Some(bytes), Some(text), Some(journal)) = (bytes, text, newest_journal(place, head)) else {
+            return;
+        };
+        let known = head.docs.get(&self.doc.file);
+        let next = |stated| self.next_edit(known, stated);
+        let told = Told::new(&self.doc, known.is_some(), bytes, text, next);
+        self.ready = told.map(|told| Ready { told, head: Arc::clone(head), journal });
+    }
+
+    /// Returns what an edit counts as whatever it changes, besides the revision that the file states; see
+    /// [`super::effective_revision`]. One that takes back another is no newer than the last commit, unless the
+    /// other was reported.
+    fn next_edit(&self, known: Option<&HeadDoc>, stated: u64) -> Option<u64> {
+        let revision = known.map_or(stated, |known| stated.max(known.revision + 1));
+        let sure = known.is_none_or(|known| known.sum == self.sum) || self.revision >= revision;
+        sure.then(|| revision.max(self.revision))
     }
 }
 
-/// Whether nothing was committed since this head: no line follows, in the same journal. That is half of what a whole
-/// look reads.
-fn is_newest(place: &Place<'_>, head: &Head) -> bool {
-    let Ok(Some(journal)) = place.open_journal() else { return false };
-    let same = |life: Life| life.journal.is_some() && life.continues(&head.life);
-    place.life_with(Some(journal.opened())).is_ok_and(same)
-        && place.ends_at(&*journal, head.end).unwrap_or(false)
+fn edit_event(revision: u64, text: Arc<String>) -> Event {
+    Event { revision, at: None, by: HAND.into(), op: EDIT.into(), text }
+}
+
+impl Ready {
+    /// Whether the journal of the last look has no more lines than then.
+    fn nothing_follows(&self) -> bool {
+        self.journal.read_at(self.head.end, 1).is_ok_and(|next| next.is_empty() || next == b"\n")
+    }
+
+    /// The same, if that is still the room's journal.
+    fn is_newest(&self, place: &Place<'_>) -> bool {
+        let Ok(Some(journal)) = place.open_journal() else { return false };
+        let identity = &journal.opened().identity;
+        identity.is_some()
+            && *identity == self.journal.opened().identity
+            && place.ends_at(&*journal, self.head.end).unwrap_or(false)
+    }
+}
+
+/// Returns the journal if nothing was committed since this head: no line follows, in the same journal. That is half of what
+/// a whole look reads.
+fn newest_journal(place: &Place<'_>, head: &Head) -> Option<Box<dyn Handle>> {
+    let journal = place.open_journal().ok()??;
+    let life = place.life_with(Some(journal.opened())).ok()?;
+    let same = life.journal.is_some() && life.continues(&head.life);
+    (same && place.ends_at(&*journal, head.end).unwrap_or(false)).then_some(journal)
 }
 
 /// Starts to listen to the system, before the first look.
@@ -344,7 +449,9 @@ impl Watch for FileWatch {
             }
             let patience = if self.missing.is_some() { GRACE } else { SAFETY };
             let pause = left.map_or(patience, |left| left.min(patience));
-            wait_for(&self.engine, &self.doc, &mut *self.events, pause)?;
+            if wait_for(&self.engine, &self.doc, &mut *self.events, pause)? {
+                self.tell_edit()?;
+            }
         }
     }
 }
