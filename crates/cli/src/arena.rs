@@ -18,7 +18,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Enough for the hot commands; only what is touched costs anything.
-const SIZE: usize = 96 << 10;
+const SIZE: usize = 256 << 10;
 
 /// In this order: the mark shares its page with the first blocks.
 #[repr(C)]
