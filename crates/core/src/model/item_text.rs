@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::short;
+use super::{json, short};
 
 /// One object that is being written.
 #[derive(Debug)]
@@ -70,14 +70,12 @@ impl ItemText<'_> {
 
 /// Writes a string.
 pub fn write_text(bytes: &mut Vec<u8>, text: &str) {
-    // Without a way out of the loop the compiler looks at many bytes at once.
-    let special = |found, byte: &u8| found | (*byte < b' ') | (*byte == b'"') | (*byte == b'\\');
-    if text.as_bytes().iter().fold(false, special) {
-        serde_json::to_writer(bytes, text).expect("a text can always be written");
-    } else {
+    if json::is_plain(text.as_bytes()) {
         bytes.push(b'"');
         short::append(bytes, text.as_bytes());
         bytes.push(b'"');
+    } else {
+        serde_json::to_writer(bytes, text).expect("a text can always be written");
     }
 }
 
