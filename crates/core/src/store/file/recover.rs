@@ -145,9 +145,10 @@ pub fn look_as_reader(place: &Place<'_>) -> Result<View> {
             return look(place);
         }
         // A writer is at work: until it is done, the old state is the answer.
-        if let Some(head) = head.clone().filter(|head| life.continues(&head.life)) {
-            return Ok(View::Clean(head));
-        }
+        let head = match head {
+            Some(head) if life.continues(&head.life) => return Ok(View::Clean(head)),
+            other => other,
+        };
         // It recovers, and only the journal knows what was acknowledged; or it makes the room's first commit. If that is
         // over by now, or was in another journal, so is the reason to trust the journal more than the files.
         match planned {
