@@ -3,7 +3,6 @@
 # usage: tests/release.sh path/to/anthill   (run by ./test)
 set -euo pipefail
 anthill=$(realpath "$1")
-source=$(realpath "$(dirname "$0")/..")
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 unset ANTHILL_HOME ANTHILL_ROOT CLAUDE_CONFIG_DIR CLAUDE_PROJECT_DIR ANTHILL_SESSION_ID CLAUDE_CODE_SESSION_ID CLAUDE_SESSION_ID
@@ -42,16 +41,6 @@ expect 7 "line" "$anthill" set config global.max_parallel_agents 3
 expect 0 "restored the last good content" "$anthill" doctor --repair
 expect 0 "myapp" "$anthill" get config --field global.default_project
 expect 0 "all is well" "$anthill" doctor
-# The README's walk-through, line by line as it is written.
-mkdir -p "$here/team/.git" && cd "$here/team"
-sed -n '/^<!-- walk-through/,/^<!-- end of the walk-through/s/^\$ //p' "$source/README.md" >"$here/walk"
-[ "$(wc -l <"$here/walk")" -ge 15 ]
-while IFS= read -r line; do
-    expect 0 "" env PATH="$(dirname "$anthill"):$PATH" bash -c "$line" </dev/null
-done <"$here/walk"
-expect 0 '"percent": 100' "$anthill" leader status --json
-expect 0 "all is well" "$anthill" doctor
-
 # The demonstration: everything is done, and somebody finished what the killed worker had begun.
 expect 0 '"epoch": 2' env DEMO_PAUSE=1 "$anthill" demo --dir "$here/demo" --json
 expect 0 "3 checks passed" cat "$here/demo/tests/report.txt"

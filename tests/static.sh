@@ -40,6 +40,8 @@ fi
 for number in $(seq 1000); do
     echo "{\"id\": \"task-$number\", \"description\": \"Write part $number\", \"context\": {\"files\": [\"src/part-$number/\"]}}"
 done | "${clean[@]}" "$anthill" leader import - >/dev/null 2>&1
+# The first claim of a worker also registers it.
+"${clean[@]}" "$anthill" worker claim w1 >/dev/null 2>&1
 
 printf '%12s %12s  %s\n' measured budget command
 over=0

@@ -13,6 +13,7 @@ use anthill_testkit::test_env::TestEnv;
 
 const ROUNDS: usize = 200;
 
+#[expect(clippy::disallowed_methods, reason = "not the program: it has the `main` of the standard library")]
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     // `cargo test --all-targets` runs benchmarks too, without this word.

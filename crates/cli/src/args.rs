@@ -89,7 +89,7 @@ impl Select {
 /// What picks the one document of a kind.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ScopeArgs {
-    /// Project of epics, sprints and team [default: the configuration's default_project]
+    /// Project of epics, sprints and team [default: this one, or the configuration's default_project]
     #[arg(long, value_name = "ID")]
     pub project_id: Option<String>,
     /// Agent of agent_result

@@ -7,17 +7,22 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anthill_core::error::Code;
-use anthill_core::model::ids::{InvalidId, SessionId};
+use anthill_core::model::ids::{Id, InvalidId, ProjectId, SessionId};
+use anthill_core::model::install::project_of;
 use anthill_core::model::kind::{Doc, Kind, Scope};
 use anthill_core::model::path::Path;
 use anthill_core::model::room::Room;
 use anthill_core::model::time::{self, Boot, Clock, Moment};
 use anthill_core::ops::{Actor, read};
 use anthill_core::store::Engine;
+use anthill_core::store::file::events::on_shortage;
+use anthill_core::store::file::fs::Fs;
 use anthill_core::store::file::moved::MovedFs;
 use anthill_core::store::file::real_fs::{self, RealFs};
 use anthill_core::store::file::{FileEngine, Options};
 use anthill_core::store::observed::Observed;
+use anthill_live::{foreign, gates};
+use clap::ColorChoice;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -45,6 +50,7 @@ impl<'o> Context<'o> {
         let clock = clock()?;
         let actor = Actor { clock, session: session.as_ref().map(ToString::to_string), user };
         let roots = Roots::new(global);
+        on_shortage(|text| Output::new(false, ColorChoice::Auto).warning(text));
         Ok(Context { engine: open_store(global, &roots)?, roots, actor, output, session })
     }
 
@@ -59,6 +65,17 @@ impl<'o> Context<'o> {
             Some("") => ".",
             Some(below) => below,
             None => path,
+        }
+    }
+
+    /// Returns a path below the project's root as it can be typed here: in a worktree or a subdirectory, the root is elsewhere.
+    pub fn shown(&self, path: &str) -> String {
+        let here = std::env::current_dir().and_then(|here| here.canonicalize());
+        match (self.roots.project(), here) {
+            (Ok(root), Ok(here)) if root.canonicalize().is_ok_and(|root| root != here) => {
+                root.join(path).display().to_string()
+            }
+            _ => path.to_owned(),
         }
     }
 
@@ -89,13 +106,22 @@ impl<'o> Context<'o> {
         if let Some(project) = &scope.project_id {
             return Ok(project.clone());
         }
+        if let Some(project) = self.own_project() {
+            return Ok(project.to_string());
+        }
         let path: Path = "global.default_project".parse().expect("a constant path");
         match read::get(&*self.engine, &Doc::config(), &path) {
             Ok(Value::String(project)) => Ok(project),
             Err(error) if error.code() != Code::NotFound => Err(error.into()),
             _ => Err(needs(kind, "--project-id ID")
-                .hinted("or name a default once: anthill set config global.default_project '\"ID\"'")),
+                .hinted("or give this project one: anthill init --project-id ID")),
         }
+    }
+
+    /// Returns the project that the root is, by its own configuration.
+    pub fn own_project(&self) -> Option<ProjectId> {
+        let root = self.roots.project().ok()?;
+        project_of(&foreign::read_text(&root.join(gates::config::FILE), foreign::CONFIG).ok()?)
     }
 
     /// Returns the session at work, if it is known.
@@ -138,7 +164,7 @@ impl Roots {
     }
 
     pub fn home(&self) -> io::Result<PathBuf> {
-        absolute(roots::home(self.0.home.as_deref())).map_err(|error| explained("the home root", &error))
+        absolute(roots::home(self.0.home.as_deref())).map_err(|error| explained("the home root", error))
     }
 
     pub fn project(&self) -> io::Result<PathBuf> {
@@ -146,7 +172,7 @@ impl Roots {
             return Ok(project.clone());
         }
         let find = || absolute(roots::project(self.0.root.as_deref(), &self.home()?)?);
-        let project = find().map_err(|error| explained("the project root", &error))?;
+        let project = find().map_err(|error| explained("the project root", error))?;
         Ok(self.0.project.get_or_init(|| project).clone())
     }
 }
@@ -162,13 +188,18 @@ fn open_store(global: &Global, roots: &Roots) -> Result<Box<dyn Engine>> {
         ..Options::default()
     };
     let (for_home, for_project) = (roots.clone(), roots.clone());
-    let home = MovedFs::new(RealFs::found_by(move || for_home.home()), env::path(env::HOME));
+    let home = RealFs::found_by(move || for_home.home());
+    let elsewhere = |place: PathBuf| Arc::new(RealFs::new(place)) as Arc<dyn Fs>;
+    let home = MovedFs::new(Arc::new(home), env::path(env::HOME), Box::new(elsewhere), options.patience);
     let project = RealFs::found_by(move || for_project.project());
     let engine = FileEngine::new(Arc::new(home), Arc::new(project), options);
     Ok(Box::new(Observed::new(Box::new(engine), Box::new(HookObserver::new(global, roots)))))
 }
 
-fn explained(what: &str, error: &io::Error) -> io::Error {
+fn explained(what: &str, error: io::Error) -> io::Error {
+    if roots::stranger(&error).is_some() {
+        return error;
+    }
     io::Error::new(error.kind(), format!("cannot find {what}: {error}"))
 }
 
@@ -198,7 +229,7 @@ fn boot_id() -> Option<String> {
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
     fn now(&self) -> Timestamp {
-        Timestamp::now()
+        time::of_system(std::time::SystemTime::now())
     }
 
     fn moment(&self) -> Moment {
@@ -211,6 +242,11 @@ impl Clock for SystemClock {
 
 fn needs(kind: &Kind, option: &str) -> CliError {
     CliError::invalid(format!("{} needs {option}: it is kept at `{}`", kind.name, kind.path()))
+}
+
+/// Reads an id that is chosen for something new.
+pub fn parse_new_id<T: Id>(text: &str) -> Result<T> {
+    T::chosen(text).map_err(|error| CliError::invalid(error.to_string()))
 }
 
 pub fn parse_id<T>(text: &str) -> Result<T>

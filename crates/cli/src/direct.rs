@@ -10,7 +10,7 @@ use std::mem::ManuallyDrop;
 use clap::{ColorChoice, ValueEnum};
 
 use crate::args::{Global, seconds};
-use crate::commands;
+use crate::commands::{self, tell_asides};
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::Output;
@@ -93,7 +93,7 @@ pub fn likely_word(args: &[String]) -> Option<usize> {
 pub fn one<A: Direct>(rest: &[String], run: impl FnOnce(&Context<'_>, &A) -> Result<()>) -> Option<ExitCode> {
     let (global, args) = read::<A>(rest)?;
     let output = Output::new(global.json, global.color);
-    let done = Context::new(&global, &output).and_then(|context| {
+    let done = Context::new(&global, &output).inspect(tell_asides).and_then(|context| {
         // Dropped by the end of the process, which is next: nothing in it has more to say.
         run(&ManuallyDrop::new(context), &args)
     });

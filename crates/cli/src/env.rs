@@ -19,20 +19,32 @@ pub const ANTHILL_SESSION_ID: &str = "ANTHILL_SESSION_ID";
 pub const CLAUDE_CODE_SESSION_ID: &str = "CLAUDE_CODE_SESSION_ID";
 /// The session at work, as older clients and the seeds name it.
 pub const CLAUDE_SESSION_ID: &str = "CLAUDE_SESSION_ID";
+/// The session at work, as Codex tells its tools.
+pub const CODEX_SESSION_ID: &str = "CODEX_SESSION_ID";
+/// The session at work, as Gemini CLI tells its hooks, and nobody else.
+pub const GEMINI_SESSION_ID: &str = "GEMINI_SESSION_ID";
 /// The file to which Claude Code's hooks add what its shell commands shall know.
 pub const CLAUDE_ENV_FILE: &str = "CLAUDE_ENV_FILE";
 /// The process of Claude Code.
 pub const CLAUDE_PID: &str = "CLAUDE_PID";
 /// What the session at work is to its team, for those who read its messages.
 pub const ANTHILL_ROLE: &str = "ANTHILL_ROLE";
+/// The worker, the task and the lease that `worker run` has started this agent for.
+pub const ANTHILL_WORKER: &str = "ANTHILL_WORKER";
+pub const ANTHILL_TASK_ID: &str = "ANTHILL_TASK_ID";
+pub const ANTHILL_EPOCH: &str = "ANTHILL_EPOCH";
 /// Set by coding agents for the commands that they run.
-const AGENTS: [&str; 5] = ["CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "OPENCODE", "ANTHILL_WORKER"];
+const AGENTS: [&str; 6] =
+    ["CLAUDECODE", "CODEX_SANDBOX", CODEX_SESSION_ID, "GEMINI_CLI", "OPENCODE", ANTHILL_WORKER];
 /// How many hooks led to this command; set for hooks.
 pub const ANTHILL_HOOK_DEPTH: &str = "ANTHILL_HOOK_DEPTH";
 /// Where programs are looked for.
 pub const PATH: &str = "PATH";
 /// The name of the user, for the log.
 pub const USER: &str = "USER";
+/// The editor of `anthill edit`, the first that is set.
+pub const VISUAL: &str = "VISUAL";
+pub const EDITOR: &str = "EDITOR";
 /// For tests: the time to use instead of the clock's.
 pub const ANTHILL_NOW: &str = "ANTHILL_NOW";
 
@@ -60,6 +72,11 @@ pub fn is_agent() -> bool {
     AGENTS.into_iter().any(|name| raw(name).is_some())
 }
 
+/// Whether a person runs this command, as far as can be told: no hook, no coding agent, no session of one.
+pub fn is_person() -> bool {
+    hook_depth() == 0 && !is_agent() && session().is_none()
+}
+
 /// Returns how many hooks led to this command.
 pub fn hook_depth() -> u32 {
     text(ANTHILL_HOOK_DEPTH).and_then(|depth| depth.parse().ok()).unwrap_or(0)
@@ -67,5 +84,7 @@ pub fn hook_depth() -> u32 {
 
 /// Returns the id of the session that the client at work names.
 pub fn session() -> Option<String> {
-    [ANTHILL_SESSION_ID, CLAUDE_CODE_SESSION_ID, CLAUDE_SESSION_ID].into_iter().find_map(text)
+    [ANTHILL_SESSION_ID, CLAUDE_CODE_SESSION_ID, CLAUDE_SESSION_ID, CODEX_SESSION_ID]
+        .into_iter()
+        .find_map(text)
 }

@@ -5,8 +5,12 @@ use std::io;
 
 use anthill_core::error::{Code, with_causes};
 use anthill_core::model::task::Refusal;
+use anthill_core::view::shell;
 use anthill_core::{ops, store};
 use serde_json::{Value, json};
+
+use crate::conflict;
+use crate::roots::{self, Stranger};
 
 #[derive(Debug)]
 pub struct CliError {
@@ -24,7 +28,7 @@ impl CliError {
     pub fn new(code: Code, message: impl Into<String>) -> CliError {
         CliError {
             code,
-            message: message.into(),
+            message: bounded(message.into()),
             hints: Vec::new(),
             indeterminate: false,
             details: Vec::new(),
@@ -85,10 +89,10 @@ impl From<ops::Error> for CliError {
             ops::Error::NoRevision { kind, .. } => base.hinted(format!("see them: anthill history {kind}")),
             ops::Error::NoList { kind } => base.hinted(format!("see the whole document: anthill get {kind}")),
             ops::Error::NoTask { .. } => base.hinted("see the tasks: anthill leader status"),
-            ops::Error::NoWorker { worker } => base.hinted(format!("register first: anthill worker register {worker}")),
+            ops::Error::NoWorker { worker } => base.hinted(format!("register first: anthill worker register {}", shell::word(&worker))),
             ops::Error::NoLease { .. } => base.hinted("see who has what: anthill leader status"),
             ops::Error::OtherTask { id } => base
-                .hinted(format!("see it: anthill leader explain {id}"))
+                .hinted(format!("see it: anthill leader explain {}", shell::word(&id)))
                 .hinted("choose another --id, or leave it out to get a new one"),
             ops::Error::UnknownDependency { .. } => base.hinted("see the ids: anthill leader status").hinted("nothing was added"),
             ops::Error::Circle { .. } => base.hinted("take one of the dependencies out; nothing was added"),
@@ -117,17 +121,20 @@ fn refused(base: CliError, refusal: &Refusal) -> CliError {
             .detail("owner", Value::Null)
             .detail("status", *status),
         Refusal::WrongState { id, verb, status } => {
+            let named = shell::word(id);
             let hint = match (*verb, *status) {
                 ("retry", "available" | "created") => "it has not failed".into(),
                 (_, "available") => "it has to be claimed first: anthill worker claim W".into(),
-                (_, "created") => format!("it waits for other tasks: anthill leader explain {id}"),
-                ("reset" | "retry", "done") => format!("do it all over: anthill leader reset {id} --force"),
-                ("retry", "cancelled") => format!("take it up again: anthill leader reset {id}"),
+                (_, "created") => format!("it waits for other tasks: anthill leader explain {named}"),
+                ("reset" | "retry", "done") => {
+                    format!("do it all over: anthill leader reset {named} --force")
+                }
+                ("retry", "cancelled") => format!("take it up again: anthill leader reset {named}"),
                 (_, "cancelled") => "the leader took it out of the work: claim another one".into(),
                 ("retry", _) => {
-                    format!("only failed tasks are tried again; make it open: anthill leader reset {id}")
+                    format!("only failed tasks are tried again; make it open: anthill leader reset {named}")
                 }
-                _ => format!("see how it stands: anthill leader explain {id}"),
+                _ => format!("see how it stands: anthill leader explain {named}"),
             };
             base.hinted(hint).detail("task", id.as_str()).detail("status", *status)
         }
@@ -145,16 +152,26 @@ fn creation(kind: &str) -> String {
         "tasks" => r#"anthill append tasks tasks '{"id": "task-001", "title": "Try it", "status": "pending"}' --session-id ID"#.into(),
         "queue" => r#"anthill leader init "what the team is to achieve"   (then: anthill leader add-task "…")"#.into(),
         "workers" => "anthill worker register NAME --capabilities rust,sql".into(),
+        "metrics" | "current_session" | "active_agents" | "agent_result" => {
+            "it comes by itself, from the hooks of a client: anthill init".into()
+        }
         other => format!("anthill set {other} PATH JSON   (`anthill schema {other}` shows the fields)"),
     }
 }
 
 impl From<store::Error> for CliError {
     fn from(error: store::Error) -> CliError {
+        if let store::Error::Io { source, .. } = &error
+            && let Some(stranger) = roots::stranger(source)
+        {
+            return not_ours(stranger);
+        }
         let base = CliError::new(error.code(), with_causes(&error));
         let base = CliError { indeterminate: error.indeterminate(), ..base };
         match error {
-            store::Error::Damaged { path, line, column, .. } => base
+            store::Error::Damaged { path, line, column, .. } => conflict::hint(&path)
+                .into_iter()
+                .fold(base, CliError::hinted)
                 .hinted("see what can be done: anthill doctor   (mend it: anthill doctor --repair)")
                 .detail("path", path)
                 .detail("line", line)
@@ -162,9 +179,14 @@ impl From<store::Error> for CliError {
             store::Error::NotAFile { path, .. } => {
                 base.hinted("see what can be done: anthill doctor").detail("path", path)
             }
+            store::Error::Gone { path } => base
+                .hinted("bring it back: anthill doctor --repair")
+                .hinted("to begin anew instead, remove the whole directory")
+                .detail("path", path),
             store::Error::Busy { path, .. } => base
                 .hinted("wait longer with --lock-timeout SECONDS; a lock is free as soon as its holder ends")
                 .detail("path", path),
+            store::Error::Refused { hint, .. } => base.hinted(hint),
             store::Error::NewerFormat { path, .. } => {
                 base.hinted("reading works; to write, use a newer anthill").detail("path", path)
             }
@@ -190,7 +212,63 @@ impl From<store::Error> for CliError {
     }
 }
 
+/// How much of what was typed or found in a file is repeated.
+const REPEATED: usize = 200;
+
+/// Shortens what a message repeats: texts in quotes, and words without an end.
+fn bounded(message: String) -> String {
+    if message.len() <= REPEATED {
+        return message;
+    }
+    let cut = |text: &str| match text.chars().count() {
+        length if length <= REPEATED => text.to_owned(),
+        length => {
+            let (first, last) = (REPEATED * 3 / 4, REPEATED / 4 - 1);
+            text.chars().take(first).chain(['…']).chain(text.chars().skip(length - last)).collect()
+        }
+    };
+    let words = |text: &str| text.split(' ').map(cut).collect::<Vec<_>>().join(" ");
+    // Every second part is in quotes.
+    let parts = message.split('`').enumerate();
+    let parts: Vec<String> =
+        parts.map(|(at, part)| if at % 2 == 1 { cut(part) } else { words(part) }).collect();
+    parts.join("`")
+}
+
 /// An error of our own input and output, apart from the store's.
 pub fn io_error(action: &str, error: &io::Error) -> CliError {
+    if let Some(stranger) = roots::stranger(error) {
+        return not_ours(stranger);
+    }
     CliError::new(Code::Io, format!("cannot {action}: {error}"))
+}
+
+/// Says how to work in a project that somebody else has made.
+fn not_ours(stranger: &Stranger) -> CliError {
+    let root = shell::word(&stranger.root.display().to_string());
+    CliError::new(Code::Refused, stranger.to_string())
+        .hinted("make a project of your own here: mkdir .claude")
+        .hinted(format!(
+            "or, if you know them, name it: anthill --root {root} ..., or export ANTHILL_ROOT={root}"
+        ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_repeats_only_so_much_of_its_cause() {
+        let long = "x".repeat(5000);
+        for message in
+            [format!("there is no `{long}`"), format!("not JSON: {long}"), format!("`{long}` `{long}`")]
+        {
+            let told = CliError::invalid(message.clone()).message;
+            assert!(told.split(['`', ' ']).all(|part| part.chars().count() <= REPEATED), "{told}");
+            assert!(told.contains('…') && told.starts_with(&message[..5]), "{told}");
+        }
+        let path = format!("cannot read `/{}/tasks.json`: no", "d/".repeat(200));
+        assert!(CliError::invalid(path).message.ends_with("tasks.json`: no"), "the end of a path says most");
+        assert_eq!(CliError::invalid("a `b` c").message, "a `b` c");
+    }
 }

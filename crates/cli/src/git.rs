@@ -1,8 +1,8 @@
 //! What a directory's checkout is at, by git's own files.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use anthill_live::foreign;
 
 /// Returns the branch that is checked out there; `None` if there is none, or it cannot be told.
 pub fn branch(directory: &Path) -> Option<String> {
@@ -28,8 +28,7 @@ pub fn commit(directory: &Path) -> Option<String> {
 
 /// Finds a branch among those that git has packed into one file.
 fn packed(git: &Path, name: &str) -> Option<String> {
-    let mut text = String::new();
-    File::open(git.join("packed-refs")).ok()?.take(4 << 20).read_to_string(&mut text).ok()?;
+    let text = foreign::read_text(&git.join("packed-refs"), foreign::MANIFEST).ok()?;
     let line = text.lines().find_map(|line| line.strip_suffix(name)?.strip_suffix(' '));
     line.and_then(hash)
 }
@@ -38,6 +37,28 @@ fn hash(text: &str) -> Option<String> {
     let text = text.trim();
     (matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
         .then(|| text.to_owned())
+}
+
+/// How much of a file of ignore rules is read.
+const RULES: u64 = 1 << 20;
+
+/// Returns which of these directories of a checkout no rule of its `.gitignore` leaves out; none if it is no checkout.
+pub fn not_ignored<'d>(root: &Path, dirs: &[&'d str]) -> Vec<&'d str> {
+    if git_dir(root).is_none() {
+        return Vec::new();
+    }
+    let rules = match foreign::read_text(&root.join(".gitignore"), RULES) {
+        Ok(rules) => rules,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(_) => return Vec::new(),
+    };
+    let rules: Vec<&str> = rules.lines().map(|rule| rule.trim().trim_matches('/')).collect();
+    let is_open = |dir: &&&str| {
+        !Path::new(dir)
+            .ancestors()
+            .any(|above| rules.iter().any(|rule| above == Path::new(rule) && !rule.is_empty()))
+    };
+    dirs.iter().filter(is_open).copied().collect()
 }
 
 /// Finds the directory in which git keeps what it knows of this one.
@@ -60,10 +81,7 @@ fn pointed_at(checkout: &Path, git: &Path) -> Option<PathBuf> {
 
 /// Reads a file of a few lines. What is no file is not waited for.
 fn small_text(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    let is_file = path.metadata().ok()?.is_file();
-    is_file.then(|| File::open(path).ok()?.take(4096).read_to_string(&mut text).ok())??;
-    Some(text)
+    foreign::read_text(path, foreign::POINTER).ok()
 }
 
 #[cfg(test)]

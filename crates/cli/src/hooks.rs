@@ -16,13 +16,15 @@ use anthill_core::model::kind::Doc;
 use anthill_core::model::room::Room;
 use anthill_core::ops;
 use anthill_core::store::observed::{Changed, Observer};
-use anthill_core::store::{Engine, Entry};
+use anthill_core::store::{self, Engine, Entry};
 use anthill_live::hooks::notice::Notice;
 use clap::ColorChoice;
 
 use crate::args::Global;
-use crate::context::Roots;
+use crate::commands::hooks_run;
+use crate::context::{Context, Roots};
 use crate::output::Output;
+use crate::{env, start};
 
 /// What is to be told to hooks. Outside of any context: also who ends the process in the middle of an answer sets it off.
 static NOTED: Mutex<Option<Errand>> = Mutex::new(None);
@@ -44,23 +46,19 @@ pub fn set_off() {
         // Only a process that stays has to bury its children.
         Ok(mut child) if KEEPS_RUNNING.load(Ordering::Relaxed) => drop(thread::spawn(move || child.wait())),
         Ok(_) => {}
-        Err(error) => {
-            Output::new(false, ColorChoice::Auto).warning(&format!("hooks were not run: {error}"));
-        }
+        Err(error) => errand.give_up(&error),
     }
 }
 
 /// Notes what hooks are to hear of.
 pub struct HookObserver {
+    global: Global,
     roots: Roots,
-    store: String,
-    allow_network_fs: bool,
 }
 
 impl HookObserver {
     pub fn new(global: &Global, roots: &Roots) -> HookObserver {
-        let (store, allow_network_fs) = (global.store.clone(), global.allow_network_fs);
-        HookObserver { roots: roots.clone(), store, allow_network_fs }
+        HookObserver { global: global.clone(), roots: roots.clone() }
     }
 
     fn note(&self, engine: &dyn Engine, changes: &[Changed<'_>], entry: &Entry) -> ops::Result<()> {
@@ -91,20 +89,24 @@ impl HookObserver {
     }
 
     fn errand(&self) -> Errand {
-        let mut arguments: Vec<OsString> =
-            vec!["hooks-run".into(), "--store".into(), self.store.clone().into()];
-        let roots = [("--home", self.roots.home()), ("--root", self.roots.project())];
-        for (option, root) in roots {
-            arguments.extend(root.into_iter().flat_map(|root| [option.into(), root.into()]));
-        }
-        if self.allow_network_fs {
-            arguments.push("--allow-network-fs".into());
-        }
-        Errand { arguments, notices: String::new() }
+        let (home, root) = (self.roots.home().ok(), self.roots.project().ok());
+        Errand { global: Global { home, root, ..self.global.clone() }, notices: String::new() }
     }
 }
 
 impl Observer for HookObserver {
+    /// Trust is what a person gives. A hook or an agent that could write it down would need none.
+    fn may_change(&self, doc: &Doc) -> store::Result<()> {
+        if doc.kind.name != "trusted" || env::is_person() {
+            return Ok(());
+        }
+        let who = if env::hook_depth() > 0 { "a hook" } else { "an agent" };
+        Err(store::Error::Refused {
+            message: format!("{who} cannot change what is trusted"),
+            hint: "ask your user to type it, in a terminal without a session: anthill trust --help".into(),
+        })
+    }
+
     fn committed(&self, engine: &dyn Engine, changes: &[Changed<'_>], entry: &Entry) -> Vec<String> {
         match self.note(engine, changes, entry) {
             Ok(()) => Vec::new(),
@@ -126,15 +128,16 @@ fn mirror(engine: &dyn Engine, changes: &[Changed<'_>], entry: &Entry) -> ops::R
 /// What the process that runs the hooks is told.
 #[derive(Debug)]
 struct Errand {
-    arguments: Vec<OsString>,
+    /// Where the change was made, by absolute paths.
+    global: Global,
     /// One line each.
     notices: String,
 }
 
 impl Errand {
     fn start(&self) -> io::Result<Child> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .args(&self.arguments)
+        let mut child = Command::new(start::program()?)
+            .args(self.arguments())
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -144,5 +147,27 @@ impl Errand {
         // It reads all of this before it does anything else.
         child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(self.notices.as_bytes()))?;
         Ok(child)
+    }
+
+    fn arguments(&self) -> Vec<OsString> {
+        let Global { home, root, store, allow_network_fs, .. } = &self.global;
+        let mut arguments: Vec<OsString> = vec!["hooks-run".into(), "--store".into(), store.into()];
+        for (option, root) in [("--home", home), ("--root", root)] {
+            arguments.extend(root.iter().flat_map(|root| [option.into(), root.into()]));
+        }
+        if *allow_network_fs {
+            arguments.push("--allow-network-fs".into());
+        }
+        arguments
+    }
+
+    /// Says that hooks do not run: here, and in the logs of the sessions that have them.
+    fn give_up(&self, error: &io::Error) {
+        let output = Output::new(false, ColorChoice::Auto);
+        output.warning(&format!("hooks were not run: {error}"));
+        let noted = Context::new(&self.global, &output)
+            .and_then(|context| hooks_run::excuse(&context, &self.notices, error));
+        // What cannot be logged was told above.
+        drop(noted);
     }
 }

@@ -10,10 +10,14 @@
 mod arena;
 mod args;
 mod commands;
+mod conflict;
+mod consent;
 mod context;
 mod direct;
 mod env;
 mod error;
+#[cfg(test)]
+mod examples;
 mod git;
 mod hooks;
 mod install;
@@ -34,8 +38,10 @@ use crate::output::Output;
 use crate::start::ExitCode;
 
 #[cfg(any(not(target_env = "musl"), test))]
+#[expect(clippy::disallowed_methods, reason = "behind this `main` the standard library knows them")]
 fn main() {
-    start::run_and_exit(&std::env::args_os().collect::<Vec<_>>())
+    start::survive_long_files();
+    start::run_and_exit(std::env::args_os().collect())
 }
 
 /// Runs a command line, the program's name included. A panic is a bug that is told like any other failure.

@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use anthill_core::error::Code;
 use anthill_core::view::board::{Line, Tone};
 use anthill_core::view::table::{Table, cell};
-use anthill_core::view::text::escape;
+use anthill_core::view::text::{escape, escape_with};
 use clap::{ColorChoice, ValueEnum};
 use serde_json::Value;
 
@@ -203,8 +203,12 @@ pub fn usage(error: &clap::Error, json: bool) -> ExitCode {
         return ExitCode::from(if error.use_stderr() { Code::Invalid.facts().exit } else { 0 });
     }
     let text = error.render().to_string();
-    let message = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
-    Output::new(true, ColorChoice::Never).failure(&CliError::invalid(message))
+    let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+    // What is wrong, then tips, the usage and where to read more.
+    let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+    let error = CliError::invalid(message);
+    let hints = rest.split("\n\n").map(str::trim).filter(|hint| !hint.is_empty());
+    Output::new(true, ColorChoice::Never).failure(&hints.fold(error, CliError::hinted))
 }
 
 /// Renders JSON for people and scripts. What could steer a terminal is written as a JSON escape.
@@ -216,19 +220,15 @@ pub fn compact(value: &Value) -> String {
     safe_json(serde_json::to_string(value).unwrap_or_default())
 }
 
-/// Writes what could steer a terminal as JSON escapes.
+/// Writes what could steer a terminal, or hide, as JSON escapes.
 pub fn safe_json(text: String) -> String {
-    if matches!(escape(&text), Cow::Borrowed(_)) {
-        return text;
+    let write = |safe: &mut String, character: char| {
+        character.encode_utf16(&mut [0; 2]).iter().for_each(|unit| safe.push_str(&format!("\\u{unit:04x}")));
+    };
+    match escape_with(&text, write) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(safe) => safe,
     }
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        match escape(character.encode_utf8(&mut [0; 4])) {
-            Cow::Borrowed(_) => safe.push(character),
-            Cow::Owned(_) => safe.push_str(&format!("\\u{:04x}", character as u32)),
-        }
-    }
-    safe
 }
 
 fn bare(value: &Value) -> String {

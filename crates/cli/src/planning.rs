@@ -16,7 +16,7 @@ use crate::output::Format;
 /// Whose plan.
 #[derive(Debug, Clone, Args)]
 pub struct ProjectArgs {
-    /// The project [default: the configuration's default_project]
+    /// The project [default: this one, or the configuration's default_project]
     #[arg(long, value_name = "ID")]
     project_id: Option<String>,
 }

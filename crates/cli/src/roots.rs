@@ -1,7 +1,14 @@
 //! Finding the two roots: home (`~/.claude`) and project.
+//!
+//! A project that is only found, not named, must be ours: whoever may write to a directory above, such as `/tmp`, could make it
+//! the project of all who work below.
 
-use std::io;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
+
+use anthill_live::foreign;
 
 use crate::env;
 
@@ -42,17 +49,87 @@ fn nearest(cwd: &Path, home: &Path) -> io::Result<PathBuf> {
     for dir in cwd.ancestors() {
         for mark in MARKS {
             let mark = dir.join(mark);
-            if found(mark.metadata())?.is_some() && !is_same(&mark, home)? {
-                return Ok(dir.to_owned());
+            let Some(about) = found(mark.symlink_metadata())? else { continue };
+            let target = if about.is_symlink() { found(mark.metadata())? } else { None };
+            // A link that leads nowhere marks nothing.
+            if about.is_symlink() && target.is_none() || is_same(&mark, about.is_symlink(), home)? {
+                continue;
             }
+            check_owner(dir, &mark, &[about.uid(), target.map_or(about.uid(), |target| target.uid())])?;
+            return Ok(dir.to_owned());
         }
     }
     Ok(cwd.to_owned())
 }
 
+/// Refuses a project that somebody else has made, unless its directory is shared on purpose.
+fn check_owner(dir: &Path, mark: &Path, owners: &[u32]) -> io::Result<()> {
+    let own = rustix::process::geteuid().as_raw();
+    // Root may read and write everything, and what it writes keeps its owner.
+    if own == 0 {
+        return Ok(());
+    }
+    let about = dir.metadata()?;
+    let strange = owners.iter().chain([&about.uid()]).find(|owner| **owner != own && **owner != 0).copied();
+    match strange {
+        Some(strange) if !is_shared(&about) => {
+            let (root, mark, owner) = (dir.to_owned(), mark.to_owned(), user_name(strange));
+            Err(io::Error::new(io::ErrorKind::PermissionDenied, Stranger { root, mark, owner }))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a directory says that a group of ours works in it together.
+fn is_shared(about: &Metadata) -> bool {
+    const SET_GROUP: u32 = 0o2000;
+    let says_so = about.mode() & (SET_GROUP | 0o020) == SET_GROUP | 0o020;
+    // Where everybody may write, nobody is a member.
+    let is_open = about.mode() & 0o002 != 0;
+    let is_member = || {
+        let groups = rustix::process::getgroups().unwrap_or_default();
+        rustix::process::getegid().as_raw() == about.gid()
+            || groups.iter().any(|group| group.as_raw() == about.gid())
+    };
+    says_so && !is_open && is_member()
+}
+
+/// A project root that belongs to somebody else.
+#[derive(Debug)]
+pub struct Stranger {
+    pub root: PathBuf,
+    mark: PathBuf,
+    owner: String,
+}
+
+impl fmt::Display for Stranger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Stranger { root, mark, owner } = self;
+        let (root, mark) = (root.display(), mark.display());
+        write!(f, "`{mark}` makes `{root}` the project here, but it belongs to {owner} and not to you")
+    }
+}
+
+impl std::error::Error for Stranger {}
+
+/// Returns whose project it was that could not be taken.
+pub fn stranger(error: &io::Error) -> Option<&Stranger> {
+    error.get_ref()?.downcast_ref()
+}
+
+fn user_name(uid: u32) -> String {
+    let users = foreign::read_text(Path::new("/etc/passwd"), foreign::CONFIG).unwrap_or_default();
+    let named = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(uid)).then_some(name)
+    });
+    named.map_or_else(|| format!("user {uid}"), |name| format!("`{name}`"))
+}
+
 /// Whether both names lead to one directory. Only what has the same name is worth a closer look.
-fn is_same(mark: &Path, home: &Path) -> io::Result<bool> {
-    if mark.file_name() != home.file_name() && !home.is_symlink() && !mark.is_symlink() {
+fn is_same(mark: &Path, is_link: bool, home: &Path) -> io::Result<bool> {
+    if mark.file_name() != home.file_name() && !is_link && !home.is_symlink() {
         return Ok(false);
     }
     let place =
@@ -68,25 +145,33 @@ fn main_checkout(dir: &Path) -> io::Result<PathBuf> {
     if found(git.metadata())?.is_none_or(|git| !git.is_file()) {
         return stays;
     }
-    let Some(pointer) = found(std::fs::read_to_string(git))? else { return stays };
+    let Some(pointer) = found(foreign::read_text(&git, foreign::POINTER))? else { return stays };
     let Some(gitdir) = pointer.strip_prefix("gitdir:") else { return stays };
     let gitdir = dir.join(gitdir.trim());
     // Only a worktree has a `commondir`; a submodule stands for itself.
-    let Some(common) = found(std::fs::read_to_string(gitdir.join("commondir")))? else { return stays };
+    let Some(common) = found(foreign::read_text(&gitdir.join("commondir"), foreign::POINTER))? else {
+        return stays;
+    };
     let Some(common) = found(gitdir.join(common.trim()).canonicalize())? else { return stays };
     match (common.file_name(), common.parent()) {
-        (Some(name), Some(main)) if name == ".git" => Ok(main.to_owned()),
+        (Some(name), Some(main)) if name == ".git" => {
+            check_owner(main, &common, &[common.metadata()?.uid()])?;
+            Ok(main.to_owned())
+        }
         _ => stays,
     }
 }
 
 /// Tells "there is no such thing, at least not for us" from a disk that fails.
 fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
-    use io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound, PermissionDenied};
+    use io::ErrorKind::{
+        FileTooLarge, InvalidData, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,
+    };
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) => match error.kind() {
-            InvalidData | IsADirectory | NotADirectory | NotFound | PermissionDenied => Ok(None),
+            FileTooLarge | InvalidData | InvalidInput | IsADirectory | NotADirectory | NotFound
+            | PermissionDenied => Ok(None),
             _ => Err(error),
         },
     }

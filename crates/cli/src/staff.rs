@@ -2,13 +2,16 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anthill_core::error::Code;
 use anthill_core::model::usage::Usage;
-use anthill_live::runner::{self, Limits, Site, brief, profile};
+use anthill_core::ops::Actor;
+use anthill_live::runner::profile::{Agent, Profile};
+use anthill_live::runner::{self, Limits, Site, brief};
 use clap::Args;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::args::seconds;
@@ -17,7 +20,7 @@ use crate::env;
 use crate::error::{CliError, Result, io_error};
 use crate::output::shorten;
 use crate::planning::amount;
-use crate::start::ExitCode;
+use crate::start::{self, ExitCode};
 
 #[derive(Debug, Args)]
 pub struct CareArgs {
@@ -51,22 +54,25 @@ pub fn site(context: &Context<'_>) -> Result<Site> {
 
 /// Returns this program as a watchdog, if it knows where it is.
 fn watchdog() -> Option<Vec<OsString>> {
-    let program = std::env::current_exe().ok()?;
+    let program = start::program().ok()?;
     Some(vec![program.into(), "worker".into(), "watchdog".into()])
 }
 
-/// Returns the line of shell that an agent is. A coding agent that is not there is better told before anything begins.
-pub fn line(agent: &str) -> Result<String> {
-    if agent.trim().is_empty() {
+/// Returns the agent of that name. A coding agent that is not there is better told before anything begins.
+pub fn agent(name: &str) -> Result<Agent> {
+    if name.trim().is_empty() {
         return Err(CliError::invalid("the agent is blank").hinted(AGENTS));
     }
-    let Some(profile) = profile::find(agent) else { return Ok(agent.to_owned()) };
-    let is_there = |dir: &Path| dir.join(profile.name).is_file();
-    if !env::search_path().iter().any(|dir| is_there(dir)) {
-        let missing = format!("`{}` is not in the PATH", profile.name);
-        return Err(CliError::new(Code::Refused, missing).hinted(AGENTS));
+    let agent = Agent::named(name);
+    let missing =
+        |profile: &&Profile| !env::search_path().iter().any(|dir: &PathBuf| dir.join(profile.name).is_file());
+    match agent.profile.filter(missing) {
+        Some(profile) => {
+            let missing = format!("`{}` is not in the PATH", profile.name);
+            Err(CliError::new(Code::Refused, missing).hinted(AGENTS))
+        }
+        None => Ok(agent),
     }
-    Ok(profile.line.to_owned())
 }
 
 const AGENTS: &str = "name another: --agent claude|codex|gemini|opencode|'LINE OF SHELL'";
@@ -74,6 +80,15 @@ const AGENTS: &str = "name another: --agent claude|codex|gemini|opencode|'LINE O
 /// Says that an agent is tried again, and why.
 pub fn again(work: &str, reason: &str, delay: Duration) -> String {
     format!("Again in {} s: {work}: {}", delay.as_secs(), shorten(&brief(reason), 200))
+}
+
+/// Says until when nothing is started, and why.
+pub fn paused(actor: &Actor, until: Timestamp, reason: &str) -> String {
+    let (now, until) = (runner::local(actor.now()), runner::local(until));
+    let day = if until.date() == now.date() { String::new() } else { format!("{} ", until.date()) };
+    let is_near = until.duration_since(&now) < SignedDuration::from_mins(2);
+    let seconds = if is_near { format!(":{:02}", until.second()) } else { String::new() };
+    format!("Paused until {day}{:02}:{:02}{seconds}: {reason}", until.hour(), until.minute())
 }
 
 /// Returns what a shell would say of the signal that stopped us.
@@ -102,6 +117,9 @@ impl From<runner::Error> for CliError {
         match error {
             runner::Error::Ops(error) => error.into(),
             runner::Error::Io { action, source } => io_error(action, &source),
+            runner::Error::Service { ref cure, .. } => {
+                CliError::new(Code::Refused, error.to_string()).hinted(cure)
+            }
             runner::Error::Agent { .. } => CliError::invalid(error.to_string()).hinted(AGENTS),
             runner::Error::Command { program, source } => {
                 CliError::invalid(format!("cannot run `{program}`: {source}"))

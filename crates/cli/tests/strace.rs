@@ -7,17 +7,22 @@
 #![expect(clippy::print_stderr, reason = "says why a test was skipped")]
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use anthill_testkit::effort::sample;
 use anthill_testkit::test_env::{Entry, Ran, TestEnv};
 use serde_json::{Value, json};
 
 /// Where this machine keeps its two processors busy.
 const THREADS: usize = 2;
+
+/// A short run of the tests tries one in so many points.
+const PART: usize = 3;
 
 /// The moment of every traced command, so that its new state is always the same.
 const MOMENT: &str = "2026-02-02T00:00:00Z";
@@ -33,6 +38,8 @@ const NOT_OURS: &[(&str, &str)] = &[
     ("sigaltstack", "the standard library's guard for stack overflows"),
     ("rt_sigaction", "the same"),
     ("exit_group", "does not return"),
+    ("geteuid", "cannot fail"),
+    ("getuid", "cannot fail"),
     ("close", "the file stays open then, which no kernel does, and with it a lock"),
 ];
 
@@ -182,7 +189,6 @@ impl Scenario {
 
 /// Checks every point: it gets the options for `strace`, and a name for messages.
 fn sweep(points: &[(Call, String)], check: impl Fn(&[&str], &str) -> Result<(), String> + Sync) {
-    assert!(points.len() > 50, "only {} points: {points:?}", points.len());
     let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some((call, what)) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -198,8 +204,14 @@ fn sweep(points: &[(Call, String)], check: impl Fn(&[&str], &str) -> Result<(), 
     assert!(failures.is_empty(), "{} of {} points:\n{}", failures.len(), points.len(), failures.join("\n"));
 }
 
+/// Returns the points that this run of the tests tries.
+fn tried<T: Debug>(points: Vec<T>) -> Vec<T> {
+    assert!(points.len() > 50, "only {} points: {points:?}", points.len());
+    sample(thread::current().name().expect("a test has a name"), PART, points)
+}
+
 fn kills(calls: &[Call]) -> Vec<(Call, String)> {
-    calls.iter().map(|call| (call.clone(), "signal=SIGKILL".into())).collect()
+    tried(calls.iter().map(|call| (call.clone(), "signal=SIGKILL".into())).collect())
 }
 
 /// Returns the points at which a disk fails, or is full.
@@ -207,7 +219,7 @@ fn errors(calls: &[Call]) -> Vec<(Call, String)> {
     let ours = |call: &&Call| call.in_main && !NOT_OURS.iter().any(|(name, _)| *name == call.name);
     let fails = calls.iter().filter(ours).map(|call| (call.clone(), "error=EIO".into()));
     let fills = |call: &&Call| ours(call) && MEETS_FULL_DISK.contains(&call.name.as_str());
-    fails.chain(calls.iter().filter(fills).map(|call| (call.clone(), "error=ENOSPC".into()))).collect()
+    tried(fails.chain(calls.iter().filter(fills).map(|call| (call.clone(), "error=ENOSPC".into()))).collect())
 }
 
 /// Runs the command under `strace` with these options.
@@ -548,8 +560,7 @@ impl Setup {
         let calls = calls_in(&fs::read_to_string(&log).unwrap(), &env.root().display().to_string());
         let points: Vec<_> =
             calls.into_iter().filter(|call| call.in_main && CHANGES.contains(&call.name.as_str())).collect();
-        assert!(points.len() > 50, "only {} points", points.len());
-        points
+        tried(points)
     }
 
     /// Interrupts the command at each point; whoever comes next finishes it, or takes it back.
@@ -753,9 +764,7 @@ fn kill_hook_everywhere(hook: Option<Hook>) {
 #[track_caller]
 fn fail_hook_everywhere(hook: Option<Hook>) {
     let Some(hook) = hook else { return };
-    // In steps: what an error at a call of a commit does, the sweeps above have seen call by call.
-    let points: Vec<_> = errors(&hook.calls).into_iter().step_by(3).collect();
-    hook.sweep(&points);
+    hook.sweep(&errors(&hook.calls));
 }
 
 fn session_start() -> Option<Hook> {

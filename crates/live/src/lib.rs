@@ -4,13 +4,18 @@
 //! - [`waiting`]: claim a task as soon as there is one.
 //! - [`gates`]: run the checks of a project, for its loop.
 //! - [`hooks`]: run what sessions registered for a change.
+//! - [`foreign`]: read files that others wrote.
+//! - `changes`: what really changes while an agent is at work; `git`: how it is asked.
 //! - [`looping`]: let a command do the items of the loop, until its gates pass.
 //! - [`crew`]: run a command for every task that can be claimed.
 //! - [`orchestrate`]: run an agent for every order of the pipeline, to its end.
 //! - [`runner`]: how they all run a command.
 
+mod changes;
 pub mod crew;
+pub mod foreign;
 pub mod gates;
+mod git;
 pub mod hooks;
 pub mod looping;
 pub mod orchestrate;

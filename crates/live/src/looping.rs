@@ -1,7 +1,8 @@
 //! The loop by itself: an agent does item after item, then the gates judge, until the loop is complete or held up.
 //!
-//! One item at a time. If we are stopped, the item is put back; if we are killed, it stays in the hands of who took it,
-//! and the next run by the same name goes on with it.
+//! One item at a time. Each run has a place among those at work, and takes items by it: two at once do each item once, and
+//! what one of them has the other waits for. If we are stopped, the item is put back; if we are killed, the place is free,
+//! and the next run that looks gives back what we had.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -9,30 +10,36 @@ use std::time::Duration;
 
 use anthill_core::error::Code;
 use anthill_core::model::agent_loop::{
-    COMPLETE, Check, NewItem, PAUSED, STOPPED, Severity, Verdict, WorkLoop, is_open,
+    COMPLETE, Check, Failures, GivenBack, Grip, Holder, PAUSED, STOPPED, Verdict, WorkLoop, is_in_hand,
+    is_open,
 };
+use anthill_core::model::lease::LEASE;
+use anthill_core::model::room::Room;
 use anthill_core::model::usage::{Tries, Usage};
-use anthill_core::ops::agent_loop::{self, GateReport};
+use anthill_core::ops::agent_loop::{self, GateReport, hold};
 use anthill_core::ops::{self, Actor};
-use anthill_core::store::Engine;
+use anthill_core::store::{Engine, Seat};
 use anthill_core::view;
+use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::gates::{self, Gate};
-use crate::runner::minder::{Answered, Call, Minder, Reply};
+use crate::crew::look_out;
+use crate::gates::{self, Bench, Gate};
+use crate::runner::asking::{Ailing, Answered, Asking, Reply};
+use crate::runner::minder::{Beat, Call, Cut, Minder, Pulse};
+use crate::runner::profile::Agent;
 use crate::runner::report::Verdict as Answer;
 use crate::runner::shift::{Place, Shift};
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
-use crate::runner::{Closing, EVENTS, Error, Limits, Result, Run, Site, brief, persist, signals};
+use crate::runner::{Closing, EVENTS, Error, Limits, Result, Run, Site, brief, health, persist, signals};
 
 /// What does the items, and what judges them.
 #[derive(Debug)]
 pub struct Job {
-    /// A line for the shell that reads a prompt.
-    pub agent: String,
-    /// Who takes the items.
-    pub who: String,
+    pub agent: Agent,
+    /// Who takes the items, for people; the run's own name, if nobody says.
+    pub who: Option<String>,
     /// How long one try at an item may take.
     pub limits: Limits,
     /// How often a failed try is repeated, instead of what its class says.
@@ -60,8 +67,20 @@ pub enum Event<'e> {
         id: &'e str,
         reason: &'e str,
     },
+    /// Nothing is started before that time.
+    Paused {
+        until: Timestamp,
+        reason: &'static str,
+    },
+    /// Somebody who is gone had it.
+    TakenBack(&'e GivenBack),
+    /// Others have what is left to do.
+    Waiting {
+        id: &'e str,
+        by: &'e str,
+    },
     Gate(gates::Event<'e>),
-    Judged(&'e [GateReport], &'e ops::agent_loop::Done),
+    Judged(&'e ops::agent_loop::Done),
     Warning(String),
 }
 
@@ -87,24 +106,61 @@ pub fn run(
     actor: &Actor,
     tell: &(dyn Fn(Event<'_>) + Sync),
 ) -> Result<(End, Usage)> {
+    health::check_place(&job.agent, &job.site.root)?;
     let shift = Arc::new(Shift::default());
     let _signals = signals::heed(&shift)?;
-    let watchdog = Watchdog::start(job.site.watchdog.as_deref());
+    let (run, seat) = take_place(engine)?;
+    // Made before the first look, so whatever happens after it is heard.
+    look_out(engine.listen(&[agent_loop::work_queue()]).map_err(ops::Error::from)?, Arc::downgrade(&shift));
+    let watchdog = Watchdog::start_holding(job.site.watchdog.as_deref(), seat.share());
     if let Err(error) = watchdog.trouble() {
         tell(Event::Warning(format!("the agent will outlive us if we are killed: {error}")));
     }
     let files = TaskFiles::new()?;
     watchdog.tidy(files.dir());
+    let who = job.who.clone().unwrap_or_else(|| run.clone());
     let mut runner =
-        Runner { engine, job, actor, tell, shift: &shift, watchdog, files, used: Usage::default() };
+        Runner { engine, job, run, who, actor, tell, shift: &shift, watchdog, files, used: Usage::default() };
     runner.begin()?;
     let end = runner.work()?;
+    if let Some(error) = shift.failure() {
+        return Err(error);
+    }
     Ok((shift.signal().map_or(end, End::Signal), runner.used))
+}
+
+/// How many runs may be at work in one project.
+const RUNS: usize = 64;
+
+/// How long to wait for others before looking whether they are still there: who was killed tells nobody.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Takes the first free place among the runs at work. Who was killed has it until what it started is gone.
+fn take_place(engine: &dyn Engine) -> Result<(String, Box<dyn Seat>)> {
+    for number in 1..=RUNS {
+        let run = format!("run-{number}");
+        if let Some(seat) = seat_of(engine, &run)? {
+            return Ok((run, seat));
+        }
+    }
+    Err(Error::Ops(ops::Error::refused(
+        format!("{RUNS} runs are at work in this project"),
+        "see what they do: anthill loop status",
+    )))
+}
+
+/// Returns the place of a run, if nobody has it.
+fn seat_of(engine: &dyn Engine, run: &str) -> Result<Option<Box<dyn Seat>>> {
+    let seat = engine.seat(&Room::State, &format!("loop-{run}"), Duration::ZERO);
+    Ok(seat.map_err(ops::Error::from)?)
 }
 
 struct Runner<'r> {
     engine: &'r dyn Engine,
     job: &'r Job,
+    /// Our place among those at work.
+    run: String,
+    who: String,
     actor: &'r Actor,
     tell: &'r (dyn Fn(Event<'_>) + Sync),
     shift: &'r Shift,
@@ -118,20 +174,13 @@ impl Runner<'_> {
         (self.tell)(event);
     }
 
-    /// A loop that nobody has added anything to has its task to do: gates that pass from the start would say nothing.
+    fn holder(&self) -> Holder<'_> {
+        Holder { who: &self.who, session: None, run: Some(&self.run), lease: LEASE }
+    }
+
     fn begin(&self) -> Result<()> {
-        let work = agent_loop::show(self.engine)?;
-        let begun = work.queue.get("history").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
-        if work.items().is_empty() && !begun {
-            let line = work.task().lines().next().unwrap_or_default();
-            let new = NewItem {
-                priority: Severity::S1,
-                title: line.chars().take(120).collect(),
-                description: work.task().to_owned(),
-                ..NewItem::default()
-            };
-            agent_loop::add(self.engine, &new, None, self.actor)?;
-        }
+        self.take_back()?;
+        agent_loop::begin_with_task(self.engine, self.actor)?;
         Ok(())
     }
 
@@ -143,11 +192,13 @@ impl Runner<'_> {
                 PAUSED | STOPPED => return Ok(End::Held(work.reason().to_owned())),
                 _ => {}
             }
-            if let Some(signal) = self.shift.signal() {
-                return Ok(End::Signal(signal));
-            }
+            let Some(news) = self.shift.wait_for_room(usize::MAX) else {
+                return Ok(End::Held("stopped".into()));
+            };
             let end = match self.next_item()? {
                 Some((item, work)) => self.attend(&item, &work)?,
+                None if self.take_back()? => None,
+                None if self.wait_for_others(news)? => None,
                 None => self.judge()?,
             };
             if let Some(end) = end {
@@ -158,13 +209,44 @@ impl Runner<'_> {
 
     /// Takes an item, if one waits.
     fn next_item(&self) -> Result<Option<(Value, WorkLoop)>> {
-        let taken = persist(|| agent_loop::take(self.engine, &self.job.who, None, None, self.actor));
+        let taken = persist(|| hold::take(self.engine, &self.holder(), None, None, self.actor));
         let done = match taken {
             Err(error) if error.code() == Code::NotFound => return Ok(None),
             taken => taken?,
         };
+        done.given_back.iter().for_each(|given| self.tell(Event::TakenBack(given)));
         let item = done.item.as_deref().and_then(|id| done.work.item(id)).cloned();
         Ok(item.map(|item| (item, done.work)))
+    }
+
+    /// Gives back what runs have that are gone: by their places, which the system keeps. Returns whether there was
+    /// anything.
+    fn take_back(&self) -> Result<bool> {
+        let work = agent_loop::show(self.engine)?;
+        let mut gone = Vec::new();
+        for run in work.runs() {
+            // Who had our place before us cannot be there any more.
+            if run == self.run || (is_place(run) && seat_of(self.engine, run)?.is_some()) {
+                gone.push(run.to_owned());
+            }
+        }
+        if gone.is_empty() {
+            return Ok(false);
+        }
+        let given = persist(|| hold::give_back_of_runs(self.engine, &gone, self.actor))?;
+        given.iter().for_each(|given| self.tell(Event::TakenBack(given)));
+        Ok(!given.is_empty())
+    }
+
+    /// Waits for a change if another run has what is left: to judge now would be to judge its unfinished work. Returns
+    /// false if there is nobody to wait for.
+    fn wait_for_others(&self, news: u64) -> Result<bool> {
+        let work = agent_loop::show(self.engine)?;
+        let is_of_run = |item: &&Value| is_in_hand(item) && is_place(text(item, "run"));
+        let Some(item) = work.items().iter().find(is_of_run) else { return Ok(false) };
+        self.tell(Event::Waiting { id: text(item, "id"), by: text(item, "assigned_to") });
+        self.shift.wait_for_news(news, Some(PATIENCE), true);
+        Ok(true)
     }
 
     /// Has an item done. Returns an end if it was not: whoever takes the next one would get the same again.
@@ -173,11 +255,20 @@ impl Runner<'_> {
         let id = item["id"].as_str().unwrap_or_default();
         let (undone, tries) = match self.ask(item, work, &self.shift.enter()) {
             Ok(Reply::Answered(Answered { verdict, tries, .. })) => match verdict {
-                Answer::Done(_) => (None, tries),
+                Answer::Done(_) => {
+                    self.shift.is_served();
+                    (None, tries)
+                }
                 Answer::Failed(reason) => (Some(reason), tries),
                 Answer::Released => (Some("the agent gave it back".into()), tries),
             },
+            Ok(Reply::Cut(Cut::Lost(reason), tries)) => {
+                self.settle(id, false, &tries)?;
+                self.tell(Event::PutBack { id, reason: &reason });
+                return Ok(self.over_budget());
+            }
             Ok(Reply::Cut(_, tries)) => (Some("stopped".into()), tries),
+            Ok(Reply::Ailing(ailing)) => return self.put_back(id, &ailing),
             Err(error) => {
                 self.settle(id, false, &Tries::default())?;
                 return Err(error);
@@ -192,11 +283,40 @@ impl Runner<'_> {
         Ok(Some(End::Held(format!("`{id}` is not done: {}", brief(&reason)))))
     }
 
+    /// Puts an item back whose agent could not work. What passes is waited for; what does not ends the run.
+    fn put_back(&mut self, id: &str, Ailing { diagnosis, reason, tries }: &Ailing) -> Result<Option<End>> {
+        self.settle(id, false, tries)?;
+        self.tell(Event::PutBack { id, reason });
+        if !diagnosis.ailment.passes() {
+            return Err(health::stopped(&self.job.agent, diagnosis.ailment, reason));
+        }
+        self.shift.rest(diagnosis, self.actor.now());
+        while let Some(pause) = self.shift.pause().filter(|_| self.shift.signal().is_none()) {
+            self.tell(Event::Paused { until: pause.until, reason: pause.ailment.words() });
+            self.shift.sit_out(&pause, &|| self.actor.now());
+        }
+        Ok(self.over_budget())
+    }
+
     fn settle(&mut self, id: &str, is_done: bool, tries: &Tries) -> Result<()> {
         self.used.add(tries.usage);
-        let settled = agent_loop::settle(self.engine, (&self.job.who, id), is_done, tries, self.actor)?;
+        let settled = hold::settle(self.engine, (&self.holder(), id), is_done, tries, self.actor)?;
         settled.warnings.into_iter().for_each(|warning| self.tell(Event::Warning(warning)));
         Ok(())
+    }
+
+    /// Whether somebody has said that an item is done.
+    fn is_done(&self, id: &str) -> bool {
+        let work = agent_loop::show(self.engine);
+        work.is_ok_and(|work| work.item(id).is_some_and(|item| !is_open(item)))
+    }
+
+    /// Whether others are at work in the project now, as far as we can tell.
+    fn has_company(&self, id: &str) -> bool {
+        let is_other = |item: &Value| item["status"] == "in_progress" && item["id"] != id;
+        let work = agent_loop::show(self.engine);
+        let in_loop = work.is_ok_and(|work| work.items().iter().any(is_other));
+        in_loop || ops::queue::brief::active(self.engine).is_ok_and(|tasks| !tasks.is_empty())
     }
 
     fn over_budget(&self) -> Option<End> {
@@ -207,17 +327,17 @@ impl Runner<'_> {
     fn ask(&self, item: &Value, work: &WorkLoop, place: &Place<'_>) -> Result<Reply> {
         let id = item["id"].as_str().unwrap_or_default();
         let file = self.files.write_value("item", item)?;
-        let mut command = self.job.site.command(&Run::Line(self.job.agent.clone()));
+        let mut command = self.job.site.command(&Run::Line(self.job.agent.line.clone()));
         command
             .env("ANTHILL_TASK_ID", id)
             .env("ANTHILL_TASK_FILE", file.path())
-            .env("ANTHILL_WORKER", &self.job.who);
+            .env("ANTHILL_WORKER", &self.who);
         // `None` is the end: somebody outside the group may hold the output open for longer.
         let (sender, told) = mpsc::sync_channel(EVENTS);
         let talk = sender.clone();
         let mut call = Call {
             command,
-            input: view::agent_loop::prompt(&work.queue, item, &self.job.who),
+            input: view::agent_loop::prompt(&work.queue, item, &self.who),
             limits: self.job.limits,
             sign_of_life: Some(file.path()),
             tell: Some(Arc::new(move |line| talk.send(Some(Told::Line(line))).unwrap_or_default())),
@@ -233,37 +353,73 @@ impl Runner<'_> {
                 });
             });
             let _closing = Closing(&sender);
-            Minder::new(place, &self.watchdog).ask(&mut call, self.job.retries, &again)
+            let asking = Asking {
+                agent: Some(&self.job.agent),
+                retries: self.job.retries,
+                now: &|| health::now(self.actor),
+                has_reported: &|| self.is_done(id),
+                others: &|| self.has_company(id),
+                again: &again,
+            };
+            let give = || self.sign_of_life(id);
+            let beat = Beat { every: Duration::from_secs_f64(LEASE / 3.0), give: &give };
+            Minder::new(place, &self.watchdog).beating(beat).ask(&mut call, &asking)
         });
-        asked.map_err(|source| Error::Command { program: self.job.agent.clone(), source })
+        asked.map_err(|source| Error::Command { program: self.job.agent.line.clone(), source })
     }
 
-    /// Runs the gates and judges the iteration. Returns an end if there is nothing that we could do next.
+    /// Renews the lease while an agent works, and says whether the item is still ours.
+    fn sign_of_life(&self, id: &str) -> Pulse {
+        match hold::renew(self.engine, &self.holder(), id, self.actor) {
+            Ok(Grip::Lost(by)) => Pulse::Lost(format!("`{by}` has it now")),
+            Ok(Grip::Dropped) => Pulse::Lost("somebody gave it back".into()),
+            // The agent has said so by itself and is about to end.
+            Ok(Grip::Closed) => Pulse::Settled,
+            // What went wrong may go well the next time.
+            Ok(Grip::Held) | Err(_) => Pulse::Beating,
+        }
+    }
+
+    /// Runs the gates and judges the iteration, once for all who want to now. Returns an end if there is nothing that we
+    /// could do next.
     fn judge(&self) -> Result<Option<End>> {
         let told = |event: gates::Event<'_>| self.tell(Event::Gate(event));
-        let with = (self.shift, &self.watchdog);
-        let Some(ran) = gates::run_within(&self.job.gates, &self.job.site, with, &told) else {
+        let Job { gates, site, .. } = self.job;
+        let bench = Bench { engine: self.engine, gates, site, shift: self.shift, watchdog: &self.watchdog };
+        let Some(done) = bench.judge(None, self.actor, &told)? else {
             return Ok(Some(End::Held("stopped".into())));
         };
-        let reports: Vec<GateReport> =
-            self.job.gates.iter().zip(ran).map(|(gate, ran)| ran.report(gate)).collect();
-        let done = agent_loop::note_gates(self.engine, &reports, true, None, self.actor)?;
-        self.tell(Event::Judged(&reports, &done));
-        // What is open and cannot be taken is with others: to go round would not change that.
-        let held = done
-            .work
-            .items()
-            .iter()
-            .find(|item| is_open(item) && !matches!(item["status"].as_str(), None | Some("pending")));
-        match (&done.verdict, held) {
-            (Some(Verdict::Passed), Some(item)) => {
-                let id = item["id"].as_str().unwrap_or_default();
-                let status = item["status"].as_str().unwrap_or_default();
-                Ok(Some(End::Held(format!("`{id}` is {status}, and not with us"))))
-            }
+        self.tell(Event::Judged(&done));
+        // What is open and cannot be taken is with others who are no runs: to go round would not change that.
+        let is_held = |item: &&Value| {
+            is_open(item) && !matches!(text(item, "status"), "" | "pending") && !is_place(text(item, "run"))
+        };
+        match (&done.verdict, done.work.items().iter().find(is_held)) {
+            (Some(Verdict::Passed), Some(item)) => Ok(Some(End::Held(held(item)))),
             _ => Ok(None),
         }
     }
+}
+
+/// Says why an item cannot be taken.
+fn held(item: &Value) -> String {
+    let (id, by) = (text(item, "id"), text(item, "assigned_to"));
+    match is_in_hand(item) {
+        true => {
+            format!("`{id}` is in the hands of `{by}`; if they are gone: {}", agent_loop::release(id, by))
+        }
+        false => format!("`{id}` is {}", text(item, "status")),
+    }
+}
+
+/// Whether a name is that of a place: nothing else of a document becomes the name of a file.
+fn is_place(run: &str) -> bool {
+    let number = run.strip_prefix("run-").and_then(|number| number.parse::<usize>().ok());
+    number.is_some_and(|number| (1..=RUNS).contains(&number) && run == format!("run-{number}"))
+}
+
+fn text<'v>(item: &'v Value, field: &str) -> &'v str {
+    item.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 impl gates::Ran {
@@ -271,11 +427,13 @@ impl gates::Ran {
     pub fn report(self, gate: &Gate) -> GateReport {
         let check = Check {
             ended: self.ended,
-            issues: None,
+            issues: gate.count.as_ref().and_then(|count| count.find(&self.output)),
             severity: None,
             default_severity: gate.severity,
             blocking: gate.blocking,
+            detected: gate.detected,
             seconds: Some(self.took.as_secs_f64()),
+            failures: Failures::of(&self.output),
         };
         GateReport { name: gate.name.clone(), check, output: Some(self.output) }
     }

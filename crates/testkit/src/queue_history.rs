@@ -257,8 +257,23 @@ pub(crate) fn apply(document: &mut Value, list: &str, change: &Value) {
     };
     match (place, document.get_mut(list).and_then(Value::as_array_mut)) {
         (Some(place), Some(items)) if place >= items.len() => items.push(after),
-        _ => drop(path.set(document, after).expect("the path of a change leads somewhere")),
+        _ => match longer(document, &path) {
+            Some(list) => list.push(after),
+            None => drop(path.set(document, after).expect("the path of a change leads somewhere")),
+        },
     }
+}
+
+/// Returns the list of an item that a change makes longer, such as the attempts at a task.
+fn longer<'d>(document: &'d mut Value, path: &Path) -> Option<&'d mut Vec<Value>> {
+    let [Segment::Key(list), Segment::Index(item), Segment::Key(field), Segment::Index(place)] =
+        path.segments()
+    else {
+        return None;
+    };
+    let inner =
+        document.get_mut(list)?.get_mut(usize::try_from(*item).ok()?)?.get_mut(field)?.as_array_mut()?;
+    (usize::try_from(*place).ok()? == inner.len()).then_some(inner)
 }
 
 /// Says what one commit did to one task.

@@ -1,7 +1,8 @@
 //! A hermetic environment for the binary: own directories, cleaned environment, a clock that steps.
 //!
-//! [`TestEnv`] knows nothing of a particular command. The caller passes the path of the binary, because
-//! only a crate's own integration tests know it (`env!("CARGO_BIN_EXE_anthill")`).
+//! [`TestEnv`] knows nothing of a particular command. The caller passes the path of the debug build, because
+//! only a crate's own integration tests know it (`env!("CARGO_BIN_EXE_anthill")`); `ANTHILL_BIN` names another binary
+//! to be tested in its place, as `./test` does with the one that users get.
 
 #![expect(clippy::disallowed_methods, reason = "acts as the other programs that write into the rooms")]
 
@@ -19,6 +20,9 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// The variable that names the binary under test.
+const BIN: &str = "ANTHILL_BIN";
 
 /// The moment before the first command.
 const START: &str = "2026-01-01T00:00:00Z";
@@ -39,10 +43,10 @@ pub struct TestEnv {
 }
 
 impl TestEnv {
-    pub fn new(binary: impl Into<PathBuf>) -> TestEnv {
+    pub fn new(built: &str) -> TestEnv {
         let temp = tempfile::Builder::new().prefix("anthill-").tempdir().expect("a temporary directory");
         let root = temp.path().canonicalize().expect("it was just made");
-        let env = TestEnv { binary: binary.into(), root, _temp: temp, steps: AtomicI64::new(0) };
+        let env = TestEnv { binary: binary(built), root, _temp: temp, steps: AtomicI64::new(0) };
         fs::create_dir_all(env.user()).expect("a new directory");
         fs::create_dir_all(env.project().join(".git")).expect("a new directory");
         env
@@ -184,6 +188,15 @@ impl TestEnv {
         fs::write(path, bytes).expect("the file can be written");
     }
 
+    /// Writes the project's `.claude/anthill.toml` and trusts what it names, as its user would.
+    #[track_caller]
+    pub fn configure(&self, text: impl AsRef<[u8]>) {
+        self.write("project/.claude/anthill.toml", text);
+        self.ok(&["trust", "--project"]);
+        // It takes no time: tests count the seconds of what they are about.
+        self.steps.fetch_sub(1, Ordering::Relaxed);
+    }
+
     pub fn read(&self, path: &str) -> Vec<u8> {
         fs::read(self.root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
@@ -199,6 +212,25 @@ impl TestEnv {
         entries.retain(|path, _| !is_lock(path));
         entries
     }
+}
+
+/// Returns the binary under test: what `ANTHILL_BIN` names, else the one that was built with the tests.
+pub fn binary(built: &str) -> PathBuf {
+    let told = std::env::var_os(BIN).map(PathBuf::from);
+    checked(told.unwrap_or_else(|| built.into())).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Refuses what would make tests try something else than they say.
+fn checked(binary: PathBuf) -> Result<PathBuf, String> {
+    let fault = match () {
+        () if !binary.is_absolute() => "is not absolute, and tests run in other directories",
+        () if binary.file_name() != Some("anthill".as_ref()) => {
+            "is not called anthill, so shells would find another"
+        }
+        () if !binary.is_file() => "does not exist",
+        () => return Ok(binary),
+    };
+    Err(format!("the binary under test {fault}: {} (see {BIN})", binary.display()))
 }
 
 /// What a name below the roots is.
@@ -336,4 +368,21 @@ fn lines_of(stdout: ChildStdout) -> Receiver<String> {
         }
     });
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_binary_that_is_not_there_is_no_test() {
+        let temp = tempfile::tempdir().unwrap();
+        let at = |name: &str| checked(temp.path().join(name));
+        fs::write(temp.path().join("anthill"), "").unwrap();
+        fs::write(temp.path().join("other"), "").unwrap();
+        assert_eq!(at("anthill"), Ok(temp.path().join("anthill")));
+        assert!(at("other").unwrap_err().contains("is not called anthill"));
+        assert!(at("release/anthill").unwrap_err().contains("does not exist"));
+        assert!(checked("target/debug/anthill".into()).unwrap_err().contains("is not absolute"));
+    }
 }

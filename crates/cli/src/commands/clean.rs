@@ -18,7 +18,7 @@ use crate::output::Format;
 ///   anthill clean
 ///   anthill clean --loop --agents
 ///   anthill clean --all
-///   anthill undo work_queue        take it back
+///   anthill undo work_queue        # take it back
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct CleanArgs {

@@ -10,7 +10,7 @@ use crate::error::Result;
 ///
 /// Examples:
 ///   anthill delete epics 'epics[id=epic-001].stories[-1]'
-///   anthill delete workflow .                  all of it; `anthill undo workflow` brings it back
+///   anthill delete workflow .                  # all of it; `anthill undo workflow` brings it back
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct DeleteArgs {

@@ -1,10 +1,17 @@
+use anthill_core::error::Code;
 use anthill_core::ops::doctor;
-use anthill_core::store::Finding;
+use anthill_core::ops::merge::asides;
+use anthill_core::store::{Aside, Finding};
+use anthill_core::view::shell;
+use anthill_live::gates::Gates;
+use anthill_live::gates::consent::{self, Waiting};
+use anthill_live::hooks::obstacle;
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::conflict;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Result, io_error};
 use crate::output::Format;
 use crate::start::ExitCode;
 
@@ -12,6 +19,8 @@ use crate::start::ExitCode;
 ///
 /// What interrupted commands left is finished and swept in any case. A damaged file is never thrown
 /// away: --repair restores the last good content and keeps the bad file in the room's quarantine.
+/// Hooks that did not run, or will not, are warnings: they do not change the exit code. A document that
+/// was edited by hand runs no hooks, and gates that nobody has trusted do not run (anthill trust).
 ///
 /// Examples:
 ///   anthill doctor
@@ -26,10 +35,14 @@ pub struct DoctorArgs {
 
 pub fn run(context: &Context<'_>, args: &DoctorArgs) -> Result<ExitCode> {
     let findings = doctor::doctor(&*context.engine, args.repair)?;
+    let warnings = warnings(context)?;
     let notes = doctor::notes(&*context.engine)?;
     let open = findings.iter().find(|finding| !finding.repaired);
     if context.output.json {
-        let list: Vec<Value> = findings.iter().map(finding_json).collect();
+        let severity = |finding: &Finding| if finding.repaired { "repaired" } else { "error" };
+        let told = findings.iter().map(|finding| finding_json(finding, severity(finding)));
+        let warned = warnings.iter().map(|warning| finding_json(warning, "warning"));
+        let list: Vec<Value> = told.chain(warned).collect();
         context
             .output
             .value(&json!({"ok": open.is_none(), "findings": list, "notes": notes}), Format::Json)?;
@@ -37,20 +50,55 @@ pub fn run(context: &Context<'_>, args: &DoctorArgs) -> Result<ExitCode> {
     for finding in &findings {
         let label = if finding.repaired { "repaired" } else { finding.code.facts().word };
         context.output.status(&format!("{label}: {}\n    {}", finding.message, finding.fix));
+        if let Some(hint) = conflict::hint(&finding.subject).filter(|_| !finding.repaired) {
+            context.output.status(&format!("    {}", hint.replace('\n', "\n    ")));
+        }
+    }
+    for warning in &warnings {
+        context.output.warning(&format!("{}\n    {}", warning.message, warning.fix));
     }
     for note in &notes {
         context.output.status(&format!("note: {note}"));
     }
-    if findings.is_empty() {
+    if findings.is_empty() && warnings.is_empty() {
         context.output.status("all is well");
     }
     Ok(ExitCode::from(open.map_or(0, |finding| finding.code.facts().exit)))
 }
 
-fn finding_json(finding: &Finding) -> Value {
+/// What keeps the project from working as it was told to, although nothing is damaged.
+fn warnings(context: &Context<'_>) -> Result<Vec<Finding>> {
+    let root = context.roots.project().map_err(|error| io_error("look at hooks", &error))?;
+    let mut warnings = obstacle::check(&*context.engine, &root)?;
+    let rooms = context.engine.rooms()?;
+    warnings.extend(asides(&*context.engine, &rooms)?.iter().map(unjoined));
+    // A configuration that cannot be read is told by whoever needs it.
+    let gates = Gates::of(&root).map(|gates| gates.list).unwrap_or_default();
+    warnings.extend(consent::missing(&*context.engine, &root, &gates)?.iter().map(distrusted));
+    Ok(warnings)
+}
+
+/// An edit by hand that waits for a decision.
+fn unjoined(aside: &Aside) -> Finding {
+    let (subject, kind, typed) = (aside.path.clone(), aside.doc.kind.name, shell::word(&aside.path));
+    let message = format!("an edit of `{}` could not be joined and is kept aside", aside.doc.file);
+    let fix = format!(
+        "see both sides: anthill diff {kind}; take it: anthill merge --theirs {typed}; drop it: anthill merge --ours {typed}"
+    );
+    Finding { code: Code::Conflict, subject, message, fix, repaired: false }
+}
+
+fn distrusted(waiting: &Waiting<'_>) -> Finding {
+    let subject = format!("gate `{}`", waiting.gate.name);
+    let message = format!("{subject} is not trusted and does not run: {}", waiting.shown().trim());
+    let fix = format!("read it, then let it run: {}", consent::TYPED);
+    Finding { code: Code::Refused, message, subject, fix, repaired: false }
+}
+
+fn finding_json(finding: &Finding, severity: &str) -> Value {
     json!({
         "code": finding.code.facts().word,
-        "severity": if finding.repaired { "repaired" } else { "error" },
+        "severity": severity,
         "subject": finding.subject,
         "message": finding.message,
         "fix": finding.fix,

@@ -3,16 +3,21 @@
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
-use std::hash::{BuildHasher, RandomState};
-use std::io::{self, IsTerminal, Write};
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use anthill_core::model::client_event::{Event, What};
+use anthill_core::model::ids::ProjectId;
 use anthill_core::model::present::Arrival;
-use anthill_core::ops::client::{self, Reply, World};
+use anthill_core::ops::client::{self, Charge, Reply, World};
+use anthill_live::foreign;
 use clap::{Args, ColorChoice, Parser};
+use jiff::tz::TimeZone;
 use rustix::buffer::spare_capacity;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::stdio::stdin;
 use serde_json::{Value, json};
@@ -56,6 +61,9 @@ const LIMIT: u64 = 16 << 20;
 /// How long an event waits for a lock, in seconds. Clients give the end of a session one and a half in all.
 const PATIENCE: f64 = 1.8;
 const PATIENCE_AT_END: f64 = 0.4;
+
+/// How long an event may take to arrive. Clients write it at once.
+const LISTENING: Duration = Duration::from_secs(5);
 
 /// For wrong arguments: 2 would block the agent.
 const USAGE: u8 = 64;
@@ -127,20 +135,35 @@ pub fn run(global: &Global, waits: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Reads the event; `None` if there is none, or one that is too long. All of it is taken, so that its writer is not cut off.
+/// Reads the event; `None` if there is none, or one that is too long. All of it is taken, so that its writer is not cut off;
+/// one who never ends is not listened to for long, and what it has said until then is the event.
 fn read() -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(4096);
-    // Without the standard library's buffer: what is read would be copied out of it once more.
-    while retry_on_intr(|| rustix::io::read(stdin(), spare_capacity(&mut bytes))).ok()? > 0 {
+    let (mut bytes, begun) = (Vec::with_capacity(4096), Instant::now());
+    let mut is_too_long = false;
+    while is_more(begun) {
+        // Without the standard library's buffer: what is read would be copied out of it once more.
+        if retry_on_intr(|| rustix::io::read(stdin(), spare_capacity(&mut bytes))).ok()? == 0 {
+            break;
+        }
         if bytes.len() as u64 > LIMIT {
-            let _ = io::copy(&mut io::stdin(), &mut io::sink());
-            return None;
+            is_too_long = true;
+            bytes.clear();
         }
         if bytes.len() == bytes.capacity() {
             bytes.reserve(bytes.len());
         }
     }
-    Some(bytes)
+    (!is_too_long).then_some(bytes)
+}
+
+/// Waits until something can be read, or the end; false if it takes too long.
+fn is_more(begun: Instant) -> bool {
+    let left = LISTENING.saturating_sub(begun.elapsed());
+    let Ok(left) = Timespec::try_from(left) else { return true };
+    let mut input = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
+    // What cannot be waited for can be read, or says why not.
+    left.tv_sec + left.tv_nsec > 0
+        && retry_on_intr(|| poll(&mut input, Some(&left))).map_or(true, |ready| ready > 0)
 }
 
 /// Returns what the client is told; `None` for nothing.
@@ -179,8 +202,14 @@ fn answer(event: &Event, reply: &Reply, text: Option<&str>) -> Option<Value> {
 fn tell_session(event: &Event) {
     let Some(path) = env::path(env::CLAUDE_ENV_FILE) else { return };
     let line = format!("export {}={}\n", env::ANTHILL_SESSION_ID, event.session);
-    let told = std::fs::read_to_string(&path).is_ok_and(|text| text.contains(&line));
-    if !told && let Ok(mut file) = OpenOptions::new().append(true).create(true).open(path) {
+    let known = foreign::read_text(&path, foreign::CONFIG);
+    // Only a file is added to: somebody may wait at the other end of a pipe, or nobody.
+    let is_file = known.as_ref().map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |_| true);
+    let told = known.is_ok_and(|text| text.contains(&line));
+    if is_file
+        && !told
+        && let Ok(mut file) = OpenOptions::new().append(true).create(true).open(path)
+    {
         // Without it commands have to be told their session.
         let _ = file.write_all(line.as_bytes());
     }
@@ -216,9 +245,50 @@ impl World for Process<'_> {
         self.context.actor.user.clone()
     }
 
+    fn project(&self) -> Option<ProjectId> {
+        self.context.own_project()
+    }
+
+    fn hides_session(&self) -> bool {
+        env::text(env::GEMINI_SESSION_ID).is_some()
+    }
+
+    fn charge(&self) -> Option<Charge> {
+        let epoch = env::text(env::ANTHILL_EPOCH)?.parse().ok()?;
+        Some(Charge {
+            worker: env::text(env::ANTHILL_WORKER)?,
+            task: env::text(env::ANTHILL_TASK_ID)?,
+            epoch,
+        })
+    }
+
     fn mark(&self) -> String {
         let state = RandomState::new();
         format!("{:016x}{:016x}", state.hash_one(0), state.hash_one(1))
+    }
+
+    fn tail(&self, path: &str, most: u64) -> Option<String> {
+        let mut file = foreign::open(path.as_ref()).ok()?;
+        let length = file.metadata().ok()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(most))).ok()?;
+        let mut bytes = Vec::new();
+        file.take(most).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn zone(&self) -> TimeZone {
+        TimeZone::system()
+    }
+
+    /// Where nothing can be written, there is the directory for temporary files still.
+    fn is_first_trouble(&self, event: &Event) -> bool {
+        let mut hasher = DefaultHasher::new();
+        (self.context.roots.project().ok(), event.session.as_str()).hash(&mut hasher);
+        let path = std::env::temp_dir().join(format!("anthill-told-{:016x}", hasher.finish()));
+        match OpenOptions::new().write(true).create_new(true).open(path) {
+            Ok(_) => true,
+            Err(error) => error.kind() != io::ErrorKind::AlreadyExists && event.what == What::SessionStart,
+        }
     }
 }
 

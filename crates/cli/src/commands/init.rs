@@ -2,20 +2,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anthill_core::model::ids::ProjectId;
-use anthill_core::ops::settings::{self, DefaultProject, Guard};
+use anthill_core::ops::settings::{self, Guard, Settings};
+use anthill_core::view::shell;
 use clap::{Args, ValueEnum};
 
 use crate::args::Global;
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_new_id};
 use crate::error::{CliError, Result};
-use crate::install::{Client, Install, Places, Scope, Told, Wish, program, show, tell};
+use crate::install::{Client, Detail, Install, Places, Scope, Told, Wish, program, show, tell};
 
 /// Set up a project: hooks, protocol, agents, commands, ignore rules
 ///
-/// Shows what changes as a diff, then writes. Your settings keep every other byte: comments, order,
-/// hooks of others. Run it again after an update: what is older is renewed in its place, the rest is
-/// not touched. `anthill uninstall` gives back what was there. Without --client it is Claude Code,
-/// and every other client that the project shows signs of.
+/// Names the files that change, then writes; with --dry-run it shows the changes and writes nothing.
+/// Your settings keep every other byte: comments, order, hooks of others. Run it again after an
+/// update: what is older is renewed in its place, the rest is not touched. `anthill uninstall` gives
+/// back what was there. Without --client it is Claude Code, and every other client that the project
+/// shows signs of.
 ///
 /// Examples:
 ///   anthill init --dry-run
@@ -27,7 +29,7 @@ use crate::install::{Client, Install, Places, Scope, Told, Wish, program, show, 
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct InitArgs {
-    /// Make this the configuration's default project, if it has none
+    /// What this project is called [default: its name so far, or that of its directory]
     #[arg(long, value_name = "ID")]
     project_id: Option<String>,
     /// Whose settings are changed
@@ -42,12 +44,12 @@ pub struct InitArgs {
     /// Also show `anthill status --line` in the status line of Claude Code, if it shows nothing else
     #[arg(long)]
     status_line: bool,
-    /// Also register the MCP server, `anthill mcp`, for versions that have it
-    #[arg(long)]
-    mcp: bool,
     /// Where the plugin goes [default: anthill-plugin in the home root]
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
+    /// Also write where links of the project lead out of it
+    #[arg(long)]
+    follow_links: bool,
     /// Only show what would change
     #[arg(long)]
     dry_run: bool,
@@ -78,20 +80,25 @@ impl ClientArg {
 }
 
 pub fn run(context: &Context<'_>, global: &Global, args: &InitArgs) -> Result<()> {
-    let project = args.project_id.as_deref().map(parse_id::<ProjectId>).transpose()?;
+    let project = args.project_id.as_deref().map(parse_new_id::<ProjectId>).transpose()?;
     check(args)?;
     let places = Places::find(context, args.to.as_deref())?;
     let patience = (!args.dry_run).then(|| Duration::from_secs_f64(global.lock_timeout));
     let install = Install::open(&places, args.scope, patience)?;
     let mut wish = wish(args, &places)?;
     wish.known = install.known_commands();
+    let own = context.own_project();
+    wish.project = match args.scope {
+        Scope::Project => project.or_else(|| own.clone()).or(new_project(context, &install)?),
+        _ => None,
+    };
     let plan = install.plan(&wish)?;
-    show(context, std::slice::from_ref(&plan), &places.project);
+    show(context, std::slice::from_ref(&plan), &places.project, Detail::of(args.dry_run));
     let mut notes = notes(args, &wish, &places);
+    notes.extend(wish.project.as_ref().filter(|project| own.as_ref() != Some(project)).map(named));
     if !args.dry_run {
-        notes.extend(project.map(|project| adopt(context, &project)).transpose()?);
         notes.extend(args.guard.then(|| turn_on_guard(context)).transpose()?);
-        install.apply(&plan, wish.command())?;
+        install.apply(&plan, &wish)?;
     }
     let told = Told { applied: !args.dry_run, did: "Set up, changed", nothing: "Nothing to change", notes };
     tell(context, &[plan], &places.project, &told)
@@ -131,25 +138,24 @@ fn wish(args: &InitArgs, places: &Places) -> Result<Wish> {
         scope: args.scope,
         clients,
         guard: args.guard,
-        mcp: args.mcp,
         status_line: args.status_line,
-        program: program::quoted(&program),
+        program: shell::word(&program),
         bare_program: program,
         known: Vec::new(),
+        project: None,
+        follow_links: args.follow_links,
     })
 }
 
-/// Makes a project the default, if there is none; returns what to say about it.
-fn adopt(context: &Context<'_>, project: &ProjectId) -> Result<String> {
-    Ok(match settings::adopt_default_project(&*context.engine, project, &context.actor)? {
-        DefaultProject::Adopted => format!("the default project is now `{project}`"),
-        DefaultProject::Kept(other) if other == project.as_str() => {
-            format!("the default project is `{project}` already")
-        }
-        DefaultProject::Kept(other) => format!(
-            "the default project stays `{other}`; to change it: anthill set config global.default_project '\"{project}\"'"
-        ),
-    })
+/// Returns what a project without a name is called. One of the configuration is that of the first that asks.
+fn new_project(context: &Context<'_>, install: &Install<'_>) -> Result<Option<ProjectId>> {
+    let settings = Settings::read(&*context.engine)?;
+    Ok(install.new_project(settings.default_project()))
+}
+
+/// Says what the project is called from now on.
+fn named(project: &ProjectId) -> String {
+    format!("this project is called `{project}`; to call it otherwise: anthill init --project-id ID")
 }
 
 /// Turns the edit guard on, unless somebody has decided about it; returns what to say about it.
@@ -178,27 +184,15 @@ fn notes(args: &InitArgs, wish: &Wish, places: &Places) -> Vec<String> {
         notes.push(
             "codex: new and changed hooks do not run before you trust them: type /hooks in Codex".into(),
         );
-        if args.mcp {
-            let command = serde_json::Value::from(wish.bare_program.as_str());
-            notes.push(format!(
-                "codex: for the MCP server add this to ~/.codex/config.toml:\n[mcp_servers.anthill]\ncommand = {command}\nargs = [\"mcp\"]"
-            ));
-        }
     }
-    if wish.clients.contains(&Client::Opencode) && args.mcp {
-        let server = serde_json::json!({"type": "local", "command": [wish.bare_program, "mcp"]});
-        notes.push(format!(
-            "opencode: for the MCP server add this to `mcp` in opencode.json: \"anthill\": {server}"
-        ));
-    }
-    if args.scope == Scope::User && args.mcp && wish.clients.contains(&Client::Claude) {
-        notes.push(format!(
-            "claude: for the MCP server type: claude mcp add --scope user anthill -- {} mcp",
-            wish.program
-        ));
+    if wish.clients.contains(&Client::Gemini) {
+        notes.push(
+            "gemini: hooks run only in a folder that you trust: start gemini here once and say so".into(),
+        );
     }
     if args.scope == Scope::Plugin {
-        let dir = program::quoted(&places.plugin.display().to_string());
+        let dir = places.plugin.display().to_string();
+        let dir = shell::word(&dir);
         notes.push(format!("now type: claude plugin marketplace add {dir}"));
         notes.push("and then: claude plugin install anthill@anthill".into());
     }

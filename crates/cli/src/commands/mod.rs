@@ -9,17 +9,20 @@ mod compact;
 mod completions;
 mod delete;
 mod demo;
+mod diff;
 mod doctor;
+mod edit;
 mod epic;
 mod error;
 mod get;
 mod history;
 pub mod hook;
-mod hooks_run;
+pub mod hooks_run;
 mod init;
 mod leader;
 mod list;
 mod log;
+mod merge;
 mod message;
 mod metrics;
 mod on;
@@ -43,14 +46,16 @@ mod watch;
 mod worker;
 mod workflow;
 
-use std::io::Read;
+use std::io::{ErrorKind, IsTerminal, Read};
 
 use anthill_core::model::diff::Change;
 use anthill_core::model::json;
 use anthill_core::model::kind::Kind;
 use anthill_core::model::path::Path;
 use anthill_core::ops::edit::Changed;
+use anthill_core::ops::merge::{all_asides, in_words};
 use anthill_core::store::Revision;
+use anthill_live::foreign;
 use clap::Subcommand;
 use serde_json::Value;
 
@@ -113,6 +118,9 @@ pub enum Command {
     History(history::HistoryArgs),
     Restore(restore::RestoreArgs),
     Undo(undo::UndoArgs),
+    Edit(edit::EditArgs),
+    Diff(diff::DiffArgs),
+    Merge(merge::MergeArgs),
     Log(log::LogArgs),
     On(on::OnArgs),
     Trust(trust::TrustArgs),
@@ -126,7 +134,7 @@ pub enum Command {
 }
 
 pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
-    let context = || Context::new(&cli.global, output);
+    let context = || Context::new(&cli.global, output).inspect(tell_asides);
     let done = |result: Result<()>| result.map(|()| ExitCode::SUCCESS);
     match cli.command {
         Command::Init(args) => done(init::run(&context()?, &cli.global, &args)),
@@ -163,6 +171,9 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::History(args) => done(history::run(&context()?, &args)),
         Command::Restore(args) => done(restore::run(&context()?, &args)),
         Command::Undo(args) => done(undo::run(&context()?, &args)),
+        Command::Edit(args) => done(edit::run(&context()?, &args)),
+        Command::Diff(args) => done(diff::run(&context()?, &args)),
+        Command::Merge(args) => done(merge::run(&context()?, &args)),
         Command::Log(args) => done(log::run(&context()?, &args)),
         Command::On(args) => done(on::run(&context()?, &args)),
         Command::Trust(args) => done(trust::run(&context()?, &args)),
@@ -172,6 +183,17 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Bench(args) => done(bench::run(output, &args)),
         Command::Completions(args) => done(completions::run(output, &args)),
         Command::Uninstall(args) => done(uninstall::run(&context()?, &cli.global, &args)),
+    }
+}
+
+/// Tells whoever sits at a terminal, once, of edits by hand that could not be joined.
+pub fn tell_asides(context: &Context<'_>) {
+    if context.output.json || !std::io::stderr().is_terminal() {
+        return;
+    }
+    for aside in all_asides(&*context.engine).iter().filter(|aside| !aside.noted) {
+        context.output.warning(&in_words(aside));
+        let _ = context.engine.note_aside(aside);
     }
 }
 
@@ -198,26 +220,26 @@ fn parse_path(text: &str) -> Result<Path> {
 
 /// Reads a file, or stdin for `-`, of at most so many bytes.
 fn read_file(file: &str, limit: u64) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
     let read = match file {
-        "-" => std::io::stdin().take(limit + 1).read_to_end(&mut bytes),
-        path => std::fs::File::open(path).and_then(|file| {
-            // A byte more than there is, so that the end is found without growing.
-            bytes.reserve_exact(file.metadata().map_or(0, |found| found.len().min(limit) as usize + 1));
-            file.take(limit + 1).read_to_end(&mut bytes)
-        }),
+        "-" => {
+            let mut bytes = Vec::new();
+            std::io::stdin().take(limit + 1).read_to_end(&mut bytes).map(|_| bytes)
+        }
+        path => foreign::read(path.as_ref(), limit),
     };
+    let invalid = |message: String| Err(CliError::invalid(message).hinted("name a file, or `-` for stdin"));
     match read {
-        Ok(_) if bytes.len() as u64 <= limit => Ok(bytes),
+        Ok(bytes) if bytes.len() as u64 <= limit => Ok(bytes),
         Ok(_) => Err(CliError::invalid(format!("`{file}` is larger than {limit} bytes"))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(CliError::invalid(format!("there is no file `{file}`"))
-                .hinted("name a file, or `-` for stdin"))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => {
-            Err(CliError::invalid(format!("`{file}` is a directory")).hinted("name a file, or `-` for stdin"))
-        }
-        Err(error) => Err(io_error(&format!("read `{file}`"), &error)),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound => invalid(format!("there is no file `{file}`")),
+            ErrorKind::IsADirectory => invalid(format!("`{file}` is a directory")),
+            ErrorKind::FileTooLarge => {
+                Err(CliError::invalid(format!("`{file}` is larger than {limit} bytes")))
+            }
+            ErrorKind::InvalidInput => invalid(format!("`{file}` cannot be read: {error}")),
+            _ => Err(io_error(&format!("read `{file}`"), &error)),
+        },
     }
 }
 
@@ -262,8 +284,9 @@ fn show_revisions(output: &Output, revisions: &[Revision]) -> Result<()> {
         return output.value(&revisions.iter().map(revision_json).collect(), Format::Json);
     }
     for record in revisions {
+        let from = record.made_from.map(|from| format!(", made from revision {from}")).unwrap_or_default();
         let head = format!(
-            "{} revision {}  {}  {} by {}",
+            "{} revision {}  {}  {} by {}{from}",
             record.kind, record.revision, record.at, record.op, record.by
         );
         let changes = record.changes.iter().filter(|change| !is_bookkeeping(record, change)).map(change_line);
@@ -277,19 +300,24 @@ fn show_revisions(output: &Output, revisions: &[Revision]) -> Result<()> {
 }
 
 fn revision_json(record: &Revision) -> Value {
-    let side = |value: &Option<Value>| value.clone().unwrap_or_default();
-    let change = |change: &Change| {
-        let path = change.path.as_str().into();
-        object([("path", path), ("before", side(&change.before)), ("after", side(&change.after))])
-    };
-    object([
+    let mut value = object([
         ("kind", record.kind.as_str().into()),
         ("revision", record.revision.into()),
         ("at", record.at.as_str().into()),
         ("by", record.by.as_str().into()),
         ("op", record.op.as_str().into()),
-        ("changes", record.changes.iter().map(change).collect()),
-    ])
+        ("changes", record.changes.iter().map(change_json).collect()),
+    ]);
+    if let Some(from) = record.made_from {
+        value["made_from"] = from.into();
+    }
+    value
+}
+
+fn change_json(change: &Change) -> Value {
+    let side = |value: &Option<Value>| value.clone().unwrap_or_default();
+    let path = change.path.as_str().into();
+    object([("path", path), ("before", side(&change.before)), ("after", side(&change.after))])
 }
 
 /// Makes an object of values from documents; `json!` would respell their numbers.

@@ -1,16 +1,13 @@
-use std::path::{Path, PathBuf};
-
 use anthill_core::model::ids::{Key, SessionId};
 use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::model::room::Room;
 use anthill_core::ops::hooks::{self, NewHook};
-use anthill_core::ops::trust::{self, Verdict};
-use anthill_live::hooks::{fingerprint, quoted};
+use anthill_live::hooks::obstacle::Owner;
 use clap::Args;
 use serde_json::Value;
 
 use crate::args::{ScopeArgs, kind_parser};
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_new_id};
 use crate::error::{Result, io_error};
 use crate::output::Format;
 
@@ -74,14 +71,13 @@ fn register(
     id: Option<&str>,
 ) -> Result<()> {
     let on = Kind::find(kind).expect("the parser accepts known kinds only");
-    let id = id.map(parse_id::<Key>).transpose()?;
+    let id = id.map(parse_new_id::<Key>).transpose()?;
     let new = NewHook { session, on, command, id: id.as_ref() };
     let registered = hooks::register(&*context.engine, &new, &context.actor)?;
     registered.warnings.iter().for_each(|warning| context.output.warning(warning));
     let what = if registered.repeated { "Registered already" } else { "Registered" };
     tell(context, &format!("{what} for changes of {kind} in session {session}"), &registered.hook)?;
-    let place = place(context, session)?;
-    match obstacle(context, &registered.hook, &place)? {
+    match owner(context, session)?.obstacle(&*context.engine, &registered.hook)? {
         Some(obstacle) => context.output.warning(&format!("it will not run: {obstacle}")),
         None if registered.repeated => {}
         None => context.output.status("it runs after the next change"),
@@ -101,13 +97,10 @@ fn list(context: &Context<'_>, session: &SessionId) -> Result<()> {
     if context.output.json {
         return context.output.value(&Value::Array(found), Format::Json);
     }
-    let (place, triggered) = (place(context, session)?, hooks::triggered(&*context.engine, session)?);
+    let (owner, triggered) = (owner(context, session)?, hooks::triggered(&*context.engine, session)?);
     for hook in &found {
-        let obstacle = match obstacle(context, hook, &place)? {
-            None if !triggered.contains(text(hook, "on")) => {
-                let (on, command) = (text(hook, "on"), quoted(text(hook, "command")));
-                Some(format!("it was added by hand; register it: anthill on {on} --run {command}"))
-            }
+        let obstacle = match owner.obstacle(&*context.engine, hook)? {
+            None if !triggered.contains(text(hook, "on")) => Some(owner.unregistered(hook)),
             other => other,
         };
         let state = obstacle.map_or(String::new(), |why| format!("  (does not run: {why})"));
@@ -125,35 +118,10 @@ fn list(context: &Context<'_>, session: &SessionId) -> Result<()> {
     Ok(())
 }
 
-/// Says why a hook would not run now.
-fn obstacle(context: &Context<'_>, hook: &Value, place: &Path) -> Result<Option<String>> {
-    let command = text(hook, "command");
-    if !hooks::is_enabled(hook) {
-        let id = text(hook, "id");
-        return Ok(Some(format!(
-            "it is disabled; enable it: anthill set hooks 'hooks[id={id}].enabled' true"
-        )));
-    }
-    let Ok(fingerprint) = fingerprint::take(command, place) else {
-        return Ok(Some("its script cannot be read".into()));
-    };
-    Ok(match trust::judge(&*context.engine, &fingerprint)? {
-        Verdict::Trusted => None,
-        Verdict::Unknown => Some(format!("it is not trusted; allow it: anthill trust {}", quoted(command))),
-        Verdict::Changed => {
-            Some(format!("its script is not what was trusted; allow it: anthill trust {}", quoted(command)))
-        }
-    })
-}
-
-/// Returns where the session's hooks run.
-fn place(context: &Context<'_>, session: &SessionId) -> Result<PathBuf> {
-    let state = context.engine.read(&Doc::session(session))?.map(|state| state.value);
-    let told = state.as_ref().and_then(|state| state["context"]["working_directory"].as_str());
-    match told.map(PathBuf::from).filter(|place| place.is_dir()) {
-        Some(place) => Ok(place),
-        None => context.roots.project().map_err(|error| io_error("look at the command", &error)),
-    }
+fn owner<'s>(context: &Context<'_>, session: &'s SessionId) -> Result<Owner<'s>> {
+    let state = context.engine.read(&Doc::session(session))?.map(|state| state.value).unwrap_or_default();
+    let root = context.roots.project().map_err(|error| io_error("look at the command", &error))?;
+    Ok(Owner::new(session, state["context"]["working_directory"].as_str(), &root))
 }
 
 fn text<'h>(hook: &'h Value, field: &str) -> &'h str {

@@ -15,7 +15,7 @@ use crate::error::Result;
 /// Examples:
 ///   anthill set epics 'epics[0].status' '"completed"' --project-id myapp
 ///   anthill set epics 'epics[id=epic-001].status' '"completed"' --expect-revision 4
-///   anthill set config . - < config.json       replace the whole document
+///   anthill set config . - < config.json       # replace the whole document
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct SetArgs {

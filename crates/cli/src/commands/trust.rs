@@ -1,25 +1,31 @@
-use anthill_core::error::Code;
-use anthill_core::ops::trust;
-use anthill_live::hooks::fingerprint;
+use std::path::Path;
+
+use anthill_core::ops::trust::{self, Fingerprint};
+use anthill_live::gates::consent;
+use anthill_live::hooks::{fingerprint, scripts};
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::env;
-use crate::error::{CliError, Result, io_error};
+use crate::error::{Result, io_error};
 use crate::output::Format;
 
-/// Let hooks run a command
+/// Let hooks run a command, or a project the commands that its files name
 ///
-/// Trust covers the text of the command and, if its first word names a file (with a slash in it,
-/// seen from the working directory), the bytes of that file: a script that was changed is not run
-/// before you trust it again. What the script calls is not covered.
+/// Trust covers the text of the command and the bytes of the scripts that it names in plain words, as
+/// `./x.sh`, `FOO=1 ./x.sh`, `sh ./x.sh` (seen from the working directory): a script that was changed
+/// is not run before you trust it again. What a script calls or a tool reads is not covered.
 ///
-/// Without arguments, what is trusted is listed.
+/// With --project: all that `.claude/anthill.toml` of this project names (its gates), for this project
+/// only. Look first with --dry-run. What you add with `anthill loop add-gate` is trusted by that.
+///
+/// Without arguments, what is trusted is listed. Hooks and agents cannot trust anything.
 ///
 /// Examples:
 ///   anthill trust .claude/hooks/on-epic-update.sh
 ///   anthill trust 'jq -c .value >> epics.log'
+///   anthill trust --project --dry-run
+///   anthill trust --project
 ///   anthill trust --remove .claude/hooks/on-epic-update.sh
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
@@ -27,14 +33,25 @@ pub struct TrustArgs {
     /// The command, exactly as the hook has it
     #[arg(value_name = "CMD")]
     command: Option<String>,
-    /// Trust this command no longer
+    /// Trust what the files of this project name
+    #[arg(long, conflicts_with_all = ["command", "remove"])]
+    project: bool,
+    /// Only show what would be trusted
+    #[arg(long, conflicts_with = "remove")]
+    dry_run: bool,
+    /// Trust this command no longer, also as a project's
     #[arg(long, value_name = "CMD", conflicts_with = "command")]
     remove: Option<String>,
 }
 
 pub fn run(context: &Context<'_>, args: &TrustArgs) -> Result<()> {
     match (&args.command, &args.remove) {
-        (Some(command), _) => trust(context, command),
+        (Some(command), _) => {
+            let place = std::env::current_dir().map_err(|error| io_error("look at the command", &error))?;
+            let fingerprint =
+                fingerprint::take(command, &place).map_err(|error| io_error("read the script", &error))?;
+            trust(context, &[fingerprint], &place, args.dry_run)
+        }
         (_, Some(command)) => {
             let gone = trust::distrust(&*context.engine, command, &context.actor)?;
             match context.output.json {
@@ -42,28 +59,47 @@ pub fn run(context: &Context<'_>, args: &TrustArgs) -> Result<()> {
                 false => context.output.said(&format!("Trusted no longer: {command}")),
             }
         }
+        _ if args.project => trust_project(context, args.dry_run),
         _ => list(context),
     }
 }
 
-fn trust(context: &Context<'_>, command: &str) -> Result<()> {
-    if env::hook_depth() > 0 {
-        return Err(CliError::new(Code::Refused, "a hook cannot trust commands")
-            .hinted("type it yourself, outside of hooks: anthill trust CMD"));
+fn trust_project(context: &Context<'_>, dry_run: bool) -> Result<()> {
+    let (root, gates) = super::agent_loop::gates(context)?;
+    let fingerprints = consent::fingerprints(&root, &gates.list);
+    let fingerprints = fingerprints.map_err(|error| io_error("read the scripts of gates", &error))?;
+    if fingerprints.is_empty() && !context.output.json {
+        context.output.status("the files of this project name no command that needs trust");
+        return Ok(());
     }
-    let place = std::env::current_dir().map_err(|error| io_error("look at the command", &error))?;
-    let fingerprint =
-        fingerprint::take(command, &place).map_err(|error| io_error("read the script", &error))?;
-    let entry = trust::trust(&*context.engine, &fingerprint, &context.actor)?;
+    trust(context, &fingerprints, &root, dry_run)
+}
+
+fn trust(context: &Context<'_>, commands: &[Fingerprint], place: &Path, dry_run: bool) -> Result<()> {
+    let entries = match dry_run {
+        true => commands.iter().map(Fingerprint::entry).collect(),
+        false => trust::trust(&*context.engine, commands, &context.actor)?,
+    };
+    let done = if dry_run { "Would trust" } else { "Trusted" };
     if context.output.json {
-        return context.output.changed(&entry, Format::Json);
+        let is_one = matches!(commands, [command] if command.project.is_none());
+        let value = if is_one { entries.into_iter().next().unwrap_or_default() } else { json!(entries) };
+        return context.output.changed(&value, Format::Json);
     }
-    context.output.said(&format!("Trusted{}: {command}", covered(&entry)))?;
-    let first = command.split_whitespace().next().unwrap_or_default();
-    if fingerprint.file.is_none() && first.contains('/') {
-        context
-            .output
-            .warning(&format!("`{first}` is no file here; only the text of the command is covered"));
+    for entry in &entries {
+        context.output.said(&format!("{done}{}: {}", covered(entry), text(entry)))?;
+    }
+    for Fingerprint { command, files, .. } in commands {
+        let first = command.split_whitespace().next().unwrap_or_default();
+        if files.is_empty() && first.contains('/') {
+            let warning = format!("`{first}` is no file here; only the text of the command is covered");
+            context.output.warning(&warning);
+        }
+        for file in scripts::beside(command, place) {
+            context
+                .output
+                .warning(&format!("`{file}` is not covered: it may change and be used all the same"));
+        }
     }
     Ok(())
 }
@@ -74,8 +110,8 @@ fn list(context: &Context<'_>) -> Result<()> {
         return context.output.value(&Value::Array(trusted), Format::Json);
     }
     for entry in &trusted {
-        let command = entry["command"].as_str().unwrap_or_default();
-        context.output.said(&format!("{}{}", command.replace('\n', " "), covered(entry)))?;
+        let of = entry["project"].as_str().map(|root| format!("  (gate of {root})")).unwrap_or_default();
+        context.output.said(&format!("{}{}{of}", text(entry), covered(entry)))?;
     }
     if trusted.is_empty() {
         context.output.status("nothing is trusted yet: anthill trust CMD");
@@ -83,9 +119,19 @@ fn list(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Says which file a trusted command is bound to.
+fn text(entry: &Value) -> String {
+    entry["command"].as_str().unwrap_or_default().replace('\n', " ")
+}
+
+/// Says which files a trusted command is bound to.
 fn covered(entry: &Value) -> String {
-    let Some(file) = entry["file"].as_str() else { return String::new() };
-    let hash = entry["file_sha256"].as_str().unwrap_or_default();
-    format!(" (with {file} as it is, sha256 {})", hash.get(..12).unwrap_or(hash))
+    let more = entry["more_files"].as_array().into_iter().flatten();
+    let files = std::iter::once(entry).chain(more).filter_map(|entry| {
+        let hash = entry["file_sha256"].as_str().unwrap_or_default();
+        Some(format!("{} as it is, sha256 {}", entry["file"].as_str()?, hash.get(..12).unwrap_or(hash)))
+    });
+    match files.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => none,
+        files => format!(" (with {files})"),
+    }
 }

@@ -2,12 +2,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anthill_core::ops::settings::Settings;
+use anthill_core::view::shell;
 use clap::Args;
 
 use crate::args::Global;
 use crate::context::Context;
 use crate::error::Result;
-use crate::install::{Client, Install, Places, Scope, Told, Wish, program, show, tell};
+use crate::install::{Client, Detail, Install, Places, Scope, Told, Wish, program, show, tell};
 
 /// Take back what init changed
 ///
@@ -24,6 +25,9 @@ pub struct UninstallArgs {
     /// Whose settings [default: all of this project]
     #[arg(long)]
     scope: Option<Scope>,
+    /// Also write where links of the project lead out of it
+    #[arg(long)]
+    follow_links: bool,
     /// Only show what would change
     #[arg(long)]
     dry_run: bool,
@@ -37,9 +41,10 @@ pub fn run(context: &Context<'_>, global: &Global, args: &UninstallArgs) -> Resu
     let mut recorded = false;
     for scope in &scopes {
         let install = Install::open(&places, *scope, patience)?;
-        let plan = install.plan_removal(&everything(*scope, install.known_commands())?)?;
+        let wish = Wish { follow_links: args.follow_links, ..everything(*scope, &install)? };
+        let plan = install.plan_removal(&wish)?;
         recorded |= install.is_recorded();
-        show(context, std::slice::from_ref(&plan), &places.project);
+        show(context, std::slice::from_ref(&plan), &places.project, Detail::of(args.dry_run));
         if !args.dry_run {
             install.apply_removal(&plan)?;
         }
@@ -61,17 +66,18 @@ pub fn run(context: &Context<'_>, global: &Global, args: &UninstallArgs) -> Resu
 }
 
 /// Returns a wish for all that init can write, to find all of it.
-fn everything(scope: Scope, known: Vec<String>) -> Result<Wish> {
+fn everything(scope: Scope, install: &Install<'_>) -> Result<Wish> {
     let program = program::find()?;
     Ok(Wish {
         scope,
         clients: if scope == Scope::Local { vec![Client::Claude] } else { Client::ALL.to_vec() },
         guard: true,
-        mcp: true,
         status_line: true,
-        program: program::quoted(&program),
+        program: shell::word(&program),
         bare_program: program,
-        known,
+        known: install.known_commands(),
+        project: install.recorded_project(),
+        follow_links: false,
     })
 }
 
@@ -87,16 +93,17 @@ fn left(places: &Places, scopes: &[Scope]) -> Vec<String> {
             found.join(" ")
         ));
     }
-    let shared: Vec<_> = ["orchestration", "sessions"]
+    // Claude Code keeps files of its own among our sessions, which are directories.
+    let shared: Vec<_> = [("orchestration", ""), ("sessions", "/*/")]
         .into_iter()
-        .map(|name| home.join(name))
-        .filter(|dir| dir.exists())
+        .map(|(name, ours)| (home.join(name), ours))
+        .filter(|(dir, _)| dir.exists())
+        .map(|(dir, ours)| quoted(&dir) + ours)
         .collect();
     if !shared.is_empty() && scopes.contains(&Scope::User) {
-        let dirs: Vec<_> = shared.iter().map(|dir: &std::path::PathBuf| quoted(dir)).collect();
         notes.push(format!(
             "what anthill keeps for all projects stays; to remove it: rm -r {}",
-            dirs.join(" ")
+            shared.join(" ")
         ));
     }
     if scopes.contains(&Scope::Plugin) {
@@ -106,7 +113,7 @@ fn left(places: &Places, scopes: &[Scope]) -> Vec<String> {
 }
 
 fn quoted(dir: &Path) -> String {
-    program::quoted(&dir.display().to_string())
+    shell::word(&dir.display().to_string())
 }
 
 /// Names other scopes that were set up.

@@ -1,10 +1,14 @@
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use anthill_core::error::Code;
+use anthill_core::model::ids::RULE;
 use anthill_core::model::json;
 use anthill_core::model::kind::Kind;
+use anthill_core::model::odd_ids::odd_ids;
 use anthill_core::model::path::Path;
-use anthill_core::ops::doctor;
+use anthill_core::ops::doctor::{self, Checked};
+use anthill_live::foreign;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -45,11 +49,14 @@ pub fn run(context: &Context<'_>, args: &ValidateArgs) -> Result<ExitCode> {
     }
 }
 
-fn validate_file(context: &Context<'_>, file: &PathBuf, kind: &str) -> Result<ExitCode> {
+fn validate_file(context: &Context<'_>, file: &std::path::Path, kind: &str) -> Result<ExitCode> {
     let kind = Kind::find(kind).expect("the parser accepts known kinds only");
     let shown = file.display();
-    let bytes = std::fs::read(file).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => CliError::new(Code::NotFound, format!("`{shown}` does not exist")),
+    let bytes = foreign::read(file, kind.limit).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => CliError::new(Code::NotFound, format!("`{shown}` does not exist")),
+        ErrorKind::InvalidInput | ErrorKind::IsADirectory | ErrorKind::FileTooLarge => {
+            CliError::invalid(format!("`{shown}` is no valid {}: {error}", kind.name)).hinted("name a file")
+        }
         _ => io_error(&format!("read `{shown}`"), &error),
     })?;
     let invalid = |line: usize, column: usize, message: &str| {
@@ -62,6 +69,10 @@ fn validate_file(context: &Context<'_>, file: &PathBuf, kind: &str) -> Result<Ex
         let (line, column) = json::locate(&bytes, &path).unwrap_or((1, 1));
         invalid(line, column, &misfit.to_string())
     })?;
+    if let Some(odd) = odd_ids(kind, &value).first() {
+        let (line, column) = doctor::locate(&bytes, odd);
+        return Err(invalid(line, column, &format!("`{}` is not a valid id: {RULE}", odd.path)));
+    }
     context.output.status(&format!("`{shown}` is a valid {}", kind.name));
     if context.output.json {
         let result = json!({"kind": kind.name, "path": shown.to_string(), "valid": true});
@@ -83,19 +94,21 @@ fn validate_stored(context: &Context<'_>, args: &ValidateArgs) -> Result<ExitCod
         anthill_core::ops::read::document(&*context.engine, doc)?;
     }
     let (mut results, mut code) = (Vec::new(), ExitCode::SUCCESS);
-    for (doc, error) in checked {
+    for Checked { doc, error, odd } in checked {
         let path = context.engine.place(&doc);
-        let error = error.map(CliError::from);
-        match &error {
-            None => context.output.status(&format!("valid    {:<18} {path}", doc.kind.name)),
-            Some(error) => {
-                code = ExitCode::from(error.code.facts().exit);
-                context.output.status(&format!("INVALID  {:<18} {}", doc.kind.name, error.message));
-            }
+        let error = error.map(CliError::from).map(|error| (error.code, error.message));
+        let odd = odd.into_iter().map(|finding| (finding.code, finding.message));
+        let wrong: Vec<_> = error.into_iter().chain(odd).collect();
+        if wrong.is_empty() {
+            context.output.status(&format!("valid    {:<18} {path}", doc.kind.name));
         }
-        let message = error.map_or(Value::Null, |error| error.message.into());
-        results
-            .push(json!({"kind": doc.kind.name, "path": path, "valid": message.is_null(), "error": message}));
+        for (found, message) in &wrong {
+            code = ExitCode::from(found.facts().exit);
+            context.output.status(&format!("INVALID  {:<18} {message}", doc.kind.name));
+        }
+        let messages: Vec<_> = wrong.into_iter().map(|(_, message)| message).collect();
+        let error = if messages.is_empty() { Value::Null } else { messages.join("\n").into() };
+        results.push(json!({"kind": doc.kind.name, "path": path, "valid": error.is_null(), "error": error}));
     }
     if results.is_empty() {
         context.output.status("no documents yet");

@@ -20,8 +20,8 @@ use crate::output::safe_json;
 ///
 /// Examples:
 ///   anthill watch epics --project-id myapp
-///   anthill watch epics --from 12                          resume after revision 12
-///   anthill watch queue --exec 'jq -c .value.tasks[-1]'    run a command per change, event on stdin
+///   anthill watch epics --from 12                          # resume after revision 12
+///   anthill watch queue --exec 'jq -c .value.tasks[-1]'    # run a command per change, event on stdin
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct WatchArgs {

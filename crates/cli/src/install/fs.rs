@@ -3,16 +3,15 @@
 //! A file is replaced whole (a new one beside it, renamed over it) with the permissions that it had. A symbolic link is
 //! followed: what it leads to is replaced, and the link stays.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use anthill_live::foreign;
 use rustix::fs::{FlockOperation, flock};
 
-/// Settings and instructions are not larger.
-const LIMIT: u64 = 16 << 20;
 /// How often a lock is asked for.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -37,24 +36,10 @@ pub fn lock(dir: &Path, patience: Duration) -> io::Result<Option<Guard>> {
     }
 }
 
-/// Returns the file that a name leads to, also if it does not exist yet.
-pub fn resolve(path: &Path) -> io::Result<PathBuf> {
-    match fs::canonicalize(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => match fs::read_link(path) {
-            Ok(target) => Ok(path.parent().unwrap_or(Path::new("/")).join(target)),
-            Err(_) => Ok(path.to_owned()),
-        },
-        other => other,
-    }
-}
-
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match fs::metadata(path) {
+    match foreign::read(path, foreign::SETTINGS) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-        Ok(about) if !about.is_file() => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file")),
-        Ok(about) if about.len() > LIMIT => Err(io::Error::new(ErrorKind::FileTooLarge, "it is too large")),
-        Ok(_) => fs::read(path).map(Some),
+        read => read.map(Some),
     }
 }
 
@@ -93,6 +78,13 @@ pub fn remove(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         other => other,
     }
+}
+
+/// Makes a directory that nobody else looks into.
+pub fn private_dir(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let mode = fs::metadata(dir)?.permissions().mode();
+    if mode & 0o077 == 0 { Ok(()) } else { fs::set_permissions(dir, Permissions::from_mode(0o700)) }
 }
 
 /// Sweeps what a killed installation may have left beside a file.

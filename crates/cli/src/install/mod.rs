@@ -4,7 +4,7 @@
 //! only part that writes. The record comes first and the files after it, so that whoever runs the command again after
 //! a crash finishes it.
 
-mod fs;
+pub mod fs;
 mod plan;
 pub mod program;
 mod record;
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anthill_core::error::Code;
+use anthill_core::model::ids::ProjectId;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
@@ -164,21 +165,56 @@ impl<'p> Install<'p> {
         self.installed().commands
     }
 
+    /// Returns what a project without a name is called: by `default`, else by its directory, and like no other.
+    pub fn new_project(&self, default: Option<&str>) -> Option<ProjectId> {
+        let taken = record::other_projects(&self.places.record(self.scope));
+        let name = self.places.project.file_name().unwrap_or_default().to_string_lossy();
+        let plain =
+            |letter: char| if letter.is_ascii_alphanumeric() || "._".contains(letter) { letter } else { '-' };
+        let name: String = name.chars().take(64).map(plain).collect();
+        let name = match name.trim_matches(['-', '.']) {
+            "" => "project",
+            name => name,
+        };
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let names = default.into_iter().chain([name]).map(str::to_owned);
+        let mut names = names.chain(numbered);
+        names.find(|name| !taken.contains(name))?.parse().ok()
+    }
+
+    /// Returns what the project was called when it was set up.
+    pub fn recorded_project(&self) -> Option<ProjectId> {
+        self.record.project.as_ref()?.parse().ok()
+    }
+
     pub fn plan(&self, wish: &Wish) -> Result<Plan> {
-        Plan::install(&wish.targets(self.places), self.places.base(self.scope), &self.installed())
+        let (targets, base) = (wish.targets(self.places), self.places.base(self.scope));
+        Plan::within(self.border(wish)).install(&targets, base, &self.installed())
     }
 
     pub fn plan_removal(&self, wish: &Wish) -> Result<Plan> {
         // A plugin was told where to go; only the record knows.
         let targets = if self.scope == Scope::Plugin { Vec::new() } else { wish.suspects(self.places) };
-        Plan::uninstall(&targets, self.places.base(self.scope), &self.installed())
+        Plan::within(self.border(wish)).uninstall(&targets, self.places.base(self.scope), &self.installed())
+    }
+
+    /// Returns what nothing is written outside of: a project may come from anybody, links of a home are its owner's.
+    fn border(&self, wish: &Wish) -> Option<&Path> {
+        match self.scope {
+            Scope::Project | Scope::Local if !wish.follow_links => Some(&self.places.project),
+            _ => None,
+        }
     }
 
     /// Writes what is planned.
-    pub fn apply(mut self, plan: &Plan, command: String) -> Result<()> {
+    pub fn apply(mut self, plan: &Plan, wish: &Wish) -> Result<()> {
         self.sweep(plan);
         if plan.real_changes().next().is_none() {
             return Ok(());
+        }
+        let command = wish.command();
+        if let Some(project) = &wish.project {
+            self.record.project = Some(project.to_string());
         }
         let mut installed = self.installed();
         let record = self.places.record(self.scope);
@@ -194,15 +230,17 @@ impl<'p> Install<'p> {
             installed.commands.push(command);
         }
         for change in plan.real_changes() {
-            installed.note(
-                &self.relative(&change.path),
-                change.original.clone(),
-                change.after.as_deref().unwrap_or_default(),
-            );
+            // One that goes stays in the record: it may not come to that.
+            if let Some(after) = &change.after {
+                installed.note(&self.relative(&change.path), change.original.clone(), after);
+            }
         }
         self.record.set(self.scope, installed);
         self.save()?;
-        write(plan, &self.places.project)
+        write(plan, &self.places.project)?;
+        let gone = plan.real_changes().filter(|change| change.after.is_none());
+        gone.filter_map(|change| change.real.parent()).for_each(fs::remove_dir);
+        Ok(())
     }
 
     /// Writes what is planned, and forgets that there was anything.
@@ -267,10 +305,30 @@ fn write(plan: &Plan, root: &Path) -> Result<()> {
     Ok(())
 }
 
+/// How much is shown of what changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// A line per file.
+    Names,
+    Diffs,
+}
+
+impl Detail {
+    /// Who only wants to look sees everything.
+    pub fn of(dry_run: bool) -> Detail {
+        if dry_run { Detail::Diffs } else { Detail::Names }
+    }
+}
+
 /// Shows what will change, before it does.
-pub fn show(context: &Context<'_>, plans: &[Plan], root: &Path) {
+pub fn show(context: &Context<'_>, plans: &[Plan], root: &Path, detail: Detail) {
     for plan in plans {
-        plan.real_changes().for_each(|change| context.output.status(change.diff(root).trim_end()));
+        for change in plan.real_changes() {
+            match detail {
+                Detail::Names => context.output.status(&change.line(root)),
+                Detail::Diffs => context.output.status(change.diff(root).trim_end()),
+            }
+        }
         plan.notes.iter().for_each(|note| context.output.warning(note));
     }
 }

@@ -7,6 +7,7 @@ use anthill_core::error::Code;
 use anthill_core::model::install::Part;
 use anthill_core::model::json::ParseError;
 use anthill_core::view::unified::unified;
+use anthill_live::foreign;
 use serde_json::{Value, json};
 
 use super::fs;
@@ -46,6 +47,11 @@ impl Change {
         }
     }
 
+    /// Returns what happens to the file, in a few words.
+    pub fn line(&self, root: &Path) -> String {
+        format!("  {}  {}", self.action(), shown(&self.path, root))
+    }
+
     pub fn diff(&self, root: &Path) -> String {
         unified(&shown(&self.path, root), self.before.as_deref(), self.after.as_deref())
     }
@@ -67,12 +73,21 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// What files will hold: two names may lead to one.
     planned: HashMap<PathBuf, Option<String>>,
+    /// The directory that nothing is written outside of.
+    within: Option<PathBuf>,
+    /// The directory that most of the files are in.
+    base: PathBuf,
 }
 
 impl Plan {
+    /// Plans to write only below this directory, whatever links say.
+    pub fn within(dir: Option<&Path>) -> Plan {
+        Plan { within: dir.map(real), ..Plan::default() }
+    }
+
     /// Plans to put everything in.
-    pub fn install(targets: &[Target], base: &Path, record: &Installed) -> Result<Plan> {
-        let mut plan = Plan::default();
+    pub fn install(self, targets: &[Target], base: &Path, record: &Installed) -> Result<Plan> {
+        let mut plan = Plan { base: base.to_owned(), ..self };
         for target in targets {
             plan.put(target, kept(record, base, &target.path))?;
         }
@@ -80,8 +95,8 @@ impl Plan {
     }
 
     /// Plans to take everything out: what the record knows, and what there may be without a record.
-    pub fn uninstall(targets: &[Target], base: &Path, record: &Installed) -> Result<Plan> {
-        let mut plan = Plan::default();
+    pub fn uninstall(self, targets: &[Target], base: &Path, record: &Installed) -> Result<Plan> {
+        let mut plan = Plan { base: base.to_owned(), ..self };
         for file in record.files.iter().rev() {
             let path = base.join(&file.path);
             let target = targets.iter().find(|target| target.path == path);
@@ -98,9 +113,9 @@ impl Plan {
         let (before, after, original) = match &target.content {
             Content::Whole(text) => self.put_whole(&real, &target.path, text, kept)?,
             Content::Parts(parts) => self.put_parts(&real, &target.path, parts, kept)?,
+            Content::Former => self.put_nothing(&real, &target.path, kept)?,
         };
-        self.push(Change { path: target.path.clone(), real, before, after, original });
-        Ok(())
+        self.push(Change { path: target.path.clone(), real, before, after, original })
     }
 
     /// A file of that name that somebody else wrote, or edited, stays as it is.
@@ -113,6 +128,23 @@ impl Plan {
             return Ok((before.clone(), before, None));
         }
         Ok((before, Some(text.to_owned()), kept.and_then(|kept| kept.original.clone())))
+    }
+
+    /// What an earlier version wrote goes, unless somebody edited it.
+    fn put_nothing(&mut self, real: &Path, path: &Path, kept: Option<&Kept>) -> Result<States> {
+        let before = self.bytes(real)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let Some(text) = &before else { return Ok((None, None, None)) };
+        if let Some(kept) = kept.filter(|kept| kept.wrote(text)) {
+            let original = kept.original.clone();
+            return Ok((before, original.clone(), original));
+        }
+        if text.contains("anthill") {
+            self.notes.push(format!(
+                "left alone: `{}` is of an earlier anthill, or edited; delete it if you do not need it",
+                path.display()
+            ));
+        }
+        Ok((before.clone(), before, None))
     }
 
     fn put_parts(&mut self, real: &Path, path: &Path, parts: &[Part], kept: Option<&Kept>) -> Result<States> {
@@ -160,20 +192,31 @@ impl Plan {
             }
             (None, _) => Some(before.clone()),
         };
-        self.push(Change { path: path.to_owned(), real, before: Some(before), after, original: None });
-        Ok(())
+        self.push(Change { path: path.to_owned(), real, before: Some(before), after, original: None })
     }
 
-    fn push(&mut self, change: Change) {
-        let dir = change.path.parent().and_then(|dir| dir.canonicalize().ok());
-        if change.is_change() && dir.is_some_and(|dir| !change.real.starts_with(dir)) {
+    fn push(&mut self, change: Change) -> Result<()> {
+        let (shown, real) = (change.path.display(), change.real.display());
+        if change.is_change() && self.within.as_ref().is_some_and(|within| !change.real.starts_with(within)) {
+            let message = format!("`{shown}` leads out of the project, to `{real}`");
+            return Err(CliError::new(Code::Refused, message)
+                .hinted("nothing was changed; if that is meant, repeat with --follow-links"));
+        }
+        if change.is_change() && self.is_linked(&change) {
             // The diff shows the name.
-            self.notes.push(format!("`{}` is a link to `{}`", change.path.display(), change.real.display()));
+            self.notes.push(format!("`{shown}` is a link to `{real}`"));
         }
         self.planned.insert(change.real.clone(), change.after.clone());
         if change.before.is_some() || change.after.is_some() {
             self.changes.push(change);
         }
+        Ok(())
+    }
+
+    /// Whether the file, or a directory on the way to it, is a link.
+    fn is_linked(&self, change: &Change) -> bool {
+        let plain = change.path.strip_prefix(&self.base).map(|below| real(&self.base).join(below));
+        plain.map_or_else(|_| change.path.is_symlink(), |plain| plain != change.real)
     }
 
     /// Returns what a file holds, or will hold by then.
@@ -194,6 +237,10 @@ impl Plan {
     }
 }
 
+fn real(dir: &Path) -> PathBuf {
+    dir.canonicalize().unwrap_or_else(|_| dir.to_owned())
+}
+
 fn kept<'r>(record: &'r Installed, base: &Path, path: &Path) -> Option<&'r Kept> {
     record.file(path.strip_prefix(base).unwrap_or(path))
 }
@@ -210,7 +257,7 @@ fn is_nothing(parts: &[Part], text: &str) -> bool {
 }
 
 fn resolve(path: &Path) -> Result<PathBuf> {
-    fs::resolve(path).map_err(|error| io_error(&format!("look at `{}`", path.display()), &error))
+    foreign::resolve(path).map_err(|error| io_error(&format!("look at `{}`", path.display()), &error))
 }
 
 fn damaged(path: &Path, error: &ParseError) -> CliError {

@@ -20,23 +20,3 @@ pub fn find() -> Result<String> {
 pub fn is_on_path(program: &str) -> bool {
     !Path::new(program).is_absolute()
 }
-
-/// Quotes a word for a shell, if it needs that.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+,:@%".contains(letter);
-    if word.chars().all(is_plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shell_reads_back_what_was_quoted() {
-        for (word, expected) in
-            [("/usr/bin/anthill", "/usr/bin/anthill"), ("/a b/x", "'/a b/x'"), ("/it's", r"'/it'\''s'")]
-        {
-            assert_eq!(quoted(word), expected);
-        }
-    }
-}

@@ -23,6 +23,9 @@ const VERSION: u64 = 1;
 pub struct Record {
     version: u64,
     about: String,
+    /// What the project is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     /// Directories that were made, as seen from the root of the scopes.
     pub dirs: Vec<PathBuf>,
     scopes: BTreeMap<String, Installed>,
@@ -98,6 +101,7 @@ impl Record {
             return fs::remove(path);
         }
         let value = serde_json::to_value(self).map_err(io::Error::other)?;
+        path.parent().map_or(Ok(()), fs::private_dir)?;
         fs::write(path, &json::render(&value), 0o600)
     }
 
@@ -116,6 +120,17 @@ impl Record {
     pub fn forget(&mut self, scope: Scope) {
         self.scopes.remove(scope.word());
     }
+}
+
+/// Returns what other projects than that of this record are called.
+pub fn other_projects(record: &Path) -> Vec<String> {
+    let entries = record.parent().and_then(|dir| std::fs::read_dir(dir).ok());
+    let files = entries.into_iter().flatten().flatten().map(|entry| entry.path());
+    // A record that cannot be read names nobody; who needs it will hear of that.
+    // What a killed process was about to write is no record: it ends in another way.
+    let is_record = |file: &PathBuf| file != record && file.extension().is_some_and(|end| end == "json");
+    let records = files.filter(is_record).filter_map(|file| Record::load(&file).ok());
+    records.filter_map(|record| record.project).collect()
 }
 
 /// Returns the file that keeps the record of a project, or of the user.

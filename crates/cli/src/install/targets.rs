@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anthill_core::model::install::{Hook, Hooks, Part, Server, StatusLine};
+use anthill_core::model::ids::ProjectId;
+use anthill_core::model::install::{Hook, Hooks, Part, Project, StatusLine};
 use anthill_core::model::json;
+use anthill_live::{foreign, gates};
 use serde_json::{Value, json};
 
-use super::texts::{self, AGENTS, SKILLS};
+use super::texts::{self, AGENTS, FORMER_SKILLS, SKILLS};
 use super::{Client, Places, Scope};
 
 /// A file and what it should hold.
@@ -22,6 +24,8 @@ pub enum Content {
     Whole(String),
     /// Some of it is.
     Parts(Vec<Part>),
+    /// An earlier version wrote it; this one does without.
+    Former,
 }
 
 /// What is to be installed.
@@ -31,8 +35,6 @@ pub struct Wish {
     pub clients: Vec<Client>,
     /// Whether hooks may refuse tool calls.
     pub guard: bool,
-    /// Whether the MCP server is registered.
-    pub mcp: bool,
     /// Whether the client's status line shows how things stand.
     pub status_line: bool,
     /// How a shell calls this program.
@@ -41,9 +43,15 @@ pub struct Wish {
     pub bare_program: String,
     /// What hooks called before.
     pub known: Vec<String>,
+    /// What the project is called.
+    pub project: Option<ProjectId>,
+    /// Whether files are also written where links lead out of the project.
+    pub follow_links: bool,
 }
 
 const SECONDS: u64 = 10;
+/// What Codex gives the end of a session; it complains about more.
+const SECONDS_AT_CODEX_END: u64 = 3;
 const GUARDED: &str = "Write|Edit|MultiEdit|NotebookEdit|Bash";
 const GUARDED_BY_CODEX: &str = "Bash|apply_patch";
 const GUARDED_BY_GEMINI: &str = "write_file|replace|run_shell_command";
@@ -92,9 +100,8 @@ impl Wish {
                     targets.push(parts(hooks, [self.codex_hooks()]));
                 }
                 Client::Gemini => {
-                    let server = Server { command: self.bare_program.clone(), wanted: self.mcp };
                     let settings = self.dir(places, ".gemini").join("settings.json");
-                    targets.push(parts(settings, [self.gemini_hooks(), Part::Server(server)]));
+                    targets.push(parts(settings, [self.gemini_hooks(), Part::Server]));
                 }
                 Client::Opencode => {
                     let dir = match self.scope {
@@ -104,6 +111,10 @@ impl Wish {
                     targets.push(whole(dir.join("plugins/anthill.js"), texts::opencode(&self.command())));
                 }
             }
+        }
+        if let (Scope::Project, Some(id)) = (self.scope, &self.project) {
+            let named = Part::Project(Project { id: id.clone() });
+            targets.push(parts(places.project.join(gates::config::FILE), [named]));
         }
         targets.extend(
             self.instructions(places).into_iter().map(|path| parts(path, [Part::Section(texts::protocol())])),
@@ -142,8 +153,7 @@ impl Wish {
             return;
         }
         if self.scope == Scope::Project {
-            let server = Server { command: self.bare_program.clone(), wanted: self.mcp };
-            targets.push(parts(places.project.join(".mcp.json"), [Part::Server(server)]));
+            targets.push(parts(places.project.join(".mcp.json"), [Part::Server]));
         }
         targets.extend(agents_and_skills(&dir));
     }
@@ -196,10 +206,6 @@ impl Wish {
             document(plugin.join("hooks/hooks.json"), &hooks),
             whole(plugin.join("skills/team-protocol/SKILL.md"), texts::protocol_skill()),
         ];
-        if self.mcp {
-            let servers = json!({"mcpServers": {"anthill": {"command": self.bare_program, "args": ["mcp"]}}});
-            targets.push(document(plugin.join(".mcp.json"), &servers));
-        }
         targets.extend(agents_and_skills(&plugin));
         targets
     }
@@ -224,7 +230,10 @@ impl Wish {
     }
 
     fn codex_hooks(&self) -> Part {
-        Part::Hooks(self.hooks(&CODEX, GUARDED_BY_CODEX, SECONDS))
+        let mut hooks = self.hooks(&CODEX, GUARDED_BY_CODEX, SECONDS);
+        let end = hooks.events.iter_mut().filter(|hook| hook.event == "SessionEnd");
+        end.for_each(|hook| hook.timeout = SECONDS_AT_CODEX_END);
+        Part::Hooks(hooks)
     }
 
     /// Gemini CLI counts in milliseconds.
@@ -235,19 +244,28 @@ impl Wish {
     fn hooks(&self, events: &[&'static str], guarded: &'static str, timeout: u64) -> Hooks {
         let hook = |event: &&'static str| {
             let guards = matches!(*event, "PreToolUse" | "BeforeTool");
-            Hook { event, matcher: guards.then_some(guarded), wanted: !guards || self.guard }
+            let matcher = match *event {
+                _ if guards => Some(guarded),
+                // Gemini announces every request otherwise, as it may have to be shortened.
+                "PreCompress" => Some("manual"),
+                _ => None,
+            };
+            Hook { event, matcher, timeout, wanted: !guards || self.guard }
         };
         let events = events.iter().map(hook).collect();
-        Hooks { events, command: self.command(), timeout, known: self.known.clone() }
+        Hooks { events, command: self.command(), known: self.known.clone() }
     }
 }
 
 fn agents_and_skills(dir: &Path) -> Vec<Target> {
     let agents = AGENTS.iter().map(|(name, text)| whole(dir.join("agents").join(name), (*text).into()));
-    let skills = SKILLS
-        .iter()
-        .map(|(name, text)| whole(dir.join("skills").join(name).join("SKILL.md"), (*text).into()));
-    agents.chain(skills).collect()
+    let skills = SKILLS.iter().map(|(name, text)| whole(skill(dir, name), (*text).into()));
+    let former = FORMER_SKILLS.iter().map(|name| Target { path: skill(dir, name), content: Content::Former });
+    agents.chain(skills).chain(former).collect()
+}
+
+fn skill(dir: &Path, name: &str) -> PathBuf {
+    dir.join("skills").join(name).join("SKILL.md")
 }
 
 fn whole(path: PathBuf, text: String) -> Target {
@@ -263,7 +281,7 @@ fn parts<const N: usize>(path: PathBuf, parts: [Part; N]) -> Target {
 }
 
 fn imports(path: &Path, what: &str) -> bool {
-    std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(|line| line.trim() == what))
+    foreign::read_text(path, foreign::SETTINGS).is_ok_and(|text| text.lines().any(|line| line.trim() == what))
 }
 
 fn exists(dir: &Path, name: &str) -> bool {

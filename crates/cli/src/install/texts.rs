@@ -18,20 +18,26 @@ pub const AGENTS: [(&str, &str); 5] = [
 /// Skills, which are also commands: name and text.
 pub const SKILLS: [(&str, &str); 5] = [
     ("orchestrate", include_str!("texts/skills/orchestrate.md")),
-    ("loop", include_str!("texts/skills/loop.md")),
+    ("work-loop", include_str!("texts/skills/work-loop.md")),
     ("leader", include_str!("texts/skills/leader.md")),
     ("worker", include_str!("texts/skills/worker.md")),
     ("team-status", include_str!("texts/skills/team-status.md")),
 ];
 
+/// Skills of earlier versions. Claude Code has a `/loop` of its own, which ours hid.
+pub const FORMER_SKILLS: [&str; 1] = ["loop"];
+
 /// What git is told to ignore, and what it is told to keep.
-const IGNORED: [&str; 8] = [
+const IGNORED: [&str; 11] = [
     ".claude/state/",
     "!.claude/settings.json",
+    "!.claude/anthill.toml",
     "!.claude/CLAUDE.md",
     "!.claude/agents/",
     "!.claude/skills/",
     "!.claude/hooks/",
+    ".coordination/logs/",
+    "coordination/logs/",
     ".coordination/.anthill/",
     "coordination/.anthill/",
 ];

@@ -34,24 +34,24 @@ const SOURCE: &str = r#"{
   }
 }"#;
 
-fn queue(env: &TestEnv) -> Value {
+pub fn queue(env: &TestEnv) -> Value {
     serde_json::from_str(&env.read_text(QUEUE)).unwrap()
 }
 
 /// Returns an environment with a loop.
-fn started() -> TestEnv {
+pub fn started() -> TestEnv {
     let env = env();
     env.ok(&["loop", "start", "implement auth"]);
     env
 }
 
 /// Writes a configuration of gates, each a line of shell.
-fn configure(env: &TestEnv, gates: &[(&str, &str)]) {
+pub fn configure(env: &TestEnv, gates: &[(&str, &str)]) {
     let gate = |(name, line): &(&str, &str)| format!("[gates.{name}]\nrun = {}\n", json!(line));
-    env.write(CONFIG, gates.iter().map(gate).collect::<String>());
+    env.configure(gates.iter().map(gate).collect::<String>());
 }
 
-/// Runs a line that records something and fails by a gate.
+/// Runs a line that fails by a gate, or is refused.
 #[track_caller]
 fn fails_by_a_gate(env: &TestEnv, line: &str) -> Ran {
     let ran = env.run(&words(line));
@@ -146,7 +146,7 @@ Work Queue
 | S1 | Add endpoints | DONE |
 | S1 | Fix the failed gate: test | PENDING |
 History
-- Iteration 1: Fixed 1 item, 1 new issue found",
+- Iteration 1: Fixed 1 item, gates failing: test (1 issue)",
     );
     let item = &queue(&env)["items"][1];
     assert_eq!((&item["description"], &item["gate"]), (&json!("exit 1\nbroken"), &json!("test")));
@@ -181,8 +181,8 @@ Work Queue
 | S1 | Add endpoints | DONE |
 | S1 | Fix the failed gate: test | DONE |
 History
-- Iteration 1: Fixed 1 item, 1 new issue found
-- Iteration 2: Fixed 0 items, gates failing: test
+- Iteration 1: Fixed 1 item, gates failing: test (1 issue)
+- Iteration 2: Fixed 0 items, gates failing: test (1 issue)
 - Iteration 3: Fixed 1 item, gates passing
 - Iteration 4: Fixed 0 items, gates passing",
     );
@@ -194,7 +194,7 @@ History
     );
     stands(&env, "4 2 DONE complete");
     ok(&env, "loop add more");
-    stands(&env, "4 0 ASSESS assessing");
+    stands(&env, "5 0 ASSESS assessing");
 }
 
 #[test]
@@ -256,8 +256,10 @@ fn every_verb_prints_the_work_queue_and_can_be_repeated() {
     assert_eq!(json_of(&env, "loop status"), queue(&env));
     let queue = queue(&env);
     assert_eq!((&queue["max_iterations"], &queue["pause_on"]), (&json!(7), &json!("S1")));
-    let told =
-        json!({"status": "warn", "timestamp": "2026-01-01T00:00:11.000Z", "issues": 1, "severity": "S2"});
+    let told = json!({
+        "status": "warn", "timestamp": "2026-01-01T00:00:11.000Z", "issues": 1, "severity": "S2",
+        "fingerprint": "1 told",
+    });
     assert_eq!(queue["gate_results"]["security"], told);
     assert!(env.read_text(VIEW).contains("| Security | WARN | 00:00:11 | 1 (S2) |\n"));
     let removed = json_of(&env, "loop reset");
@@ -295,14 +297,14 @@ fn a_change_can_expect_a_revision() {
 #[test]
 fn gates_are_told_by_their_exit_code() {
     let env = started();
-    env.write(
-        CONFIG,
+    env.configure(
         "[gates.good]\nrun = 'echo fine'\n[gates.gone]\nrun = 'no-such-tool-here --x'\n\
          [gates.mild]\nrun = 'exit 2'\nblocking = false\n[gates.bad]\nrun = 'exit 3'\nseverity = 'S2'\n\
          [gates.slow]\nrun = 'echo begun; sleep 600 & echo $! > pid; sleep 600'\ntimeout = 3\n",
     );
     assert_eq!(ok(&env, "loop gate good").stdout, "good: pass\n");
-    assert_eq!(ok(&env, "loop gate gone").stdout, "gone: skip (its tool is not installed)\n");
+    let missing = fails_by_a_gate(&env, "loop gate gone").stdout;
+    assert!(missing.starts_with("gone: fail (it cannot run: there is no such program), see"), "{missing}");
     assert!(ok(&env, "loop gate mild").stdout.starts_with("mild: warn (exit 2)"));
     assert!(fails_by_a_gate(&env, "loop gate bad").stdout.starts_with("bad: fail (exit 3)"));
     let begun = Instant::now();
@@ -311,7 +313,7 @@ fn gates_are_told_by_their_exit_code() {
     assert!(begun.elapsed() < Duration::from_secs(60));
     gone(&env, "pid");
     let results = &queue(&env)["gate_results"];
-    assert_eq!((&results["gone"]["status"], &results["gone"]["exit_code"]), (&json!("skip"), &json!(127)));
+    assert_eq!((&results["gone"]["status"], &results["gone"]["exit_code"]), (&json!("fail"), &json!(127)));
     assert_eq!((&results["bad"]["severity"], &results["bad"]["issues"]), (&json!("S2"), &json!(1)));
     assert_eq!(results["slow"].get("exit_code"), None);
     assert!(results["good"]["duration_seconds"].as_f64().unwrap() >= 0.0);
@@ -331,7 +333,7 @@ fn gone(env: &TestEnv, file: &str) {
 
 /// Waits until something is so.
 #[track_caller]
-fn until(check: impl Fn() -> bool) {
+pub fn until(check: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     while !check() {
         assert!(Instant::now() < end, "still not so");
@@ -368,9 +370,15 @@ fn commands_come_from_the_project_or_the_line_and_never_from_state() {
     let evil = json!({"status": "fail", "run": "touch owned", "command": "touch owned"});
     env.ok(&["set", "work_queue", "gate_results.lint", &evil.to_string()]);
     let error = refused(&env, "loop gate lint", 4);
-    assert!(error["hint"].as_str().unwrap().contains("[gates.lint]  run = "), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("[gates.lint]\nrun = \"COMMAND\""), "{error}");
     let error = refused(&env, "loop gate --all", 1);
-    assert!(error["hint"].as_str().unwrap().contains(".claude/anthill.toml"), "{error}");
+    let hint = error["hint"].as_str().unwrap();
+    assert!(hint.contains("add one: anthill loop add-gate test -- COMMAND\n"), "{error}");
+    // What the hint says to write is a configuration.
+    let (_, lines) = hint.split_once(".claude/anthill.toml:\n").unwrap();
+    env.write(CONFIG, lines);
+    assert!(ok(&env, "loop status").stdout.contains("  test: not run yet  COMMAND\n"));
+    env.sh("rm .claude/anthill.toml");
     let ran = env.run(&["loop", "gate", "lint", "--", "sh", "-c", "pwd; echo $ANTHILL_GATE; exit 4"]);
     assert_eq!(ran.stdout, "lint: fail (exit 4), see .claude/state/loop/gates/lint.log\n", "{}", ran.shown());
     assert_eq!(
@@ -378,8 +386,8 @@ fn commands_come_from_the_project_or_the_line_and_never_from_state() {
         format!("{}\nlint\n", env.project().display())
     );
     assert!(!env.project().join("owned").exists());
-    assert_eq!(env.run(&["loop", "gate", "lint", "--", "no-such-tool-here"]).code, 0, "skipped");
-    assert_eq!(queue(&env)["gate_results"]["lint"]["status"], "skip");
+    assert_eq!(env.run(&["loop", "gate", "lint", "--", "no-such-tool-here"]).code, 1, "it cannot run");
+    assert_eq!(queue(&env)["gate_results"]["lint"]["status"], "fail");
     assert_eq!(queue(&env)["gate_results"]["lint"]["run"], "touch owned", "what others keep stays");
 }
 
@@ -401,8 +409,7 @@ fn logs_and_items_hold_no_secrets() {
 fn gates_run_side_by_side_where_they_say_so() {
     let env = started();
     // Each waits for the other.
-    env.write(
-        CONFIG,
+    env.configure(
         "[gates.pipe]\nrun = 'mkfifo p'\n[gates.one]\nrun = 'echo x > p'\nparallel = true\ntimeout = 60\n\
          [gates.two]\nrun = 'cat p'\nparallel = true\ntimeout = 60\n",
     );
@@ -426,7 +433,7 @@ fn a_loop_stops_by_itself() {
     fails_by_a_gate(&env, "loop gate --all");
     let ran = fails_by_a_gate(&env, "loop gate --all");
     assert!(
-        ran.stdout.ends_with("Stopped: the same gates failed in 3 iterations in a row: lint\n"),
+        ran.stdout.ends_with("Stopped: the same failures came in 3 iterations in a row: lint\n"),
         "{}",
         ran.shown()
     );
@@ -436,9 +443,9 @@ fn a_loop_stops_by_itself() {
     let error = refused(&env, "loop gate --all", 1);
     assert!(error["hint"].as_str().unwrap().contains("anthill loop start"), "{error}");
     assert!(!env.project().join("ran").exists(), "nothing is run for nothing");
-    assert!(ok(&env, "loop status").stdout.contains("stopped: the same gates failed"));
+    assert!(ok(&env, "loop status").stdout.contains("stopped: the same failures came"));
     ok(&env, "loop start");
-    stands(&env, "3 0 CONTEXTUALIZE in_progress");
+    stands(&env, "4 0 CONTEXTUALIZE in_progress");
     ok(&env, "loop gate --all");
 
     env.ok(&words("loop start other --reset --max-iterations 1"));
@@ -448,8 +455,155 @@ fn a_loop_stops_by_itself() {
     let error = refused(&env, "loop start", 1);
     assert_eq!(error["hint"], "give it more: anthill loop start --max-iterations 2");
     ok(&env, "loop start --max-iterations 2");
-    stands(&env, "1 1 CONTEXTUALIZE in_progress");
+    stands(&env, "2 1 CONTEXTUALIZE in_progress");
     assert!(ok(&env, "loop gate --all").stdout.ends_with("Complete: other\n"));
+}
+
+/// A gate that names its failing tests as unittest does: those whose file is not there.
+const TWELVE: &str = r#"for n in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    test -f "fixed-$n" || { echo "FAIL: test_$n (m.T.test_$n)"; bad=1; }
+done; exit ${bad:-0}"#;
+
+#[test]
+fn a_loop_that_mends_one_failure_per_call_completes_without_help() {
+    let env = started();
+    configure(&env, &[("test", TWELVE)]);
+    let agent = r#"n=$(ls fixed-* 2>/dev/null | wc -l); touch fixed-$((n + 1)); echo '{"status": "done"}'"#;
+    let ran = env.run(&["loop", "run", "--agent", agent]);
+    assert!(ran.code == 0 && ran.stderr.ends_with("Complete: implement auth\n"), "{}", ran.shown());
+    assert!(ran.stderr.contains("test: fail (exit 1), 11 issues, see"), "{}", ran.shown());
+    assert!(env.project().join("fixed-12").exists());
+    let queue = queue(&env);
+    let issues: Vec<u64> =
+        queue["history"].as_array().unwrap().iter().map(|entry| entry["issues"].as_u64().unwrap()).collect();
+    assert_eq!(issues, [11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0]);
+    assert!(env.read_text(VIEW).contains("- Iteration 1: Fixed 1 item, gates failing: test (11 issues)\n"));
+    ok(&env, "validate");
+}
+
+#[test]
+fn the_same_failures_stop_a_loop_whatever_numbers_and_paths_they_print() {
+    let env = started();
+    let noise = "echo \"x.py::test_a took 0.$$ s in /tmp/$$: error\"; echo FAILED x.py::test_a; exit 1";
+    configure(&env, &[("test", noise)]);
+    fails_by_a_gate(&env, "loop gate --all");
+    fails_by_a_gate(&env, "loop gate --all");
+    let ran = fails_by_a_gate(&env, "loop gate --all");
+    assert!(ran.stdout.contains("Stopped: the same failures"), "{}", ran.shown());
+}
+
+#[test]
+fn a_gate_tells_its_number_of_issues() {
+    let env = started();
+    env.configure(
+        "[gates.counted]\nrun = 'echo 7 smells; exit 1'\ncount = '{} smells'\n\
+         [gates.quiet]\nrun = 'echo 2 smells'\ncount = '{} smells'\n\
+         [gates.clean]\nrun = 'echo 0 smells'\ncount = '{} smells'\n",
+    );
+    assert!(fails_by_a_gate(&env, "loop gate counted").stdout.contains("(exit 1), 7 issues"));
+    assert!(fails_by_a_gate(&env, "loop gate quiet").stdout.starts_with("quiet: fail, 2 issues"));
+    assert_eq!(ok(&env, "loop gate clean").stdout, "clean: pass\n");
+    assert_eq!(queue(&env)["gate_results"]["counted"]["issues"], 7);
+    assert!(fails_by_a_gate(&env, "loop gate counted --issues 9").stdout.contains(", 9 issues"));
+}
+
+#[test]
+fn a_person_adds_gates_and_an_agent_does_not() {
+    let env = env();
+    let before = "# our gates\n[other]\nx = 1 # kept";
+    env.write(CONFIG, before);
+    let said = ok(&env, "loop add-gate unit --timeout 60 --count {}! -- sh -c").shown();
+    assert_eq!(said, "Added: unit\n--- stderr\nnext: anthill loop gate unit\n[exit 0]\n");
+    let written = format!("{before}\n\n[gates.unit]\nrun = \"sh -c\"\ntimeout = 60\ncount = \"{{}}!\"\n");
+    assert_eq!(env.read_text(CONFIG), written);
+    assert_eq!(ok(&env, "loop add-gate unit -- sh -c").stdout, "There already: unit\n");
+    env.ok(&["loop", "add-gate", "line", "--", "echo \"3 bad\" && exit 1"]);
+    env.ok(&["loop", "add-gate", "words", "--", "echo", "it's", "$HOME"]);
+    fails_by_a_gate(&env, "loop add-gate unit -- other");
+    for line in ["loop add-gate x", "loop add-gate ../x -- y", "loop add-gate x --count n -- y"] {
+        assert_eq!(env.run(&words(line)).code, 2, "{line}");
+    }
+    ok(&env, "loop start t");
+    assert_eq!(fails_by_a_gate(&env, "loop gate line").stdout.lines().count(), 1);
+    ok(&env, "loop gate words");
+    assert_eq!(env.read_text("project/.claude/state/loop/gates/words.log"), "it's $HOME\n");
+    let before = env.read_text(CONFIG);
+    for name in ["CLAUDECODE", "ANTHILL_WORKER", "ANTHILL_SESSION_ID", "GEMINI_CLI", "OPENCODE"] {
+        let mut command = env.command(&words("loop add-gate mine -- true"));
+        let ran = env.finish(command.env(name, "1"), b"");
+        assert!(ran.code == 1 && ran.stderr.contains("ask your user to type"), "{name}: {}", ran.shown());
+    }
+    assert_eq!(env.read_text(CONFIG), before);
+}
+
+#[test]
+fn who_configures_the_first_gate_is_told_what_was_detected() {
+    let env = env();
+    env.write("project/package.json", r#"{"scripts": {"lint": "eslint .", "test": "vitest"}}"#);
+    let ran = ok(&env, "loop add-gate test -- true");
+    let expected = "`lint` was detected and is not run any more; to keep it: anthill loop add-gate lint -- 'npm run lint'";
+    assert!(ran.stderr.contains(expected), "{}", ran.shown());
+    assert!(!ran.stderr.contains("`test` was"), "{}", ran.shown());
+    env.write(CONFIG, "gates = {x = {run = 'a'}}\n");
+    let ran = fails_by_a_gate(&env, "loop add-gate test -- true");
+    assert!(
+        ran.stderr.contains("[gates.test]\n") && ran.stderr.contains("run = \"true\"\n"),
+        "{}",
+        ran.shown()
+    );
+}
+
+#[test]
+fn a_loop_without_a_gate_that_ran_does_not_complete() {
+    let env = started();
+    configure(&env, &[("test", "./check-that-is-not-there.sh")]);
+    let ran = env.run(&["loop", "run", "--agent", r#"echo '{"status": "done"}'"#]);
+    assert_eq!(ran.code, 1, "{}", ran.shown());
+    assert!(ran.stderr.contains("test: fail (it cannot run: there is no such program)"), "{}", ran.shown());
+    stands(&env, "3 0 EVALUATE stopped");
+    // What nobody asked for may be missing; then nothing is known.
+    let env = started();
+    env.write("project/go.mod", "module x");
+    env.sh("mkdir bin && ln -s $(command -v sh) bin/sh");
+    let bare = |line: &str| {
+        let mut command = env.command(&words(line));
+        env.finish(command.env("PATH", env.project().join("bin")), b"")
+    };
+    let ran = bare("loop gate --all");
+    assert_eq!(ran.code, 1, "{}", ran.shown());
+    let skipped = "lint: skip (its tool is not installed)\ntype: skip";
+    let stopped = "Stopped: no gate ran (lint: its tool is not installed, type:";
+    assert!(ran.stdout.starts_with(skipped) && ran.stdout.contains(stopped), "{}", ran.shown());
+    assert!(ran.stdout.contains("anthill loop add-gate NAME -- CMD"), "{}", ran.shown());
+    stands(&env, "1 0 EVALUATE stopped");
+    ok(&env, "loop start");
+    env.write("project/agent", "#!/bin/sh\necho '{\"status\": \"done\"}'\n");
+    env.sh("chmod +x agent");
+    assert_eq!(bare("loop run --agent ./agent").code, 1);
+    stands(&env, "1 0 EVALUATE stopped");
+}
+
+#[test]
+fn an_iteration_is_in_the_history_once() {
+    let env = started();
+    configure(&env, &[("lint", "false")]);
+    ok(&env, "loop add a");
+    ok(&env, "loop done work-001");
+    for _ in 0..3 {
+        fails_by_a_gate(&env, "loop gate --all");
+    }
+    ok(&env, "loop start");
+    configure(&env, &[("lint", "true")]);
+    ok(&env, "loop gate --all");
+    let text = env.read_text(VIEW);
+    let told: Vec<&str> = text.lines().filter(|line| line.starts_with("- Iteration ")).collect();
+    let expected = [
+        "- Iteration 1: Fixed 1 item, gates failing: lint (1 issue)",
+        "- Iteration 2: Fixed 0 items, gates failing: lint (1 issue)",
+        "- Iteration 3: Fixed 0 items, gates failing: lint (1 issue)",
+        "- Iteration 4: Fixed 1 item, gates passing",
+    ];
+    assert_eq!(told, expected, "{text}");
 }
 
 #[test]
@@ -495,6 +649,13 @@ fn a_loop_makes_room_only_when_it_is_told_or_done() {
     assert!(!env.root().join("project/.claude/state/loop/gates/lint.log").exists());
     ok(&env, "loop gate --all");
     ok(&env, "loop gate --all");
+    for line in ["loop start", "loop start --max-iterations 9"] {
+        let error = refused(&env, line, 1);
+        assert!(
+            error["hint"].as_str().unwrap().starts_with("begin a new one: anthill loop start TASK\n"),
+            "{error}"
+        );
+    }
     ok(&env, "loop start other");
     assert_eq!((&queue(&env)["task"], &queue(&env)["iteration"]), (&json!("other"), &json!(1)));
 }
@@ -602,12 +763,19 @@ fn a_command_does_the_items_until_the_gates_pass() {
     let env = started();
     configure(&env, &[("test", "test -f fixed")]);
     let agent = r#"cat > "prompt-$ANTHILL_TASK_ID"; grep '"title"' "$ANTHILL_TASK_FILE" >> titles; echo "by $ANTHILL_WORKER";
-        case $ANTHILL_TASK_ID in work-002) touch fixed; anthill loop done work-002 2> said;; esac"#;
+        case $ANTHILL_TASK_ID in
+            work-001) printf '```json\n{\n  "status": "done"\n}\n```\n';;
+            work-002) touch fixed; anthill loop done work-002 2> said;;
+        esac"#;
     let ran = env.ok(&["loop", "run", "--agent", agent, "--as", "ann"]);
-    let expected = "\
---- stderr
+    let expected = r#"--- stderr
 Taken: work-001  implement auth
 | by ann
+| ```json
+| {
+|   "status": "done"
+| }
+| ```
 Done: work-001
 test: fail (exit 1), see .claude/state/loop/gates/test.log
 Failed; iteration 2 begins
@@ -620,7 +788,7 @@ Passed; iteration 3 begins
 test: pass
 Complete: implement auth
 [exit 0]
-";
+"#;
     assert_eq!(ran.shown(), expected, "\n{}", ran.shown());
     stands(&env, "3 2 DONE complete");
     let titles = env.read_text("project/titles");
@@ -684,7 +852,7 @@ fn agents_leave_a_log_and_their_costs() {
     ok(&env, "loop add a");
     ok(&env, "loop add b");
     env.write("project/lost", result(true, "ECONNRESET token=hunter2hunter2"));
-    env.write("project/done", result(false, "Made it."));
+    env.write("project/done", result(false, "Made it.\n{\"status\": \"done\"}"));
     let agent = "cat >/dev/null; [ -e again ] && cat done || cat lost; touch again";
     let first = env.run(&["loop", "run", "--agent", agent, "--max-cost", "0.3"]);
     let end = "\
@@ -741,13 +909,13 @@ fn a_signal_ends_the_run_and_puts_the_item_back() {
 fn a_run_ends_where_somebody_has_to_look() {
     let env = started();
     let error = refused(&env, "loop run --agent true", 1);
-    assert!(error["hint"].as_str().unwrap().contains("[gates.lint]  run = "), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("anthill loop add-gate test"), "{error}");
     configure(&env, &[("test", "true")]);
     ok(&env, "loop add a");
     ok(&env, "loop take --as bob");
     let ran = fails_by_a_gate(&env, "loop run --agent true");
     assert!(
-        ran.stderr.contains("The run ends: `work-001` is in_progress, and not with us\n"),
+        ran.stderr.contains("The run ends: `work-001` is in the hands of `bob`; if they are gone: anthill loop release work-001 --as bob\n"),
         "{}",
         ran.shown()
     );
@@ -765,8 +933,58 @@ fn a_run_ends_where_somebody_has_to_look() {
 fn a_command_does_not_choose_its_own_judge() {
     let env = started();
     configure(&env, &[("test", "false")]);
-    let agent = r#"printf '[gates.test]\nrun = "true"\n' > .claude/anthill.toml"#;
+    let agent = r#"printf '[gates.test]\nrun = "true"\n' > .claude/anthill.toml; echo '{"status": "done"}'"#;
     let ran = env.run(&["loop", "run", "--agent", agent]);
     assert_eq!(ran.code, 1, "{}", ran.shown());
     stands(&env, "3 0 EVALUATE stopped");
+}
+
+#[test]
+fn what_the_agent_does_not_say_is_not_done() {
+    let env = started();
+    configure(&env, &[("test", "true")]);
+    ok(&env, "loop add a");
+    let ran = env.run(&["loop", "run", "--agent", "echo asked >> runs; echo All is well."]);
+    let expected = "\
+--- stderr
+Taken: work-001  a
+| All is well.
+Again in 0 s: work-001: it ended without saying whether the work is done
+| All is well.
+Put back: work-001: it ended without saying whether the work is done: All is well.
+The run ends: `work-001` is not done: it ended without saying whether the work is done: All is well.
+next: anthill loop status
+[exit 1]
+";
+    assert_eq!(ran.shown(), expected);
+    assert_eq!(env.read_text("project/runs"), "asked\nasked\n", "once more, and no more");
+    let agent =
+        r#"cat > last; grep -q '^# Item: ' last || said='{"status": "done"}'; echo "${said:-All is well.}""#;
+    env.ok(&["loop", "run", "--agent", agent]);
+    assert!(env.read_text("project/last").ends_with("```text\nAll is well.\n```\n"));
+    stands(&env, "2 2 DONE complete");
+}
+
+#[test]
+fn an_ill_service_holds_the_loop_up_and_no_item_fails() {
+    let env = started();
+    configure(&env, &[("test", "true")]);
+    ok(&env, "loop add a");
+    let agent = r#"echo x >> runs; [ $(wc -l < runs) -gt 3 ] && echo '{"status": "done"}' && exit
+        echo 'API Error: 529 Overloaded. Retry-After: 0' >&2; exit 1"#;
+    let ran = env.ok(&["loop", "run", "--agent", agent]);
+    let paused = "Paused until 00:00:";
+    assert_eq!(ran.stderr.matches(paused).count(), 3, "{}", ran.shown());
+    assert!(ran.stderr.contains("Put back: work-001: exit code 1: API Error: 529"), "{}", ran.shown());
+    stands(&env, "2 2 DONE complete");
+    ok(&env, "loop reset");
+    ok(&env, "loop start again");
+    let ran = env.run(&["loop", "run", "--agent", "echo 'Credit balance is too low' >&2; exit 1"]);
+    let error = "\
+error: no credit left: exit code 1: Credit balance is too low
+hint: add credit to the account that the agent uses, or name another agent; then run this again
+[exit 1]
+";
+    assert!(ran.shown().ends_with(error), "{}", ran.shown());
+    assert_eq!(queue(&env)["items"][0]["status"], "pending");
 }

@@ -697,8 +697,8 @@ fn errors_as_json() {
 {
   "error": {
     "code": "invalid",
-    "message": "the following required arguments were not provided:\n  <PATH>\n  <VALUE>\n\nUsage: anthill set --json <KIND> <PATH> <VALUE>\n\nFor more information, try '--help'.",
-    "hint": null,
+    "message": "the following required arguments were not provided:\n  <PATH>\n  <VALUE>",
+    "hint": "Usage: anthill set --json <KIND> <PATH> <VALUE>\nFor more information, try '--help'.",
     "retryable": false,
     "indeterminate": false
   }
@@ -713,8 +713,8 @@ fn errors_as_json() {
 {
   "error": {
     "code": "invalid",
-    "message": "invalid value 'confg' for '<KIND>'\n  [possible values: config, tools, epics, sprints, team, session, messages, events, hooks, tasks, mailbox, sent, triggers, trusted, pm_state, group_status, orchestrator_state, dev_to_qa, qa_to_techlead, techlead_to_dev, active_agents, agent_result, work_queue, current_session, metrics, errors, backup, workflow, task_graph, queue, workers]\n\n  tip: a similar value exists: 'config'\n\nFor more information, try '--help'.",
-    "hint": null,
+    "message": "invalid value 'confg' for '<KIND>'\n  [possible values: config, tools, epics, sprints, team, session, messages, events, hooks, tasks, mailbox, sent, triggers, trusted, pm_state, group_status, orchestrator_state, dev_to_qa, qa_to_techlead, techlead_to_dev, active_agents, agent_result, work_queue, current_session, metrics, errors, backup, workflow, task_graph, queue, workers]",
+    "hint": "tip: a similar value exists: 'config'\nFor more information, try '--help'.",
     "retryable": false,
     "indeterminate": false
   }
@@ -729,8 +729,8 @@ fn errors_as_json() {
 {
   "error": {
     "code": "invalid",
-    "message": "unrecognized subcommand 'xyzzy'\n\nUsage: anthill [OPTIONS] <COMMAND>\n\nFor more information, try '--help'.",
-    "hint": null,
+    "message": "unrecognized subcommand 'xyzzy'",
+    "hint": "Usage: anthill [OPTIONS] <COMMAND>\nFor more information, try '--help'.",
     "retryable": false,
     "indeterminate": false
   }
@@ -763,7 +763,7 @@ fn errors_as_json() {
 {
   "error": {
     "code": "invalid",
-    "message": "\"../../x\" is not a valid project id: use 1 to 128 of `A-Z a-z 0-9 . _ -`, not starting with `.`",
+    "message": "\"../../x\" is not a valid project id: use 1 to 128 of `A-Z a-z 0-9 . _ -`, not starting with `.` or `-`",
     "hint": null,
     "retryable": false,
     "indeterminate": false
@@ -826,6 +826,9 @@ fn every_command_has_help_with_an_example() {
         "history",
         "restore",
         "undo",
+        "edit",
+        "diff",
+        "merge",
         "log",
         "on",
         "trust",
@@ -845,7 +848,7 @@ fn every_command_has_help_with_an_example() {
     let top = env.ok(&["--help"]).stdout;
     let nouns = [
         ("leader", 10),
-        ("worker", 10),
+        ("worker", 11),
         ("session", 7),
         ("message", 4),
         ("epic", 3),
@@ -856,9 +859,9 @@ fn every_command_has_help_with_an_example() {
         ("error", 4),
         ("compact", 3),
         ("agents", 3),
-        ("workflow", 6),
+        ("workflow", 7),
         ("pipeline", 7),
-        ("loop", 8),
+        ("loop", 10),
     ];
     for (noun, verbs) in nouns {
         let help = env.ok(&[noun, "--help"]).stdout;

@@ -186,7 +186,7 @@ fn what_is_not_trusted_does_not_run_and_is_told_once() {
     assert_eq!(
         registered.shown(),
         "Registered for changes of epics in session s1: epics-1\n--- stderr\n\
-         warning: it will not run: it is not trusted; allow it: anthill trust 'touch '\\''bad file'\\'''\n[exit 0]\n"
+         warning: it will not run: its command is not trusted; allow it: anthill trust 'touch '\\''bad file'\\'''\n[exit 0]\n"
     );
     // Runs after the other one, and so says when that has been judged.
     trusted(&env, "s1", "epics", "echo good");
@@ -225,7 +225,7 @@ fn a_changed_script_is_refused_until_it_is_trusted_again() {
     change(&env, "p1");
     logged(&env, "s1", "not run: its script has changed since it was trusted");
     let listed = env.ok(&["on", "--session-id", "s1"]).stdout;
-    assert!(listed.contains("does not run: its script is not what was trusted"), "{listed}");
+    assert!(listed.contains("does not run: its script has changed since it was trusted"), "{listed}");
     env.ok(&["trust", "hooks/x.sh --flag"]);
     change(&env, "p1");
     let log = logged(&env, "s1", "    two\n");
@@ -233,7 +233,7 @@ fn a_changed_script_is_refused_until_it_is_trusted_again() {
     assert_eq!(env.json(&["trust"]).as_array().unwrap().len(), 1);
     fs::remove_file(env.project().join("hooks/x.sh")).unwrap();
     change(&env, "p1");
-    logged(&env, "s1", "(now gone)");
+    logged(&env, "s1", "not run: its script is gone");
 }
 
 #[test]
@@ -436,7 +436,10 @@ fn hooks_that_come_by_other_ways_count_too() {
     assert!(!env.home().join("orchestration/triggers.json").exists());
     env.write("user/.claude/sessions/s2/hooks.json", json!({"hooks": [hook]}).to_string());
     let listed = env.ok(&["on", "--session-id", "s2"]).stdout;
-    assert!(listed.contains("added by hand; register it: anthill on epics --run 'echo ran;'"), "{listed}");
+    assert!(
+        listed.contains("added by hand, which registers nothing; register it: anthill on epics --run 'echo ran;' --session-id s2"),
+        "{listed}"
+    );
     on(&env, "s2", "epics", "echo ran;");
     change(&env, "p1");
     logged(&env, "s2", "h1 on epics at revision 2: exit 0");
@@ -455,6 +458,113 @@ fn damaged_files_of_hooks_do_not_hinder_changes() {
     assert!(ran.stderr.contains("warning: the change is made, but hooks were not run"), "{}", ran.shown());
 }
 
+/// Lays out a program that a test can spoil while it runs.
+fn own_program(env: &TestEnv) -> String {
+    let own = env.root().join("own/anthill");
+    fs::create_dir(own.parent().unwrap()).unwrap();
+    fs::copy(env.binary(), &own).unwrap();
+    own.display().to_string()
+}
+
+/// Has a runner do this to its own program when the hooks of all that happened before have run.
+#[track_caller]
+fn spoil(env: &TestEnv, own: &str, how: &str) {
+    trusted(env, "s1", "queue", "echo ran;");
+    env.ok(&["leader", "add-task", "Do it", "--id", "t1"]);
+    let log = env.home().join("sessions/s1/hooks.log").display().to_string();
+    let line = format!("until [ $(grep -c ': exit 0' {log}) -ge 3 ]; do sleep 0.01; done; {how} {own}");
+    let ran = env.finish(env.clean(own).args(["worker", "run", "w1", "--", "sh", "-c", &line]), b"");
+    assert_eq!(ran.code, 0, "{}", ran.shown());
+}
+
+#[test]
+fn a_program_that_was_removed_while_it_ran_still_runs_hooks() {
+    let env = env();
+    spoil(&env, &own_program(&env), "rm");
+    until("the last change is heard of", || log(&env, "s1").matches(": exit 0").count() == 4);
+}
+
+#[test]
+fn hooks_that_could_not_be_started_are_told_in_the_log_and_by_the_doctor() {
+    let env = env();
+    spoil(&env, &own_program(&env), "chmod a-x");
+    let told = "queue-1 on queue: not run: it could not be started: Permission denied";
+    logged(&env, "s1", told);
+    let doctor = env.ok(&["doctor"]).stderr;
+    assert!(
+        doctor.contains("warning: hook `queue-1` of session `s1`: it did not run at the last change"),
+        "{doctor}"
+    );
+    env.ok(&["leader", "add-task", "Another"]);
+    until("the next change is heard of", || log(&env, "s1").matches(": exit 0").count() == 4);
+    assert_eq!(env.ok(&["doctor"]).stderr, "all is well\n");
+}
+
+/// What the doctor warns of, by its own words and by the command that mends it.
+fn warned(env: &TestEnv) -> Vec<(String, String)> {
+    let report = env.json(&["doctor"]);
+    assert_eq!(report["ok"], true, "a hook is no damage: {report}");
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let findings = report["findings"].as_array().unwrap().iter();
+    findings
+        .map(|finding| {
+            assert_eq!(finding["severity"], "warning", "{finding}");
+            (
+                text(&finding["message"]),
+                text(&finding["fix"]).replace("$TEST_ENV", env.root().to_str().unwrap()),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn the_doctor_warns_of_hooks_that_will_not_run_and_says_what_to_type() {
+    let env = env();
+    let check = |message: &str, verb: &str| {
+        let warned = warned(&env);
+        let [(said, fix)] = &warned[..] else { panic!("one of `{message}`: {warned:?}") };
+        assert!(said.contains(message), "{said}");
+        let (_, line) = fix.split_once(verb).unwrap_or_else(|| panic!("`{verb}` in {fix}"));
+        let ran = env.finish(
+            env.clean("sh").args(["-c", line]).current_dir("/").env("ANTHILL_ROOT", env.project()),
+            b"",
+        );
+        assert_eq!(ran.code, 0, "{line}: {}", ran.shown());
+        assert_eq!(warned_of(&env), 0, "after {line}");
+    };
+    on(&env, "s1", "epics", "echo 'it is';");
+    check("hook `epics-1` of session `s1`: its command is not trusted", "allow it: ");
+    script(&env, "deep/x.sh", "#!/bin/sh\n");
+    on(&env, "s1", "config", "deep/x.sh");
+    check("hook `config-1` of session `s1`: its command is not trusted", "allow it: ");
+    script(&env, "deep/x.sh", "#!/bin/sh\necho other\n");
+    check("its script has changed since it was trusted (now ", "allow it: ");
+    fs::remove_file(env.project().join("deep/x.sh")).unwrap();
+    check("its script is gone", "drop it: ");
+    let hook = json!({"id": "by-hand", "on": "team", "command": "echo 'it is';", "enabled": true});
+    env.write("user/.claude/sessions/s2/hooks.json", json!({"hooks": [hook]}).to_string());
+    check("hook `by-hand` of session `s2`: it was added by hand", "register it: ");
+    trusted(&env, "s1", "sprints", "no-such-command");
+    env.ok(&["set", "sprints", "note", "1", "--project-id", "p1"]);
+    logged(&env, "s1", "sprints-1 on sprints at revision 1: exit 127");
+    check("it did not run at the last change: exit 127", "drop it: ");
+}
+
+fn warned_of(env: &TestEnv) -> usize {
+    warned(env).len()
+}
+
+#[test]
+fn the_doctor_does_not_warn_of_hooks_that_nobody_waits_for() {
+    let env = env();
+    on(&env, "off", "epics", "echo;");
+    env.ok(&["set", "hooks", "hooks[0].enabled", "false", "--session-id", "off"]);
+    on(&env, "over", "epics", "echo;");
+    let state = json!({"session_id": "over", "status": "ended"});
+    env.ok(&["set", "session", ".", &state.to_string(), "--session-id", "over"]);
+    assert_eq!(env.ok(&["doctor"]).stderr, "all is well\n");
+}
+
 #[test]
 fn changes_that_pile_up_are_told_one_at_a_time() {
     let env = env();
@@ -468,7 +578,8 @@ fn changes_that_pile_up_are_told_one_at_a_time() {
 fn the_example_gives_the_session_a_task_for_every_story_that_nobody_has() {
     let env = env();
     let page = include_str!("../../../../docs/hooks.md");
-    let (_, example) = page.split_once("<!-- on-epic-update.sh").expect("the page has the example");
+    let (_, example) =
+        page.split_once("<!-- not run: the script on-epic-update.sh").expect("the page has the example");
     let (_, example) = example.split_once("```sh\n").expect("it is a script");
     let (example, _) = example.split_once("```").expect("the script ends");
     script(&env, ".claude/hooks/on-epic-update.sh", example);

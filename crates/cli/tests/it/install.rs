@@ -127,12 +127,9 @@ fn dirs(root: &Path) -> Vec<String> {
 fn a_new_project_gets_everything() {
     let env = env();
     let ran = env.ok(&["init"]);
-    assert_eq!(ran.stdout, "Set up, changed 13 files\n", "{}", ran.shown());
-    assert!(
-        ran.stderr.starts_with("--- /dev/null\n+++ b/.claude/settings.json\n@@ -0,0 +1,"),
-        "{}",
-        ran.shown()
-    );
+    assert_eq!(ran.stdout, "Set up, changed 14 files\n", "{}", ran.shown());
+    assert!(ran.stderr.starts_with("  create  .claude/settings.json\n  create  "), "{}", ran.shown());
+    assert_eq!(ran.stderr.lines().count(), 14 + 1, "a line per file, and one more: {}", ran.shown());
     let text = env.read_text(SETTINGS);
     let settings: Value = serde_json::from_str(&text).unwrap();
     let expected: Value =
@@ -152,8 +149,8 @@ fn a_new_project_gets_everything() {
     ] {
         assert!(protocol.contains(&format!("`anthill {command}")), "{command}");
     }
-    let ignored = "# anthill:begin\n.claude/state/\n!.claude/settings.json\n!.claude/CLAUDE.md\n!.claude/agents/\n!.claude/skills/\n\
-        !.claude/hooks/\n.coordination/.anthill/\ncoordination/.anthill/\n# anthill:end\n";
+    let ignored = "# anthill:begin\n.claude/state/\n!.claude/settings.json\n!.claude/anthill.toml\n!.claude/CLAUDE.md\n!.claude/agents/\n!.claude/skills/\n\
+        !.claude/hooks/\n.coordination/logs/\ncoordination/logs/\n.coordination/.anthill/\ncoordination/.anthill/\n# anthill:end\n";
     assert_eq!(env.read_text("project/.gitignore"), ignored);
     for agent in ["pm", "developer", "qa-expert", "tech-lead", "worker"] {
         assert!(
@@ -161,7 +158,7 @@ fn a_new_project_gets_everything() {
                 .contains(&format!("name: anthill-{agent}\n"))
         );
     }
-    for skill in ["orchestrate", "loop", "leader", "worker", "team-status"] {
+    for skill in ["orchestrate", "work-loop", "leader", "worker", "team-status"] {
         assert!(
             env.read_text(&format!("project/.claude/skills/{skill}/SKILL.md"))
                 .contains(&format!("name: {skill}\n"))
@@ -177,7 +174,7 @@ fn there_and_back_again() {
     there_and_back(&env(), &[]);
     let guarded = env();
     guarded.ok(&["set", "config", "features.enable_edit_guard", "true"]);
-    there_and_back(&guarded, &["--guard", "--mcp", "--status-line", "--client", "all", "--yes"]);
+    there_and_back(&guarded, &["--guard", "--status-line", "--client", "all", "--yes"]);
     there_and_back(&env(), &["--scope", "local", "--status-line"]);
     there_and_back(&env(), &["--scope", "user", "--client", "all", "--status-line"]);
     there_and_back(&env(), &["--scope", "plugin"]);
@@ -249,10 +246,10 @@ fn edits_after_init_survive_uninstall() {
         format!("{}\nAnd more.\n", env.read_text("project/CLAUDE.md")).replace("# Mine", "# Ours"),
     );
     env.write("project/.gitignore", format!("{}dist/\n", env.read_text("project/.gitignore")));
-    env.write("project/.claude/skills/loop/SKILL.md", "my own loop");
+    env.write("project/.claude/skills/work-loop/SKILL.md", "my own loop");
     let ran = env.ok(&["uninstall"]);
     assert!(
-        ran.stderr.contains("left alone: `$TEST_ENV/project/.claude/skills/loop/SKILL.md` was edited"),
+        ran.stderr.contains("left alone: `$TEST_ENV/project/.claude/skills/work-loop/SKILL.md` was edited"),
         "{}",
         ran.shown()
     );
@@ -267,7 +264,7 @@ fn edits_after_init_survive_uninstall() {
         left,
         [
             "project/.claude/settings.json",
-            "project/.claude/skills/loop/SKILL.md",
+            "project/.claude/skills/work-loop/SKILL.md",
             "project/.gitignore",
             "project/CLAUDE.md"
         ]
@@ -307,21 +304,57 @@ fn what_is_older_is_renewed_in_its_place() {
 }
 
 #[test]
-fn the_guard_and_the_server_stay_until_uninstall() {
+fn the_guard_stays_until_uninstall() {
     let env = env();
-    env.ok(&["init", "--guard", "--mcp"]);
+    env.ok(&["init", "--guard"]);
     let guard = settings(&env, SETTINGS)["hooks"]["PreToolUse"].take();
     assert_eq!(guard[0]["matcher"], "Write|Edit|MultiEdit|NotebookEdit|Bash");
-    assert_eq!(
-        settings(&env, "project/.mcp.json"),
-        json!({"mcpServers": {"anthill": {"command": "anthill", "args": ["mcp"]}}})
-    );
     assert_eq!(env.ok(&["init"]).stdout, "Nothing to change\n");
     env.ok(&["uninstall"]);
-    assert!(!env.project().join(".mcp.json").exists());
+    assert!(!env.project().join(SETTINGS).exists());
+}
+
+/// Earlier versions could register a server that there is not.
+#[test]
+fn a_server_that_cannot_be_started_goes() {
+    let env = env();
+    fails(&env, &["init", "--mcp"], b"", 2, "invalid");
+    let server = r#""anthill": {"command": "anthill", "args": ["mcp"]}"#;
+    env.write("project/.mcp.json", format!("{{\"mcpServers\": {{\"x\": 1, {server}}}}}"));
+    env.ok(&["init"]);
+    assert_eq!(settings(&env, "project/.mcp.json"), json!({"mcpServers": {"x": 1}}));
     env.write("project/.mcp.json", "not json, and none of our business");
     env.ok(&["init"]);
     env.ok(&["uninstall"]);
+}
+
+/// Claude Code has a `/loop` of its own, which that of earlier versions hid.
+#[test]
+fn a_skill_of_an_earlier_version_goes_unless_it_was_edited() {
+    let env = env();
+    let (loop_skill, ours) = ("project/.claude/skills/loop/SKILL.md", "---\nname: loop\n---\nanthill loop\n");
+    env.ok(&["init"]);
+    // As if an earlier version had written it.
+    env.write(loop_skill, ours);
+    let record = env.bytes().into_keys().find(|path| path.contains(".anthill-install/")).unwrap();
+    let mut known: Value = serde_json::from_str(&env.read_text(&record)).unwrap();
+    let hash = anthill_live::hooks::fingerprint::sha256(ours.as_bytes());
+    let kept = json!({"path": ".claude/skills/loop/SKILL.md", "original": null, "written": [hash]});
+    known["scopes"]["project"]["files"].as_array_mut().unwrap().push(kept);
+    env.write(&record, known.to_string());
+    let ran = env.ok(&["init"]);
+    assert!(ran.stderr.contains("  delete  .claude/skills/loop/SKILL.md\n"), "{}", ran.shown());
+    assert!(!env.project().join(".claude/skills/loop").exists());
+    assert_eq!(env.ok(&["init"]).stdout, "Nothing to change\n");
+    env.write(loop_skill, format!("{ours}and more of mine\n"));
+    let ran = env.ok(&["init"]);
+    assert!(
+        ran.stderr.contains("skills/loop/SKILL.md` is of an earlier anthill, or edited"),
+        "{}",
+        ran.shown()
+    );
+    env.write(loop_skill, "somebody else's");
+    assert_eq!(env.ok(&["init"]).shown(), "Nothing to change\n[exit 0]\n");
 }
 
 #[test]
@@ -437,7 +470,7 @@ fn scopes_have_files_of_their_own() {
 fn a_plugin_is_made_from_the_same_sources() {
     let env = env();
     let to = env.root().join("my plugins/ants");
-    let ran = env.ok(&["init", "--scope", "plugin", "--to", to.to_str().unwrap(), "--guard", "--mcp"]);
+    let ran = env.ok(&["init", "--scope", "plugin", "--to", to.to_str().unwrap(), "--guard"]);
     assert!(
         ran.stderr.contains("now type: claude plugin marketplace add '$TEST_ENV/my plugins/ants'\n"),
         "{}",
@@ -450,7 +483,6 @@ fn a_plugin_is_made_from_the_same_sources() {
     assert_eq!(read(".claude-plugin/marketplace.json")["plugins"][0]["source"], "./plugins/anthill");
     assert_eq!(read("plugins/anthill/.claude-plugin/plugin.json")["name"], "anthill");
     assert_eq!(calls(&read("plugins/anthill/hooks/hooks.json")).len(), EVENTS.len() + 1);
-    assert_eq!(read("plugins/anthill/.mcp.json")["mcpServers"]["anthill"]["args"], json!(["mcp"]));
     assert!(
         env.read_text("my plugins/ants/plugins/anthill/skills/team-protocol/SKILL.md")
             .contains("anthill worker claim")
@@ -472,6 +504,8 @@ fn other_clients_get_what_they_read() {
     assert!(ran.stderr.contains("/hooks"), "{}", ran.shown());
     let codex = settings(&env, "project/.codex/hooks.json");
     let events: Vec<_> = codex["hooks"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(codex["hooks"]["SessionEnd"][0]["hooks"][0]["timeout"], 3, "Codex gives no more");
+    assert_eq!(codex["hooks"]["Stop"][0]["hooks"][0]["timeout"], 10);
     assert_eq!(
         events,
         [
@@ -494,6 +528,7 @@ fn other_clients_get_what_they_read() {
     let expected =
         ["AfterAgent", "AfterTool", "BeforeAgent", "BeforeTool", "PreCompress", "SessionEnd", "SessionStart"];
     assert_eq!(calls(&gemini).into_keys().collect::<Vec<_>>(), expected);
+    assert_eq!(gemini["hooks"]["PreCompress"][0]["matcher"], "manual", "others come before every request");
     assert!(
         env.read_text("project/.opencode/plugins/anthill.js").contains("const COMMAND = \"anthill hook\"\n")
     );
@@ -504,11 +539,10 @@ fn other_clients_get_what_they_read() {
     same(&env, &before);
     env.ok(&["init", "--client", "codex"]);
     assert!(
-        !env.project().join("CLAUDE.md").exists() && !env.project().join(".claude").exists(),
+        !env.project().join("CLAUDE.md").exists() && !env.project().join(".claude/settings.json").exists(),
         "only what was named"
     );
-    let ran = env.ok(&["init", "--client", "codex,opencode", "--mcp"]);
-    assert!(ran.stderr.contains("[mcp_servers.anthill]\ncommand = \"anthill\"\n"), "{}", ran.shown());
+    env.ok(&["init", "--client", "codex,opencode"]);
     env.ok(&["uninstall"]);
     same(&env, &before);
 }
@@ -601,7 +635,7 @@ fn an_interrupted_init_or_uninstall_is_finished_by_the_next() {
         let ran = env.run(&["init", "--json"]);
         let error = &ran.json()["error"];
         assert_eq!((ran.code, &error["indeterminate"]), (6, &json!(true)), "{}", ran.shown());
-        assert!(error["hint"].as_str().unwrap().contains("11 of 13 files are done"), "{error}");
+        assert!(error["hint"].as_str().unwrap().contains("12 of 14 files are done"), "{error}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "# Mine");
         assert!(!env.project().join(".gitignore").exists(), "it comes after the one that failed");
         fs::remove_dir_all(obstacle.parent().unwrap()).unwrap();
@@ -640,7 +674,13 @@ fn links_are_written_through_and_permissions_stay() {
     symlink("../../dotfiles/settings.json", env.project().join(".claude/settings.json")).unwrap();
     symlink("AGENTS.md", env.project().join("CLAUDE.md")).unwrap();
     let before = env.bytes();
-    let ran = env.ok(&["init"]);
+    for line in [&["init"][..], &["init", "--dry-run"]] {
+        let ran = env.run(line);
+        assert!(ran.code == 1 && ran.stderr.contains("leads out of the project"), "{}", ran.shown());
+        assert!(ran.stderr.contains("--follow-links"), "{}", ran.shown());
+    }
+    same(&env, &before);
+    let ran = env.ok(&["init", "--follow-links"]);
     assert!(
         ran.stderr.contains(
             "`$TEST_ENV/project/.claude/settings.json` is a link to `$TEST_ENV/dotfiles/settings.json`"
@@ -658,13 +698,15 @@ fn links_are_written_through_and_permissions_stay() {
     let mode = |path: &str| fs::metadata(env.root().join(path)).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode("project/AGENTS.md"), 0o640);
     assert_eq!(env.ok(&["init"]).stdout, "Nothing to change\n");
-    env.ok(&["uninstall"]);
+    assert_eq!(env.run(&["uninstall"]).code, 1);
+    env.ok(&["uninstall", "--follow-links"]);
     same(&env, &before);
     assert_eq!(mode("project/AGENTS.md"), 0o640);
     let record =
         |env: &TestEnv| env.bytes().into_keys().find(|path| path.contains(".anthill-install/")).unwrap();
-    env.ok(&["init"]);
+    env.finish(env.clean("sh").args(["-c", "umask 0; anthill init --follow-links"]), b"");
     assert_eq!(mode(&record(&env)), 0o600, "settings may hold secrets");
+    assert_eq!(mode("user/.claude/.anthill-install"), 0o700);
 }
 
 #[test]
@@ -673,7 +715,7 @@ fn a_dry_run_changes_nothing_and_json_tells_all() {
     env.write(SETTINGS, "{}\n");
     let (before, stamps) = (env.bytes(), times(&env));
     let ran = env.ok(&["init", "--dry-run", "--project-id", "myapp"]);
-    assert_eq!(ran.stdout, "Would change 13 files; nothing was written\n");
+    assert_eq!(ran.stdout, "Would change 14 files; nothing was written\n");
     assert!(
         ran.stderr.contains("--- a/.claude/settings.json\n+++ b/.claude/settings.json\n"),
         "{}",
@@ -714,16 +756,13 @@ fn a_dry_run_changes_nothing_and_json_tells_all() {
 #[test]
 fn files_of_others_with_our_names_are_left_alone() {
     let env = env();
-    env.write("project/.claude/skills/loop/SKILL.md", "---\nname: loop\n---\nmine\n");
+    let skill = "project/.claude/skills/leader/SKILL.md";
+    env.write(skill, "---\nname: leader\n---\nmine\n");
     env.write("project/.claude/agents/anthill-pm.md", b"\xff");
     let before = env.bytes();
     let ran = env.ok(&["init"]);
-    assert!(
-        ran.stderr.contains("left alone: `$TEST_ENV/project/.claude/skills/loop/SKILL.md`"),
-        "{}",
-        ran.shown()
-    );
-    assert_eq!(env.read_text("project/.claude/skills/loop/SKILL.md"), "---\nname: loop\n---\nmine\n");
+    assert!(ran.stderr.contains(&format!("left alone: `$TEST_ENV/{skill}`")), "{}", ran.shown());
+    assert_eq!(env.read_text(skill), "---\nname: leader\n---\nmine\n");
     env.ok(&["uninstall"]);
     same(&env, &before);
 }
@@ -734,7 +773,7 @@ fn a_clone_without_a_record_can_be_cleaned_too() {
     env.write(SETTINGS, "{\n  \"model\": \"x\"\n}\n");
     env.write("project/CLAUDE.md", "# Mine\n");
     let before = env.bytes();
-    env.ok(&["init", "--mcp", "--client", "all"]);
+    env.ok(&["init", "--client", "all"]);
     fs::remove_dir_all(env.home()).unwrap();
     assert_eq!(env.ok(&["init"]).stdout, "Nothing to change\n");
     assert!(!env.home().exists(), "nothing was changed, so there is nothing to remember");
@@ -744,7 +783,8 @@ fn a_clone_without_a_record_can_be_cleaned_too() {
         names.iter().map(|name| (format!("project/{name}"), Entry::File(text.into()))).collect()
     };
     let mut expected = before;
-    expected.extend(empty("{}\n", &[".mcp.json", ".codex/hooks.json", ".gemini/settings.json"]));
+    expected.extend(empty("{}\n", &[".codex/hooks.json", ".gemini/settings.json"]));
+    expected.extend(empty("project = \"project\"\n", &[".claude/anthill.toml"]));
     expected.extend(empty("", &["AGENTS.md", "GEMINI.md", ".gitignore"]));
     same(&env, &expected);
 }
@@ -770,21 +810,53 @@ fn a_project_cannot_say_what_uninstall_restores() {
 }
 
 #[test]
-fn the_default_project_is_set_once() {
+fn every_project_has_a_name_of_its_own() {
     let env = env();
-    let project = || env.json(&["get", "config", "--field", "global.default_project"]);
-    let ran = env.ok(&["init", "--project-id", "myapp"]);
-    assert!(ran.stderr.contains("the default project is now `myapp`"), "{}", ran.shown());
-    assert_eq!(project(), "myapp");
-    let with = env.bytes();
-    let ran = env.ok(&["init", "--project-id", "other"]);
-    assert!(ran.stderr.contains("stays `myapp`"), "{}", ran.shown());
-    env.ok(&["init", "--project-id", "myapp"]);
-    assert!(env.bytes() == with);
-    env.ok(&["uninstall"]);
-    assert_eq!(project(), "myapp", "what is in the rooms stays");
+    let other = env.root().join("elsewhere/project");
+    fs::create_dir_all(other.join(".git")).unwrap();
+    let there = |args: &[&str]| {
+        let ran = env.finish(env.command(args).current_dir(&other).env_remove("ANTHILL_ROOT"), b"");
+        assert_eq!(ran.code, 0, "{}", ran.shown());
+        ran
+    };
+    let ran = env.ok(&["init"]);
+    assert!(ran.stderr.contains("this project is called `project`;"), "{}", ran.shown());
+    let ran = there(&["init"]);
+    assert!(ran.stderr.contains("this project is called `project-2`;"), "{}", ran.shown());
+    env.ok(&["session", "start", "s1"]);
+    there(&["session", "start", "s2"]);
+    let event =
+        json!({"session_id": "s3", "hook_event_name": "SessionStart", "source": "startup", "cwd": other});
+    env.finish(
+        env.command(&["hook"]).current_dir(&other).env_remove("ANTHILL_ROOT"),
+        event.to_string().as_bytes(),
+    );
+    let project = |id: &str| env.json(&["get", "session", "--session-id", id, "--field", "project_id"]);
+    assert_eq!([project("s1"), project("s2"), project("s3")], ["project", "project-2", "project-2"]);
+    // Its epics are its own, too.
+    there(&["epic", "add", "Sell", "--id", "e1"]);
+    assert!(env.home().join("orchestration/projects/project-2/epics.json").exists());
+
+    let ran = env.ok(&["init", "--project-id", "shop"]);
+    assert!(
+        ran.stderr.contains("  update  .claude/anthill.toml\nthis project is called `shop`;"),
+        "{}",
+        ran.shown()
+    );
+    assert_eq!(env.ok(&["init"]).stdout, "Nothing to change\n", "it keeps its name");
+    env.write("project/.claude/anthill.toml", "project = \"store\"\n\n[gates.x]\nrun = \"true\"\n");
+    assert_eq!(env.ok(&["init"]).stdout, "Nothing to change\n", "and whatever it calls itself");
+    env.ok(&["session", "start", "s4"]);
+    assert_eq!(project("s4"), "store");
+}
+
+#[test]
+fn the_project_of_the_configuration_is_that_of_the_first_that_asks() {
+    let env = env();
+    env.ok(&["set", "config", "global.default_project", "\"myapp\""]);
+    let ran = env.ok(&["init"]);
+    assert!(ran.stderr.contains("this project is called `myapp`;"), "{}", ran.shown());
     env.ok(&["leader", "init", "goal"]);
-    env.ok(&["init"]);
     let ran = env.ok(&["uninstall"]);
     assert!(ran.stderr.contains("to remove it: rm -r .coordination"), "{}", ran.shown());
 }

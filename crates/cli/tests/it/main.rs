@@ -1,18 +1,27 @@
 //! The binary from the outside: real processes on real files.
 
 mod agent_loop;
+mod attacks_consent;
+mod attacks_ids;
+mod attacks_secrets;
 mod bench;
 mod board;
+mod brief;
+mod changes;
 mod client;
 mod commands;
 mod damage;
 mod exit_codes;
+mod hand_edits;
 mod hooks;
 mod install;
+mod limits;
 mod lines;
+mod loop_owners;
 mod message_storm;
 mod messages;
 mod orchestrate;
+mod outcomes;
 mod pipeline;
 mod planning;
 mod queue;
@@ -25,6 +34,7 @@ mod seeds;
 mod sessions;
 mod status;
 mod storm;
+mod texts;
 mod watch;
 mod workflow;
 

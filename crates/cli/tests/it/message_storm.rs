@@ -3,7 +3,7 @@
 //!
 //! Each sender and each reader is a thread that does what a session's script would do, with a real process for every
 //! command; a third of the processes is killed at some moment. `ANTHILL_LETTERS_SENDERS`, `_EACH`, `_RECEIVERS`,
-//! `_SEED` and `_BINARY` make it larger, repeat it, or storm another binary.
+//! and `_SEED` make it larger or repeat it.
 
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
@@ -18,7 +18,7 @@ use anthill_testkit::test_env::{Ran, TestEnv, exit_code};
 use serde_json::json;
 
 use crate::storm::Dice;
-use crate::told;
+use crate::{env, told};
 
 const MAIL: &str = "user/.claude/orchestration/messages";
 const PRIORITIES: [&str; 4] = ["critical", "high", "normal", "low"];
@@ -69,7 +69,7 @@ impl Storm {
             each,
             receivers: told("LETTERS_RECEIVERS", 3),
             seed: told("LETTERS_SEED", random),
-            env: TestEnv::new(told("LETTERS_BINARY", env!("CARGO_BIN_EXE_anthill").to_owned())),
+            env: env(),
             over: AtomicBool::new(false),
             deadline: Instant::now() + Duration::from_secs(120 + senders * each),
             commands: AtomicU64::new(0),

@@ -816,11 +816,11 @@ fn the_polling_loop_of_the_seed_in_one_line_that_waits() {
 
 // ---- many
 
-/// `ANTHILL_LETTERS_READ`, `_POLLS` and `_BINARY` make it larger, or have another binary poll.
+/// `ANTHILL_LETTERS_READ` and `_POLLS` make it larger.
 #[test]
 fn messages_that_were_read_do_not_slow_a_poll_down() {
     let (read, polls) = (told("LETTERS_READ", 2_000), told("LETTERS_POLLS", 15));
-    let env = TestEnv::new(told("LETTERS_BINARY", env!("CARGO_BIN_EXE_anthill").to_owned()));
+    let env = env();
     (0..read).for_each(|number| drop_in(&env, "full", &format!("m{number}"), &json!({"read": true})));
     send(&env, "a empty note 1 --id m");
     polled(&env, "empty");

@@ -83,6 +83,22 @@ fn says(error: &Value, texts: &[&str]) {
     texts.iter().for_each(|text| assert!(said.contains(text), "`{text}` is not in:\n{said}"));
 }
 
+/// Reports that all tests of a group pass.
+#[track_caller]
+fn pass(env: &TestEnv, group: &str) -> Value {
+    let results = json!({"test_results": {"e2e_tests": "3/3 passed"}});
+    with_file(env, &format!("pipeline report qa_expert {group} PASS"), &results)
+}
+
+/// Reports, with results where there must be some.
+#[track_caller]
+fn report(env: &TestEnv, line: &str) {
+    match line.strip_prefix("qa_expert ").and_then(|rest| rest.strip_suffix(" PASS")) {
+        Some(group) => drop(pass(env, group)),
+        None => drop(ok(env, &format!("pipeline report {line}"))),
+    }
+}
+
 /// Returns a document, which must be valid.
 #[track_caller]
 fn doc(env: &TestEnv, kind: &str) -> Value {
@@ -102,7 +118,7 @@ fn open(env: &TestEnv) -> Vec<String> {
     let orders = json_of(env, "pipeline next");
     let line = |order: &Value| {
         let text = |field: &str| order[field].as_str().unwrap().to_owned();
-        assert!(text("prompt").chars().count() <= 8000);
+        assert!(text("prompt").chars().count() <= 12_000);
         assert!(order["state"]["session_id"].is_string());
         format!("{} {} {}", text("role"), text("group_id"), text("purpose"))
     };
@@ -286,7 +302,7 @@ fn the_seeds_example_runs_to_its_end() {
     assert_eq!(doc(&env, "techlead_to_dev")["messages"][0]["decision"], "changes_requested");
     assert_eq!(open(&env), ["developer B work", "developer A work"]);
     for line in ["developer A READY_FOR_QA", "qa_expert A PASS"] {
-        ok(&env, &format!("pipeline report {line}"));
+        report(&env, line);
         ok(&env, "pipeline next");
     }
     let entry = with_file(&env, "pipeline report tech_lead A APPROVED", &json!({"feedback": "Excellent"}));
@@ -312,7 +328,7 @@ fn the_seeds_example_runs_to_its_end() {
     assert_eq!(open(&env), ["developer C work"]);
     refused(&env, "pipeline report pm - COMPLETE", 1, &["no open order for pm"]);
     for line in ["developer C READY_FOR_QA", "qa_expert C PASS", "tech_lead C APPROVED"] {
-        ok(&env, &format!("pipeline report {line}"));
+        report(&env, line);
         ok(&env, "pipeline next");
     }
     let pm = doc(&env, "pm_state");
@@ -323,18 +339,33 @@ fn the_seeds_example_runs_to_its_end() {
     assert_eq!(pm["completed_groups"], json!(["A", "B", "C"]));
     assert!(pm["all_tasks"].as_array().unwrap().iter().all(|task| task["status"] == "complete"));
     assert_eq!(open(&env), ["pm - final_check"]);
-    // The end needs evidence.
+    // The end needs evidence, for each task where the plan has no criteria.
+    let prompt = json_of(&env, "pipeline next")[0]["prompt"].as_str().unwrap().to_owned();
+    assert!(prompt.contains("| T1: Implement JWT token generation\n| T2: "), "{prompt}");
     refused(&env, "pipeline report pm - COMPLETE", 1, &["there is no `evidence", "CONTINUE"]);
     for (evidence, text) in [
         (json!([]), "there is no `evidence"),
         (json!([{"requirement": "JWT", "met": false, "evidence": "x"}]), "`JWT` is not met"),
         (json!([{"requirement": "JWT", "met": true, "evidence": " "}]), "`JWT` has no evidence"),
         (json!([{"met": true, "evidence": "x"}]), "names no `requirement`"),
+        (json!([{"requirement": "T1", "met": true, "evidence": "-"}]), "`T1` has no evidence"),
+        (json!([{"requirement": "T1", "met": true, "evidence": ["n/a"]}]), "`T1` has no evidence"),
+        (
+            json!([{"requirement": "everything", "met": true, "evidence": "28 of 28 tests"}]),
+            "`Implement JWT token generation` has no entry in `evidence`; `Implement JWT validation",
+        ),
     ] {
         refused_with(&env, "pipeline report pm - BAZINGA", &json!({"evidence": evidence}), 1, &[text]);
     }
-    let evidence =
-        json!({"evidence": [{"requirement": "everything", "met": true, "evidence": "28 of 28 tests"}]});
+    let met = |name: &str| json!({"requirement": name, "met": true, "evidence": "28 of 28 tests"});
+    let names = [
+        "T1",
+        "T2: Implement JWT validation middleware",
+        "Implement user registration endpoint",
+        "T4",
+        "docs",
+    ];
+    let evidence = json!({"evidence": names.map(met)});
     let run = with_file(&env, "pipeline report pm - BAZINGA", &evidence);
     assert_eq!(
         (&run["status"], &run["current_phase"], &run["active_agents"]),
@@ -417,23 +448,129 @@ fn reports_can_be_repeated() {
 }
 
 #[test]
-fn whoever_works_without_an_order_may_report_what_was_due() {
+fn nobody_reports_before_the_order_was_given_out() {
     let env = env();
     start(&env, &seed_plan());
-    refused(&env, "pipeline report developer C READY_FOR_QA", 1, &["no open order"]);
-    refused(&env, "pipeline report qa_expert A PASS", 1, &["no open order"]);
-    for (line, status) in [
-        ("pipeline report developer A READY_FOR_QA", "waiting_qa"),
-        ("pipeline report qa_expert A FAIL", "qa_failed"),
-        ("pipeline report developer A READY_FOR_QA", "waiting_qa"),
-        ("pipeline report developer A READY_FOR_QA", "waiting_qa"),
-        ("pipeline report qa_expert A PASS", "waiting_review"),
-        ("pipeline report tech_lead A APPROVED", "complete"),
-    ] {
-        assert_eq!(json_of(&env, line)["status"], status, "{line}");
+    let early = |line: &str| {
+        refused(&env, &format!("pipeline report {line}"), 1, &["no open order", "anthill pipeline next"]);
+    };
+    early("developer A READY_FOR_QA");
+    early("developer C READY_FOR_QA");
+    early("qa_expert A FAIL");
+    ok(&env, "pipeline next");
+    report(&env, "developer A READY_FOR_QA");
+    early("qa_expert A FAIL");
+    ok(&env, "pipeline next");
+    ok(&env, "pipeline report qa_expert A FAIL");
+    // The words of the round before would be the same: they are no answer to an order that nobody has.
+    early("developer A READY_FOR_QA");
+    ok(&env, "pipeline next");
+    report(&env, "developer A READY_FOR_QA");
+    assert_eq!(
+        doc(&env, "group_status")["A"]["iterations"],
+        json!({"developer": 2, "qa": 1, "tech_lead": 0})
+    );
+}
+
+#[test]
+fn a_pass_needs_results_or_a_reason() {
+    let env = env();
+    start(&env, &seed_plan());
+    ok(&env, "pipeline next");
+    for group in ["A", "B"] {
+        report(&env, &format!("developer {group} READY_FOR_QA"));
     }
-    let entry = &doc(&env, "group_status")["A"];
-    assert_eq!(entry["iterations"], json!({"developer": 2, "qa": 2, "tech_lead": 1}), "{entry}");
+    ok(&env, "pipeline next");
+    refused(&env, "pipeline report qa_expert A PASS", 1, &["PASS needs `test_results`", "--without-results"]);
+    for nothing in
+        [json!({}), json!({"total_time": "1s"}), json!({"e2e_tests": "n/a", "contract_tests": "-"})]
+    {
+        let file = json!({"test_results": nothing, "notes": "all good"});
+        refused_with(&env, "pipeline report qa_expert A PASS", &file, 1, &["PASS needs `test_results`"]);
+    }
+    for failing in ["7/8 passed", "8 passed, 2 failed", "FAILED"] {
+        let file = json!({"test_results": {"load_tests": failing}});
+        refused_with(&env, "pipeline report qa_expert A PASS", &file, 1, &["PASS, but load_tests", failing]);
+    }
+    refused(&env, "pipeline report qa_expert A PASS --without-results -", 1, &["PASS needs `test_results`"]);
+    refused(&env, "pipeline report qa_expert A FAIL --without-results why", 2, &["is for PASS"]);
+    let reason = "there is no test server";
+    let args = ["pipeline", "report", "qa_expert", "A", "PASS", "--without-results", reason];
+    let entry = env.json(&args);
+    assert_eq!((&entry["status"], &entry["without_results"]), (&json!("waiting_review"), &json!(reason)));
+    assert_eq!(doc(&env, "qa_to_techlead")["messages"][0]["without_results"], reason);
+    let log = doc(&env, "orchestrator_state")["decisions_log"].as_array().unwrap().clone();
+    assert!(log.last().unwrap()["reasoning"].as_str().unwrap().contains(reason), "{log:?}");
+    let status = ok(&env, "pipeline status").stdout;
+    assert!(status.contains(&format!("group A passed without test results: {reason}\n")), "{status}");
+    pass(&env, "B");
+    // Results later on take the reason away.
+    ok(&env, "pipeline next");
+    ok(&env, "pipeline report tech_lead A CHANGES_REQUESTED");
+    ok(&env, "pipeline next");
+    report(&env, "developer A READY_FOR_QA");
+    ok(&env, "pipeline next");
+    assert_eq!(pass(&env, "A").get("without_results"), None);
+}
+
+#[test]
+fn a_prompt_has_all_that_is_open_and_not_only_the_last_word() {
+    let env = env();
+    start(&env, &seed_plan());
+    ok(&env, "pipeline next");
+    let done = json!({"commits": ["abc123"], "files_modified": ["auth.py"], "notes": "tokens work"});
+    with_file(&env, "pipeline report developer A READY_FOR_QA", &done);
+    let prompt = || {
+        let orders = json_of(&env, "pipeline next");
+        let of_a = orders.as_array().unwrap().iter().find(|order| order["group_id"] == "A").unwrap();
+        of_a["prompt"].as_str().unwrap().to_owned()
+    };
+    let has = |parts: &[&str]| {
+        let prompt = prompt();
+        parts.iter().for_each(|part| assert!(prompt.contains(part), "`{part}` is not in:\n{prompt}"));
+    };
+    let lacks = |part: &str| assert!(!prompt().contains(part), "{}", prompt());
+    let so_far = ["| Commits: abc123", "| Files changed: auth.py", "| Developer (READY_FOR_QA): tokens work"];
+    has(&so_far);
+    let failed = json!({"test_results": {"e2e_tests": "2/3 passed"}, "notes": "the reset link is broken"});
+    with_file(&env, "pipeline report qa_expert A FAIL", &failed);
+    has(&["| T1.2 (test): the reset link is broken", "| T1.1 (test): e2e_tests 2/3 passed"]);
+    // An unfinished try and a word of help later it is still there, beside the help.
+    with_file(&env, "pipeline report developer A INCOMPLETE", &json!({"notes": "half of it"}));
+    prompt();
+    with_file(&env, "pipeline report tech_lead A UNBLOCKED", &json!({"feedback": "look at the router"}));
+    has(&[
+        "the reset link is broken",
+        "| A1.1 (advice): look at the router",
+        "| Developer (INCOMPLETE): half of it",
+    ]);
+    has(&so_far);
+    report(&env, "developer A READY_FOR_QA");
+    has(&["the reset link is broken"]);
+    pass(&env, "A");
+    lacks("the reset link");
+    lacks("look at the router");
+    // What a review asked for outlives failing tests and blocked developers.
+    let changes = json!({"feedback": "Not safe", "actionable_items": ["Add rate limiting", "Name the keys"],
+        "issues": [{"priority": "high", "title": "No limit", "location": "auth.py:45", "fix_suggestion": "count"}]});
+    with_file(&env, "pipeline report tech_lead A CHANGES_REQUESTED", &changes);
+    let review = [
+        "| R2.1 (review): Not safe",
+        "| R2.2 (review): [high] No limit (auth.py:45). Mend: count",
+        "| R2.3 (review): Add rate limiting",
+        "| R2.4 (review): Name the keys",
+    ];
+    has(&review);
+    report(&env, "developer A READY_FOR_QA");
+    prompt();
+    with_file(&env, "pipeline report qa_expert A FAIL", &json!({"notes": "slow", "closed": ["R2.4"]}));
+    has(&review[..3]);
+    has(&["| T3.1 (test): slow"]);
+    lacks("Name the keys");
+    with_file(&env, "pipeline report developer A BLOCKED", &json!({"notes": "no key for the service"}));
+    has(&review[..3]);
+    has(&["| blocked: no key for the service"]);
+    assert_eq!(doc(&env, "group_status")["A"]["open_items"].as_array().unwrap().len(), 4);
 }
 
 #[test]
@@ -583,7 +720,7 @@ fn plans_are_checked_before_anybody_works_by_them() {
         (json!({"mode": "fast", "task_groups": []}), "`mode`"),
         (groups(json!([{"id": "A", "status": "done"}])), "`task_groups[0].status`"),
         (groups(json!([{"name": "A"}])), "`task_groups[0].id`"),
-        (groups(json!([{"id": "-"}])), "not `-`"),
+        (groups(json!([{"id": "-"}])), "or `-`"),
         (groups(json!([{"id": "../x"}])), "`task_groups[0].id`"),
         (groups(json!([{"id": "A"}, {"id": "A"}])), "two groups `A`"),
         (groups(json!([{"id": "A", "depends_on": ["B"]}])), "depends on `B`, which does not exist"),
@@ -611,7 +748,7 @@ fn plans_are_checked_before_anybody_works_by_them() {
             json!({"task_groups": [{"id": "A"}, {"id": "B", "depends_on": ["A"]}], "execution_phases": [{"group_ids": ["B"]}, {"group_ids": ["A"]}]}),
             "`B` comes before `A`",
         ),
-        (json!({"task_groups": [{"id": "A"}], "success_criteria": [1]}), "`success_criteria`"),
+        (json!({"task_groups": [{"id": "A"}], "success_criteria": [1]}), "`success_criteria[0]`"),
     ] {
         refused_with(&env, "pipeline plan", &plan, 2, &[text]);
     }
@@ -663,6 +800,51 @@ fn the_mode_follows_from_the_groups_unless_somebody_says_so() {
     assert_eq!(check(&[], json!(many), "parallel", json!([["G0", "G1", "G2", "G3"], ["G4", "G5"]])), 4);
     let alone = json!([{"id": "A", "can_parallel": false}, {"id": "B"}, {"id": "C"}]);
     assert_eq!(check(&[], alone, "parallel", json!([["A"], ["B", "C"]])), 1);
+}
+
+#[test]
+fn a_group_begins_when_a_place_is_free_and_phases_bind_only_where_somebody_wrote_them() {
+    let approve = |env: &TestEnv, group: &str| {
+        ok(env, &format!("pipeline report developer {group} READY_FOR_REVIEW"));
+        ok(env, "pipeline next");
+        ok(env, &format!("pipeline report tech_lead {group} APPROVED"));
+    };
+    let many: Vec<_> = (0..6).map(|id| json!({"id": format!("G{id}")})).collect();
+    let env = env();
+    start(&env, &json!({"task_groups": many}));
+    assert_eq!(open(&env).len(), 4);
+    assert_eq!(doc(&env, "pm_state")["execution_phases"][1]["derived"], true);
+    explains(&env, "G4", &["developers"]);
+    approve(&env, "G2");
+    let fifth = open(&env);
+    assert!(fifth.contains(&"developer G4 work".into()) && fifth.len() == 4, "{fifth:?}");
+    // A chain does not wait for what it does not need.
+    let env = crate::env();
+    let groups =
+        json!([{"id": "A"}, {"id": "B"}, {"id": "C", "depends_on": ["A"]}, {"id": "D", "depends_on": ["C"]}]);
+    start(&env, &json!({"task_groups": groups}));
+    for group in ["A", "C"] {
+        let open = open(&env);
+        assert!(open.contains(&"developer B work".into()), "{open:?}");
+        assert!(open.contains(&format!("developer {group} work")), "{open:?}");
+        approve(&env, group);
+    }
+    // Groups on the same files never run side by side, unless somebody put them into one phase.
+    let same = || json!([{"id": "A", "files_affected": ["src"]}, {"id": "B", "files_affected": ["src/a.rs"]}, {"id": "C"}, {"id": "D"}]);
+    let env = crate::env();
+    start(&env, &json!({"task_groups": same(), "mode": "parallel"}));
+    assert_eq!(open(&env), ["developer A work", "developer C work", "developer D work"]);
+    explains(&env, "B", &["files"]);
+    let env = crate::env();
+    let phases = json!([{"group_ids": ["A", "B", "C"], "parallel_count": 2}, {"group_ids": ["D"]}]);
+    start(&env, &json!({"task_groups": same(), "mode": "parallel", "execution_phases": phases}));
+    assert_eq!(open(&env), ["developer A work", "developer B work"], "two at once, as the plan says");
+    explains(&env, "C", &["developers"]);
+    explains(&env, "D", &["phase"]);
+    approve(&env, "A");
+    assert_eq!(open(&env), ["developer B work", "developer C work"]);
+    explains(&env, "D", &["phase"]);
+    assert_eq!(doc(&env, "pm_state")["execution_phases"][0]["parallel_count"], 2);
 }
 
 #[test]
@@ -788,8 +970,10 @@ fn what_the_documents_have_beside_our_fields_survives() {
     ] {
         env.ok(&["set", kind, path, "{\"n\": 1.50}"]);
     }
-    for line in ["next", "report developer A READY_FOR_QA", "next", "report qa_expert A PASS", "next"] {
-        ok(&env, &format!("pipeline {line}"));
+    ok(&env, "pipeline next");
+    for line in ["developer A READY_FOR_QA", "qa_expert A PASS"] {
+        report(&env, line);
+        ok(&env, "pipeline next");
     }
     for (kind, path) in [
         ("pm_state", "x_pm"),
@@ -805,6 +989,109 @@ fn what_the_documents_have_beside_our_fields_survives() {
 }
 
 #[test]
+fn our_own_fields_are_checked_like_the_seeds() {
+    let env = env();
+    start(&env, &seed_plan());
+    ok(&env, "pipeline next");
+    for (kind, path, value) in [
+        ("orchestrator_state", "orders", "\"garbage\""),
+        ("orchestrator_state", "orders[0].purpose", "\"nap\""),
+        ("orchestrator_state", "orders[0].id", "7"),
+        ("orchestrator_state", "past_orders", "{}"),
+        ("orchestrator_state", "costs", "1"),
+        ("orchestrator_state", "next_order", "{\"purpose\": \"nothing\"}"),
+        ("orchestrator_state", "stop_reason", "[]"),
+        ("group_status", "A.counts", "\"many\""),
+        ("group_status", "A.handoff", "[]"),
+        ("group_status", "A.next_order", "\"work\""),
+        ("group_status", "A.escalations", "[1]"),
+        ("group_status", "A.open_items", "[\"x\"]"),
+        ("pm_state", "success_criteria", "\"fast\""),
+        ("pm_state", "execution_phases[0].derived", "\"yes\""),
+    ] {
+        fails(&env, &["set", kind, path, value], b"", 2, "invalid");
+    }
+    assert_eq!(open(&env), ["developer A work", "developer B work"], "no order vanished");
+    assert!(env.ok(&["schema", "orchestrator_state"]).stdout.contains("\"past_orders\""));
+}
+
+#[test]
+fn an_edit_of_a_groups_status_takes_the_place_of_its_order() {
+    let env = env();
+    start(&env, &seed_plan());
+    assert_eq!(open(&env), ["developer A work", "developer B work"]);
+    let order = json_of(&env, "pipeline next")[0]["id"].as_str().unwrap().to_owned();
+    env.ok(&["set", "group_status", "A.status", "\"complete\""]);
+    let status = ok(&env, "pipeline status").stdout;
+    assert!(!status.contains("developer of A") && status.contains("developer of B"), "{status}");
+    assert_eq!(open(&env), ["developer B work"], "C is in the next phase");
+    refused(&env, &format!("pipeline report developer A READY_FOR_QA --order {order}"), 3, &["REPLACED"]);
+    let run = doc(&env, "orchestrator_state");
+    assert_eq!(
+        (&run["past_orders"][0]["id"], &run["past_orders"][0]["said"]),
+        (&json!(order), &json!("REPLACED"))
+    );
+    let log = run["decisions_log"].as_array().unwrap().clone();
+    assert!(log.iter().any(|line| line["decision"] == "edit_group_A"), "{log:?}");
+    // Back to the tests, past what was needed next.
+    report(&env, "developer B READY_FOR_REVIEW");
+    env.ok(&["set", "group_status", "B.status", "\"waiting_qa\""]);
+    assert_eq!(open(&env), ["qa_expert B test"]);
+    env.ok(&["set", "group_status", "B.status", "\"dev_working\""]);
+    assert_eq!(open(&env), ["developer B work"]);
+    env.ok(&["set", "group_status", "B.status", "\"pending\""]);
+    assert_eq!(open(&env), ["developer B work"], "it begins again");
+    assert_eq!(doc(&env, "group_status")["B"]["iterations"]["developer"], 3);
+}
+
+#[test]
+fn a_document_that_is_gone_is_damage_and_no_empty_start() {
+    let env = env();
+    start(&env, &seed_plan());
+    ok(&env, "pipeline next");
+    for group in ["A", "B"] {
+        report(&env, &format!("developer {group} READY_FOR_REVIEW"));
+    }
+    ok(&env, "pipeline next");
+    report(&env, "tech_lead A APPROVED");
+    let files = KINDS.map(|kind| match kind.contains("_to_") {
+        true => format!("messages/{kind}.json"),
+        false => format!("{kind}.json"),
+    });
+    for (kind, file) in KINDS.iter().zip(&files) {
+        let before = doc(&env, kind);
+        assert_eq!(env.sh(&format!("rm coordination/{file}")).code, 0);
+        for line in [
+            "pipeline next",
+            "pipeline status",
+            "pipeline report tech_lead B APPROVED",
+            &format!("get {kind}"),
+        ] {
+            let error = fails(&env, &words(line), b"", 7, "damaged");
+            says(&error, &[file, "is gone", "anthill doctor --repair"]);
+        }
+        let found = env.run(&["doctor"]);
+        assert!(found.code == 7 && found.stderr.contains("is gone"), "{}", found.shown());
+        env.ok(&["doctor", "--repair"]);
+        assert_eq!(doc(&env, kind), before, "{kind}");
+    }
+    // All at once, and the directory of the messages.
+    let before = doc(&env, "group_status");
+    assert_eq!(env.sh("rm -r coordination/*").code, 0);
+    fails(&env, &["pipeline", "next"], b"", 7, "damaged");
+    env.ok(&["doctor", "--repair"]);
+    assert_eq!(doc(&env, "group_status"), before);
+    assert_eq!(open(&env), ["tech_lead B review"]);
+    // What was deleted by a command is not gone, and with the whole directory everything is.
+    env.ok(&["delete", "techlead_to_dev", "messages[0]"]);
+    env.ok(&["doctor"]);
+    assert_eq!(env.sh("rm -r coordination").code, 0);
+    refused(&env, "pipeline next", 4, &["there is no pipeline yet"]);
+    env.ok(&["pipeline", "init", REQUIREMENTS]);
+    assert_eq!(open(&env), ["pm - plan"]);
+}
+
+#[test]
 fn the_documents_of_the_seed_go_on() {
     let env = env();
     for kind in KINDS {
@@ -816,7 +1103,7 @@ fn the_documents_of_the_seed_go_on() {
     // Two groups are complete; the third has no entry yet, and its order was never written down.
     assert_eq!(open(&env), ["developer C work"]);
     for line in ["developer C READY_FOR_QA", "qa_expert C PASS", "tech_lead C APPROVED"] {
-        ok(&env, &format!("pipeline report {line}"));
+        report(&env, line);
         ok(&env, "pipeline next");
     }
     assert_eq!(open(&env), ["pm - final_check"]);
@@ -860,7 +1147,7 @@ fn of_many_reports_at_once_each_counts_once() {
     let order = json_of(&env, "pipeline next")[0].clone();
     let (id, group) = (order["id"].as_str().unwrap(), order["group_id"].as_str().unwrap());
     let report = |status: &str| env.spawn(&["pipeline", "report", "qa_expert", group, status, "--order", id]);
-    let mut both = [report("PASS"), report("FAIL")];
+    let mut both = [report("BLOCKED"), report("FAIL")];
     let mut codes: Vec<_> = both.iter_mut().map(|process| process.wait()).collect();
     codes.sort_unstable();
     assert_eq!(codes, [0, 3]);

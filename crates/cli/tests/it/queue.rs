@@ -331,12 +331,85 @@ fn capabilities_are_a_subset() {
     env.ok(&["worker", "register", "rusty", "--capabilities", "rust, sql ,"]);
     claims(&env, "rusty", "spaced");
     let agents: Value = serde_json::from_str(&env.read_text(&format!("{ROOM}/agents.json"))).unwrap();
-    assert_eq!(agents["agents"].as_array().unwrap().len(), 2);
+    assert_eq!(agents["agents"].as_array().unwrap().len(), 3, "a claim registers, too");
     assert_eq!(agents["agents"][0]["registered_at"], registered["agents"][0]["registered_at"]);
     logged(&env, "rusty", "REGISTERED: rusty (rust, sql)");
     for bad in ["a/b", "..", "a b", "", "ä"] {
         fails(&env, &["worker", "register", "--", bad], b"", 2, "invalid");
     }
+}
+
+/// Returns what the register says of a worker.
+#[track_caller]
+fn registered(env: &TestEnv, worker: &str) -> Value {
+    let workers = json_of(env, "get workers")["agents"].take();
+    workers.as_array().unwrap().iter().find(|entry| entry["id"] == worker).cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_claim_registers_its_worker_and_every_verb_is_a_sign_of_life() {
+    let env = queue(&["t1", "t2", "t3"]);
+    at(&env, "01:00", "session start s1");
+    assert_eq!(at(&env, "01:00", "worker claim w1 --session-id s1").code, 0);
+    let entry = json!({
+        "id": "w1", "capabilities": [], "registered_at": "2026-01-01T01:00:00.000Z",
+        "last_seen": "2026-01-01T01:00:00.000Z", "session_id": "s1",
+    });
+    assert_eq!(registered(&env, "w1"), entry);
+    let verbs = [
+        "worker start w1 t1",
+        "worker heartbeat w1",
+        "worker heartbeat w1 t1",
+        "worker discover w1 news",
+        "worker complete w1 t1 ok",
+        "worker claim w1",
+        "worker fail w1 t2 no",
+        "worker claim w1",
+        "worker release w1 t3",
+        "worker register w1",
+    ];
+    for (number, line) in verbs.into_iter().enumerate() {
+        let clock = format!("01:{:02}", 2 * number + 2);
+        let ran = at(&env, &clock, &format!("{line} --session-id s1"));
+        assert_eq!(ran.code, 0, "{line}: {}", ran.shown());
+        assert_eq!(registered(&env, "w1")["last_seen"], format!("2026-01-01T{clock}:00.000Z"), "{line}");
+        let heard = json_of(&env, "session show s1")["last_heartbeat"].take();
+        assert_eq!(heard, format!("2026-01-01T{clock}:00.000Z"), "{line}");
+    }
+    // Who was seen just now is not written again for it.
+    let before = env.read(&format!("{ROOM}/agents.json"));
+    assert_eq!(at(&env, "01:20", "worker claim w1").code, 0);
+    assert_eq!(env.read(&format!("{ROOM}/agents.json")), before);
+    env.ok(&["validate"]);
+}
+
+#[test]
+fn a_second_session_under_the_same_name_is_warned() {
+    let env = queue(&["t1", "t2", "t3", "t4"]);
+    for session in ["s1", "s2", "s3"] {
+        env.ok(&["session", "start", session]);
+    }
+    let claim = |session: &str| env.ok(&words(&format!("worker claim w1 --session-id {session}"))).stderr;
+    assert!(!claim("s1").contains("warning"), "the first one");
+    let warned = claim("s2");
+    assert!(warned.contains("warning: session `s1` works as `w1`, too"), "{warned}");
+    env.ok(&["session", "end", "s2"]);
+    assert!(!claim("s3").contains("warning"), "the other one is gone");
+    assert!(!claim("s3").contains("warning"), "it is its own name");
+}
+
+#[test]
+fn a_claim_without_a_name_has_one_of_its_own() {
+    let env = queue(&["t1", "t2", "t3", "t4"]);
+    let first = json_of(&env, "worker claim")["claimed_by"].as_str().unwrap().to_owned();
+    let second = json_of(&env, "worker claim")["claimed_by"].as_str().unwrap().to_owned();
+    assert!(first.starts_with("worker-20260101") && first != second, "{first} {second}");
+    let said = env.ok(&["worker", "claim", "--session-id", "s1"]).stdout;
+    assert!(said.starts_with("Claimed for s1 until "), "a session has the same name again: {said}");
+    assert_eq!(json_of(&env, "worker claim --session-id s1")["claimed_by"], "s1");
+    assert_eq!(registered(&env, &first)["id"], first);
+    let ran = env.run(&["worker", "claim", "--lease", "5"]);
+    assert!(ran.code == 4 && ran.stderr.contains("anthill worker claim worker-2026"), "{}", ran.shown());
 }
 
 #[test]
@@ -665,7 +738,7 @@ fn a_status_set_back_by_hand_gives_the_task_back() {
             logged(&env, "leader", &format!("EDITED: a set from {was} to available by hand"));
             logged(&env, "w1", "EDITED: a (status was set back by hand)");
             let logged = json_of(&env, "log");
-            let by_hand = |entry: &Value| entry["op"] == "edit" && entry["by"] == "hand";
+            let by_hand = |entry: &Value| entry["op"] == "edit" && entry["by"] == owner(&env).as_str();
             assert!(logged.as_array().unwrap().iter().any(by_hand), "{logged}");
             let history = json_of(&env, "history queue");
             assert!(history.as_array().unwrap().iter().any(by_hand), "{history}");
@@ -1156,7 +1229,6 @@ fn names_and_arguments_are_checked() {
         }
     }
     for line in [
-        "worker claim",
         "worker start w",
         "worker complete w a",
         "worker fail w a",
@@ -1362,4 +1434,11 @@ fn the_board_follows_the_queue() {
     while counts["claimed"] != 1 {
         counts = board.json()["counts"].take();
     }
+}
+
+/// Names whom the queue's file belongs to: who edits it by hand.
+fn owner(env: &TestEnv) -> String {
+    use std::os::unix::fs::MetadataExt;
+    let file = std::fs::metadata(env.project().join(".coordination/tasks.json")).unwrap();
+    anthill_core::store::file::real_fs::user_name(file.uid())
 }

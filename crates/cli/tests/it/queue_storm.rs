@@ -2,7 +2,7 @@
 //!
 //! Each worker is a thread that does what a worker's script would do, with a real process for every command.
 //! A third of the processes is killed at some moment; leases are so short that what they leave comes back.
-//! `ANTHILL_STORM_WORKERS`, `_TASKS`, `_SEED` and `_BINARY` make it larger, repeat it, or storm another binary.
+//! `ANTHILL_STORM_WORKERS`, `_TASKS` and `_SEED` make it larger or repeat it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
@@ -48,7 +48,6 @@ struct Sizes {
     workers: u64,
     tasks: u64,
     seed: u64,
-    binary: String,
 }
 
 impl Sizes {
@@ -58,7 +57,6 @@ impl Sizes {
             workers: told("STORM_WORKERS", 8),
             tasks: told("STORM_TASKS", 80),
             seed: told("STORM_SEED", random),
-            binary: told("STORM_BINARY", env!("CARGO_BIN_EXE_anthill").to_owned()),
         }
     }
 }
@@ -111,7 +109,7 @@ impl<'s> Storm<'s> {
         let tasks = (0..sizes.tasks).map(|number| random_task(&mut dice, number)).collect();
         let deadline = Instant::now() + Duration::from_secs(200 + 2 * sizes.tasks);
         let (over, figures) = (AtomicBool::new(false), Figures::default());
-        Storm { sizes, env: TestEnv::new(&sizes.binary), tasks, over, deadline, figures }
+        Storm { sizes, env: env(), tasks, over, deadline, figures }
     }
 
     /// Prepares a command that lives by the real clock.

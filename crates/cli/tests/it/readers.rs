@@ -1,7 +1,7 @@
 //! Other programs read the queue while workers change it: whatever they get is one whole state.
 //!
-//! Each claim is a real process. `ANTHILL_READERS_TASKS`, `_CLAIMS`, `_WORKERS` and `_BINARY` make it larger, or
-//! have another binary claim; only each `_FILED`th task names a file.
+//! Each claim is a real process. `ANTHILL_READERS_TASKS`, `_CLAIMS` and `_WORKERS` make it larger; only each
+//! `_FILED`th task names a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,10 +16,11 @@ use anthill_core::model::kind::Doc;
 use anthill_core::store::Engine;
 use anthill_core::store::file::real_fs::RealFs;
 use anthill_core::store::file::{FileEngine, Options};
+use anthill_testkit::effort::rounds;
 use anthill_testkit::test_env::TestEnv;
 use serde_json::{Value, json};
 
-use crate::told;
+use crate::{env, told};
 
 /// Longer than the test takes, so that no claim comes to an end.
 const LEASE: &str = "86400";
@@ -99,11 +100,10 @@ const LOOKS: [Look; 2] = [("jq", counted_by_jq), ("status", counted_by_status)];
 
 impl Rush {
     fn new() -> Rush {
-        let binary = told("READERS_BINARY", env!("CARGO_BIN_EXE_anthill").to_owned());
         let rush = Rush {
-            env: TestEnv::new(binary),
-            tasks: told("READERS_TASKS", 300),
-            claims: told("READERS_CLAIMS", 240),
+            env: env(),
+            tasks: told("READERS_TASKS", rounds(300, 3)),
+            claims: told("READERS_CLAIMS", rounds(240, 3)),
             workers: told("READERS_WORKERS", 4),
             begun: AtomicUsize::new(0),
             granted: AtomicUsize::new(0),

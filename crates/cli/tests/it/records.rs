@@ -90,11 +90,7 @@ fn an_error_recorded_again_uses_up_its_retries() {
         assert_eq!(summary(&env)["total"], 1, "it is one error");
     }
     let error = record("10:05:00");
-    assert_eq!(
-        (&error["escalated_to"], error.get("work_item")),
-        (&json!("work_queue"), None),
-        "no loop, no item"
-    );
+    assert_eq!((&error["escalated_to"], error.get("work_item")), (&json!("user"), None), "no loop, no item");
     assert_eq!(summary(&env), json!({"total": 1, "recovered": 0, "pending": 0, "escalated": 1}));
     let other = at(&env, "10:06:00", &["error", "record", "--message", "socket hang up", "--tool", "Bash"]);
     assert_eq!(other["retry_count"], 0, "another tool, another error");
@@ -132,6 +128,52 @@ fn classes_decide_how_often_and_when() {
     assert_eq!(due("10:00:00"), ["network", "timeout", "external", "unknown"]);
     assert_eq!(due("10:00:30"), ["network", "timeout", "external", "unknown", "rate_limit", "resource"]);
     assert_eq!(due("10:01:00").len(), 7);
+}
+
+#[test]
+fn what_a_message_says_about_waiting_counts() {
+    let env = env();
+    for (message, class, next) in [
+        ("429 Too Many Requests\nRetry-After: 7", "rate_limit", "2026-01-01T10:00:07.000Z"),
+        ("503 Service Unavailable (retry-after: 90)", "external", "2026-01-01T10:01:30.000Z"),
+        ("Rate limit reached. Please try again in 20s.", "rate_limit", "2026-01-01T10:00:20.000Z"),
+        ("You've hit your limit · resets 3pm", "rate_limit", "2026-01-01T15:00:00.000Z"),
+        ("Claude AI usage limit reached|1767265200", "rate_limit", "2026-01-01T11:00:00.000Z"),
+        ("429 Too Many Requests", "rate_limit", "2026-01-01T10:01:00.000Z"),
+    ] {
+        let error = at(&env, "10:00:00", &["error", "record", "--message", message]);
+        assert_eq!(
+            (&error["classification"], &error["next_retry"]),
+            (&json!(class), &json!(next)),
+            "{message}"
+        );
+    }
+    let said = ["error", "record", "--message", "Retry-After: 7 (429)", "--retry-after", "3"];
+    assert_eq!(
+        at(&env, "10:00:00", &said)["next_retry"],
+        "2026-01-01T10:00:03.000Z",
+        "who says it knows better"
+    );
+    for message in ["Invalid API key · Please run /login", "Credit balance is too low"] {
+        let error = env.json(&["error", "record", "--message", message]);
+        assert_eq!(
+            (&error["classification"], &error["escalated_to"]),
+            (&json!("permission"), &json!("user"))
+        );
+    }
+}
+
+#[test]
+fn without_a_loop_nothing_is_handed_to_its_queue() {
+    let env = env();
+    let told = env.ok(&["error", "record", "--message", "SyntaxError: Unexpected token }"]);
+    assert!(told.stdout.starts_with("Escalated to the user (syntax): "), "{}", told.shown());
+    let error = json_of(&env, "error list")[0].take();
+    assert_eq!((&error["escalated_to"], error.get("work_item")), (&json!("user"), None));
+    // Nor to one that is damaged; the error is recorded all the same.
+    env.write(&format!("{STATE}/loop/work_queue.json"), "{oops");
+    let error = env.json(&["error", "record", "--message", "ValidationError: no name"]);
+    assert_eq!((&error["classification"], &error["escalated_to"]), (&json!("validation"), &json!("user")));
 }
 
 #[test]
@@ -377,6 +419,34 @@ fn the_last_three_backups_are_kept() {
 }
 
 #[test]
+fn backups_are_kept_per_session_and_no_name_is_used_twice() {
+    let env = busy();
+    let backup =
+        |clock: &str, session: &str| at(&env, clock, &["compact", "backup", "--session-id", session]);
+    backup("10:00:00", "a");
+    for _ in 0..6 {
+        backup("11:00:00", "b");
+    }
+    let names = backups(&env);
+    let expected = ["100000", "110000_004", "110000_005", "110000_006"];
+    assert_eq!(names, expected.map(|name| format!("backup_20260101_{name}.json")));
+    // Each session is given its own back; one that has none, the newest.
+    let restored = |session: &str| {
+        at(&env, "12:00:00", &["compact", "restore", "--session-id", session])["backup"].take()
+    };
+    assert_eq!((restored("a"), restored("c")), (json!("20260101_100000"), json!("20260101_110000_006")));
+    assert!(ok(&env, "compact list").stdout.contains("session"));
+    ok(&env, "clean");
+    assert_eq!(backups(&env).len(), 4, "cleaning up leaves each session its last ones");
+    // There is an end to it.
+    for session in 0..70 {
+        backup("13:00:00", &format!("s{session}"));
+    }
+    assert_eq!(backups(&env).len(), 60);
+    ok(&env, "validate");
+}
+
+#[test]
 fn a_restore_tells_first_and_then_writes_in_one_commit() {
     let env = busy();
     let before = document(&env, "loop/work_queue.json");
@@ -443,6 +513,18 @@ fn a_damaged_document_does_not_stop_a_backup() {
     assert!(ran.stderr.contains("warning: work_queue is left out"), "{}", ran.shown());
     assert!(json_of(&env, "compact list")[0]["preserved"].get("work_queue").is_none());
     assert_eq!(env.read_text(&format!("{STATE}/loop/work_queue.json")), "{oops", "the bytes are kept");
+    // Nor does it stop what others can be given back, nor a damaged backup the list.
+    env.write(&format!("{STATE}/loop/work_queue.json"), WORK_QUEUE);
+    ok(&env, "compact backup");
+    env.write(&format!("{STATE}/loop/work_queue.json"), "{oops");
+    env.ok(&["set", "workflow", "task", "\"other\""]);
+    let restored = ok(&env, "compact restore --apply");
+    assert!(restored.stdout.contains("work_queue: is damaged, stays as it is"), "{}", restored.shown());
+    assert!(restored.stdout.contains("workflow: differed, written back"), "{}", restored.shown());
+    let oldest = backups(&env).remove(0);
+    env.write(&format!("{STATE}/compaction/{oldest}"), "{oops");
+    let listed = ok(&env, "compact list");
+    assert!(listed.stderr.contains("warning: ") && listed.stdout.lines().count() == 2, "{}", listed.shown());
 }
 
 // ---- agents
@@ -529,7 +611,8 @@ fn findings_are_merged_the_worst_first_and_once() {
 #[test]
 fn metrics_are_a_table_and_curves() {
     let env = env();
-    refused(&env, "metrics", 4);
+    let hint = refused(&env, "metrics", 4)["hint"].take();
+    assert!(hint.as_str().unwrap().contains("anthill init"), "{hint}");
     for (number, minutes) in [(1, 10), (2, 40), (3, 80)] {
         let session = json!({"session_id": format!("s{number}"), "date": "2026-01-29", "duration_minutes": minutes,
             "commands": {"loop": 1, "fix": 3}, "agents": {"spawned": 2, "completed": 1, "failed": 0},

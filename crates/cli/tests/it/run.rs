@@ -19,7 +19,7 @@ const HANG: Duration = Duration::from_secs(60);
 const QUIET: Duration = Duration::from_millis(300);
 
 /// Returns an environment with ready tasks of these names.
-fn with_tasks(ids: &[&str]) -> TestEnv {
+pub fn with_tasks(ids: &[&str]) -> TestEnv {
     let env = env();
     ids.iter().for_each(|id| add(&env, json!({"id": id, "status": "available"})));
     env
@@ -36,12 +36,12 @@ fn add(env: &TestEnv, mut task: Value) {
 }
 
 #[track_caller]
-fn task(env: &TestEnv, id: &str) -> Value {
+pub fn task(env: &TestEnv, id: &str) -> Value {
     env.json(&["get", "queue", "--field", &format!("tasks[id={id}]")])
 }
 
 #[track_caller]
-fn status(env: &TestEnv, id: &str) -> String {
+pub fn status(env: &TestEnv, id: &str) -> String {
     task(env, id)["status"].as_str().expect("a status").to_owned()
 }
 
@@ -69,7 +69,7 @@ pub fn signal(runner: &Running, signal: Signal) {
 
 /// Waits until something is so.
 #[track_caller]
-fn until(what: &str, mut check: impl FnMut() -> bool) {
+pub fn until(what: &str, mut check: impl FnMut() -> bool) {
     let end = Instant::now() + HANG;
     while !check() {
         assert!(Instant::now() < end, "still not so: {what}");
@@ -387,11 +387,11 @@ const CLAUDE: &str = r#"#!/bin/sh
 [ -z "$CLAUDECODE" ] || exit 65
 echo "$ANTHILL_TASK_ID" >>spawns
 grep -q '^# Task: ' || exit 66
-is_error=false said='Made it.'
+is_error=false said='{\"status\":\"done\",\"summary\":\"Made it.\"}'
 [ "$(wc -l <spawns)" = 1 ] && is_error=true said='API Error: Connection reset (ECONNRESET)'
 echo '{"type":"system","subtype":"init","session_id":"s","tools":["Bash"],"model":"m"}'
 printf '%s\n' '{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"I will\ndo it"}]}}'
-echo '{"type":"result","subtype":"success","is_error":'$is_error',"result":"'"$said"'","total_cost_usd":0.125,"usage":{"input_tokens":5,"output_tokens":7}}'
+printf '%s\n' '{"type":"result","subtype":"success","is_error":'$is_error',"result":"'"$said"'","total_cost_usd":0.125,"usage":{"input_tokens":5,"output_tokens":7}}'
 "#;
 
 /// Runs the worker with an agent instead of a command, with a client on the PATH.
@@ -425,6 +425,10 @@ fn a_coding_agent_is_called_by_its_name() {
          [exit 0]\n"
     );
     assert_eq!(task(&env, "t1")["result"]["output"], "Made it.");
+    let used = |tries: u64| json!({"tries": tries, "cost_usd": 0.125 * tries as f64, "input_tokens": 5 * tries, "output_tokens": 7 * tries, "cached_tokens": 0, "epoch": 1});
+    assert_eq!((&task(&env, "t1")["usage"], &task(&env, "t2")["usage"]), (&used(2), &used(1)));
+    let result = env.read_text("project/.coordination/results/t1.md");
+    assert!(result.contains("\n## Used\n\n$0.25, 10 tokens in, 14 out, 2 tries\n"), "{result}");
     let log = env.read_text("project/.coordination/logs/tasks/t1.log");
     assert!(log.starts_with("--- try 1: API Error: Connection reset (ECONNRESET)\n{"), "{log}");
     assert!(log.contains("\n--- try 2: answered\n{"), "{log}");

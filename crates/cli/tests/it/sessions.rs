@@ -255,7 +255,7 @@ fn a_show_tells_what_a_session_has_in_hand() {
     assert_eq!(
         ran.shown(),
         "s1 (active)\n  user: tester\n  directory: $TEST_ENV/project\n  created: 2026-01-01T00:00:01.000Z\n  \
-         last heartbeat: 2026-01-01T00:00:01.000Z\n  open tasks:\n    task-001 (pending) review\\u{1b}[31m it\n  \
+         last heartbeat: 2026-01-01T00:00:05.000Z\n  open tasks:\n    task-001 (pending) review\\u{1b}[31m it\n  \
          in the queue:\n    t1 (claimed, w1, lease 1) do_t1\n[exit 0]\n"
     );
     assert_eq!(json_of(&env, "session show s1"), state(&env, "s1"));
@@ -309,7 +309,7 @@ fn an_end_gives_back_what_the_session_has() {
     assert_eq!(events(&env, "s1"), ["start", "end"]);
     // The old worker is fenced off, whatever it tries.
     refused(&env, "worker complete w1 t1 late", 3);
-    refused(&env, "worker heartbeat w1", 4);
+    assert_eq!(ok(&env, "worker heartbeat w1").stdout, "Noted, without a task: w1\n");
 
     let before = env.bytes();
     assert_eq!(ok(&env, "session end s1").stdout, "Ended, as before: s1\n");
@@ -602,4 +602,31 @@ fn a_handoff_leaves_a_message_in_the_same_commit() {
     env.ok(&["set", "config", "features.enable_message_passing", "false"]);
     env.ok(&["session", "handoff", "s2", "s1"]);
     assert_eq!(env.json(&["get", "tasks", "--session-id", "s1"])["tasks"][0]["id"], "t1");
+}
+
+/// Claude Code keeps a file and a key for each of its processes beside our sessions.
+#[test]
+fn what_others_keep_beside_our_sessions_is_not_ours() {
+    let env = with(&["s1"]);
+    for name in ["sessions", "orchestration/projects", "orchestration/messages"] {
+        for file in ["4711.json", "4711.ab12.key", "README", "foreign/notes.txt", "foreign/agents/results"] {
+            env.write(&format!("user/.claude/{name}/{file}"), b"{\"pid\": 4711}");
+        }
+        let dir = env.home().join(name);
+        std::fs::create_dir(dir.join("empty")).unwrap();
+        std::os::unix::fs::symlink(env.home().join("sessions/s1"), dir.join("link")).unwrap();
+        std::os::unix::fs::symlink("nowhere", dir.join("broken")).unwrap();
+        std::os::unix::net::UnixListener::bind(dir.join("4711.sock")).unwrap();
+    }
+    let before = env.bytes();
+    for line in ["doctor", "doctor --repair", "validate", "log", "status", "session list", "message poll s1"]
+    {
+        let ran = ok(&env, line);
+        let shown = ran.shown();
+        for foreign in ["warning", "4711", "foreign", "link", "broken", "empty"] {
+            assert!(!shown.contains(foreign), "{line}\n{shown}");
+        }
+    }
+    assert_eq!(json_of(&env, "session list").as_array().map(Vec::len), Some(1));
+    assert_eq!(env.bytes(), before, "nothing of others is touched");
 }

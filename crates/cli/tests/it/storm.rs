@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use anthill_testkit::effort::rounds;
 use anthill_testkit::test_env::{Running, TestEnv};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -126,15 +127,14 @@ struct Diary {
 #[test]
 fn storm_of_kills() {
     const WORKERS: u64 = 32;
-    const KILLS: usize = 200;
-    /// By each worker.
-    const ACKNOWLEDGED: usize = 7;
     const KINDS: [&str; 3] = ["tasks", "messages", "events"];
     let env = env();
     for kind in KINDS {
         env.ok(&["set", kind, "x_items", "[]", "--session-id", "s1"]);
         env.ok(&["set", kind, "x_keys", "{}", "--session-id", "s1"]);
     }
+    // By all workers together, and by each.
+    let (wanted, acknowledged) = (rounds(200, 4), rounds(7, 3));
     let kills = AtomicUsize::new(0);
     let diaries: Vec<Diary> = thread::scope(|scope| {
         let workers: Vec<_> = (0..WORKERS)
@@ -145,7 +145,7 @@ fn storm_of_kills() {
                     let mut diary = Diary::default();
                     let mut number = 0;
                     // On a slow machine every kill hits, so that less is left to be done.
-                    while kills.load(Ordering::Relaxed) < KILLS || diary.acknowledged < ACKNOWLEDGED {
+                    while kills.load(Ordering::Relaxed) < wanted || diary.acknowledged < acknowledged {
                         number += 1;
                         let kind = KINDS[dice.below(3) as usize];
                         work(env, kills, &mut dice, &mut diary, kind, worker, number);

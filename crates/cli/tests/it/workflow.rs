@@ -196,6 +196,72 @@ fn a_failed_phase_fails_the_workflow_until_it_is_retried() {
 }
 
 #[test]
+fn a_failed_phase_tells_its_reason_and_hands_nothing_on() {
+    let env = three();
+    ok(&env, "start");
+    ok(&env, "phase phase_0 --status failed --context red");
+    let view = env.read_text(VIEW);
+    assert!(view.contains("- [ ] Phase 0: Create (failed)\n  - why: red\n- [ ] Phase 1"), "{view}");
+    assert!(ok(&env, "show").stdout.contains("why: red"), "{}", ok(&env, "show").stdout);
+    ok(&env, "phase phase_0 --status active");
+    assert!(!env.read_text(VIEW).contains("why"));
+    let done = json_of(&env, "phase phase_0 --status completed");
+    assert_eq!(done["phases"][1].get("context_from_previous"), None, "{done}");
+    assert_eq!(done["phases"][0].get("reason"), None);
+    // What an older version has left in the place of the context is a reason, too.
+    ok(&env, "phase phase_1 --status failed");
+    env.ok(&["set", "workflow", "phases[1].context_for_next", "\"no disk\""]);
+    ok(&env, "phase phase_1 --status active");
+    let done = json_of(&env, "phase phase_1 --status completed --context all.green");
+    assert_eq!(done["phases"][2]["context_from_previous"], "all.green");
+}
+
+#[test]
+fn a_phase_is_put_back_and_begins_again_while_others_run() {
+    let env = env();
+    ok(&env, "create Shop --parallel --phase A=a B=b C=c --depends phase_2=phase_0");
+    ok(&env, "start");
+    let back = ok(&env, "phase phase_0 --status pending --context hangs");
+    assert_eq!(back.stdout, "Put back: phase_0\n");
+    assert_eq!(statuses(&env), "active phase_1: pending active pending");
+    assert_eq!(file(&env, WORKFLOW)["phases"][0]["reason"], "hangs");
+    ok(&env, "start");
+    assert_eq!(statuses(&env), "active phase_0: active active pending");
+    // What was put back does not begin because another one is completed.
+    ok(&env, "phase phase_0 --status completed");
+    ok(&env, "phase phase_2 --status pending");
+    ok(&env, "phase phase_1 --status completed");
+    assert_eq!(statuses(&env), "active -: completed completed pending");
+    ok(&env, "start");
+    assert_eq!(statuses(&env), "active phase_2: completed completed active");
+}
+
+#[test]
+fn a_workflow_belongs_to_a_session_and_can_be_taken_over() {
+    let env = env();
+    for session in ["s1", "s2"] {
+        env.ok(&["session", "start", session]);
+    }
+    let made = json_of(&env, "create Shop --phase A=a B=b --session-id s1");
+    assert_eq!(made["session_id"], "s1");
+    assert!(ok(&env, "show").stdout.ends_with("belongs to session s1\n"));
+    assert_eq!(json_of(&env, "start --session-id s2")["session_id"], "s1", "starting it is no taking over");
+    let adopted = ok(&env, "adopt --session-id s2");
+    assert_eq!(adopted.stdout, "Adopted from session s1: wf_20260101_000003\n");
+    assert_eq!(file(&env, WORKFLOW)["session_id"], "s2");
+    assert!(ok(&env, "adopt --session-id s2").stdout.starts_with("Unchanged: "));
+    refused(&env, "adopt", 2, &["--session-id"]);
+    refused(&env, "adopt --session-id s9", 1, &["`s9` is not at work", "anthill session start s9"]);
+    env.ok(&["session", "end", "s2"]);
+    assert!(ok(&env, "show").stdout.contains("belongs to nobody: session s2 is over"));
+    assert_eq!(json_of(&env, "start --session-id s1")["session_id"], "s1", "what is nobody's is taken");
+    // A session that nobody knows owns nothing, and keeps nobody from it.
+    env.ok(&["set", "workflow", "session_id", "\"../x\""]);
+    assert_eq!(json_of(&env, "start --session-id s1")["session_id"], "s1");
+    env.ok(&["validate", "workflow"]);
+}
+
+#[test]
 fn what_is_not_allowed_is_refused_with_the_next_step() {
     let nothing = env();
     for line in ["show", "todos", "todos --tasks", "graph", "start", "phase phase_0 --status active"] {
@@ -206,7 +272,6 @@ fn what_is_not_allowed_is_refused_with_the_next_step() {
     refused(&env, "phase phase_0 --status failed", 1, &["is pending"]);
     refused(&env, "phase phase_1 --status active", 1, &["waits for phase_0", "anthill workflow graph"]);
     ok(&env, "start");
-    refused(&env, "phase phase_0 --status pending", 1, &["is active"]);
     ok(&env, "phase phase_0 --status completed");
     for status in ["pending", "active", "failed"] {
         refused(&env, &format!("phase phase_0 --status {status}"), 1, &["is completed"]);
@@ -506,4 +571,13 @@ fn at_once(env: &TestEnv, lines: &[String]) -> Vec<Ran> {
         let runs: Vec<_> = lines.iter().map(|line| scope.spawn(|| env.run(&words(line)))).collect();
         runs.into_iter().map(|run| run.join().unwrap()).collect()
     })
+}
+
+#[test]
+fn hints_of_wrong_usage_are_hints_in_json_too() {
+    let env = three();
+    let error = fails(&env, &["workflow", "phase", "phase_0", "--statsu", "active"], b"", 2, "invalid");
+    assert_eq!(error["message"], "unexpected argument '--statsu' found", "{error}");
+    let hint = error["hint"].as_str().unwrap();
+    assert!(hint.contains("'--status'") && hint.contains("Usage: anthill workflow phase"), "{hint}");
 }

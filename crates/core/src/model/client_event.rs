@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::ids::{Key, SessionId};
+use super::ids::{Id, Key, SessionId};
 use super::raw::Raw;
 use super::redact::redact;
 
@@ -62,7 +62,11 @@ const EDITS: [(&str, &str); 6] = [
     ("replace", "file_path"),
 ];
 
-/// How lines of a patch name files.
+/// The tools that run a line of shell, by which Codex applies patches too.
+const SHELLS: [&str; 2] = ["Bash", "run_shell_command"];
+
+/// How a patch begins, and how its lines name files.
+const PATCH: &str = "*** Begin Patch";
 const PATCHES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
 /// One event.
@@ -91,7 +95,11 @@ impl Event {
         raw.read(bytes, 0)?;
         let name = raw.string("hook_event_name")?.into_owned();
         let (_, mut what) = *NAMES.iter().find(|(known, _)| *known == name)?;
-        let session = raw.string("session_id")?.parse().ok()?;
+        let session = SessionId::chosen(&raw.string("session_id")?).ok()?;
+        // Gemini says so before every request that might have to be shortened.
+        if name == "PreCompress" && raw.string("trigger").as_deref() != Some("manual") {
+            return None;
+        }
         if what == What::AfterTool && has_failed(&raw) {
             what = What::ToolFailed;
         }
@@ -107,6 +115,10 @@ impl Event {
         self.raw.field(field) == Some(b"true")
     }
 
+    pub fn is_false(&self, field: &str) -> bool {
+        self.raw.field(field) == Some(b"false")
+    }
+
     /// Returns a field as a value, whatever it is.
     pub fn value(&self, field: &str) -> Value {
         let text = self.raw.field(field);
@@ -115,7 +127,7 @@ impl Event {
 
     /// Returns the agent that this event comes from, or is about.
     pub fn agent(&self) -> Option<Agent> {
-        let id = self.text("agent_id")?.parse().ok()?;
+        let id = Key::chosen(&self.text("agent_id")?).ok()?;
         Some(Agent { id, kind: self.text("agent_type").unwrap_or_default().into_owned() })
     }
 
@@ -126,13 +138,25 @@ impl Event {
     /// Returns the files that a tool call changes, as it names them.
     pub fn edited_files(&self) -> Vec<String> {
         let tool = self.tool();
-        if tool == "apply_patch" {
-            return patched_files(&self.value("tool_input"));
+        if tool == "apply_patch" || SHELLS.contains(&&*tool) {
+            return self.patched_files();
         }
         let Some((_, field)) = EDITS.iter().find(|(edit, _)| *edit == tool) else { return Vec::new() };
         let input = self.raw.object("tool_input");
         let file = input.as_ref().and_then(|input| input.string(field));
         file.filter(|file| !file.is_empty()).map(Cow::into_owned).into_iter().collect()
+    }
+
+    /// Returns the files of a patch, wherever in the input it is; those in a line of shell as seen from where that line goes.
+    fn patched_files(&self) -> Vec<String> {
+        // Most commands are no patches, and not worth reading.
+        let input = self.raw.field("tool_input").and_then(|input| std::str::from_utf8(input).ok());
+        if !input.is_some_and(|input| input.contains(PATCH)) {
+            return Vec::new();
+        }
+        let mut texts = Vec::new();
+        collect_texts(&self.value("tool_input"), &mut texts);
+        texts.iter().flat_map(|text| files_of_patch(text)).collect()
     }
 
     /// Returns the command that a prompt or a tool call runs: `/name …`, or a skill.
@@ -180,15 +204,40 @@ fn has_failed(raw: &Raw) -> bool {
         && error().is_some_and(|error| !matches!(&error[..], b"null" | b"\"\"" | b"false"))
 }
 
-fn patched_files(input: &Value) -> Vec<String> {
-    let texts: Vec<&str> = match input {
-        Value::String(text) => vec![text],
-        Value::Object(fields) => fields.values().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
-    let lines = texts.into_iter().flat_map(str::lines);
+fn collect_texts(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => texts.push(text.clone()),
+        Value::Array(values) => values.iter().for_each(|value| collect_texts(value, texts)),
+        Value::Object(fields) => fields.values().for_each(|value| collect_texts(value, texts)),
+        _ => {}
+    }
+}
+
+fn files_of_patch(text: &str) -> Vec<String> {
+    let Some(at) = text.find(PATCH) else { return Vec::new() };
+    let dir = changed_dir(&text[..at]);
+    let lines = text[at..].lines().map(str::trim_start);
     let files = lines.filter_map(|line| PATCHES.iter().find_map(|mark| line.strip_prefix(mark)));
-    files.map(|file| file.trim().to_owned()).filter(|file| !file.is_empty()).collect()
+    let files = files.map(str::trim).filter(|file| !file.is_empty());
+    let placed = |file: &str| match dir {
+        Some(dir) if !file.starts_with('/') => format!("{dir}/{file}"),
+        _ => file.to_owned(),
+    };
+    files.map(placed).collect()
+}
+
+/// Returns the directory that a line of shell goes to last: `cd DIR && …`.
+fn changed_dir(line: &str) -> Option<&str> {
+    let starts = line.match_indices("cd ").map(|(at, _)| at);
+    let is_word = |at: &usize| {
+        line[..*at].chars().next_back().is_none_or(|c| c.is_whitespace() || "(;&|'\"".contains(c))
+    };
+    let rest = line[starts.filter(is_word).last()? + 3..].trim_start();
+    let dir = match rest.chars().next()? {
+        quote @ ('"' | '\'') => rest[1..].split(quote).next()?,
+        _ => rest.split(|c: char| c.is_whitespace() || ";&|)".contains(c)).next()?,
+    };
+    (!dir.is_empty()).then_some(dir)
 }
 
 #[cfg(test)]
@@ -207,7 +256,7 @@ mod tests {
     #[test]
     fn names_of_all_clients_mean_the_same() {
         for (name, what) in NAMES {
-            assert_eq!(event(&json!({"hook_event_name": name})).what, what, "{name}");
+            assert_eq!(event(&json!({"hook_event_name": name, "trigger": "manual"})).what, what, "{name}");
         }
     }
 
@@ -224,6 +273,7 @@ mod tests {
             r#"{"session_id": "../x", "hook_event_name": "Stop"}"#,
             r#"{"session_id": "s1", "hook_event_name": "Unheard"}"#,
             r#"{"session_id": "s1", "hook_event_name": ["Stop"]}"#,
+            r#"{"session_id": "s1", "hook_event_name": "PreCompress", "trigger": "auto"}"#,
             r#"{"session_id": "s1", "hook_event_name": "Stop""#,
             r#"{"session_id": "s1", "hook_event_name": "Stop", x}"#,
             "{\"session_id\": \"s1\", \"hook_event_name\": \"Stop\", \"x\": \"\u{1}\"}",
@@ -248,6 +298,27 @@ mod tests {
         let patch = "*** Begin Patch\n*** Update File: a.rs\n-x\n+y\n*** Add File: b.rs\n*** End Patch";
         assert_eq!(files("apply_patch", json!({"command": patch})), ["a.rs", "b.rs"]);
         assert_eq!(files("apply_patch", json!(patch)), ["a.rs", "b.rs"]);
+        let shell = |line: &str| {
+            files("Bash", json!({"command": line.replace("PATCH", &format!("<<'EOF'\n{patch}\nEOF"))}))
+        };
+        for line in
+            ["apply_patch PATCH", "bash -lc \"apply_patch PATCH\"", "cat x; apply_patch PATCH && cargo test"]
+        {
+            assert_eq!(shell(line), ["a.rs", "b.rs"], "{line}");
+        }
+        for line in [
+            "cd sub && apply_patch PATCH",
+            "(cd 'sub'; apply_patch PATCH)",
+            "cd x; cd \"sub\"&&apply_patch PATCH",
+        ] {
+            assert_eq!(shell(line), ["sub/a.rs", "sub/b.rs"], "{line}");
+        }
+        assert_eq!(
+            files("Bash", json!({"command": ["bash", "-lc", format!("apply_patch {patch}")]})),
+            ["a.rs", "b.rs"]
+        );
+        assert!(shell("echo '*** Add File: x'").is_empty());
+        assert_eq!(files("Write", json!({"file_path": "how-to.md", "content": patch})), ["how-to.md"]);
     }
 
     #[test]

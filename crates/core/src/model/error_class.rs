@@ -39,14 +39,14 @@ pub fn max_retries(class: ErrorClass) -> u64 {
     }
 }
 
-/// Returns how long to wait after so many failed retries. What a server says counts where it limits a rate.
+/// Returns how long to wait after so many failed retries. What the other side says counts.
 pub fn delay(class: ErrorClass, retries: u64, told: Option<Duration>) -> Duration {
     let doubled = |first: u64, steps: u64, most: u64| {
         let factor = 1_u64.checked_shl(u32::try_from(steps).unwrap_or(u32::MAX)).unwrap_or(u64::MAX);
         Duration::from_secs(first.saturating_mul(factor).min(most))
     };
     match (class, told) {
-        (ErrorClass::RateLimit, Some(told)) => told,
+        (_, Some(told)) => told,
         (ErrorClass::RateLimit, None) => doubled(60, retries, 300),
         (ErrorClass::Network | ErrorClass::External, _) if retries > 0 => doubled(2, retries - 1, 60),
         (ErrorClass::Resource, _) => doubled(30, retries, 300),
@@ -99,6 +99,7 @@ const RULES: [(ErrorClass, &[Sign]); 10] = [
             Text("connection refused"),
             Text("connection reset"),
             Text("connection closed"),
+            Text("connection was closed"),
             Text("connection timeout"),
             Text("connection timed out"),
             Text("network error"),
@@ -106,6 +107,11 @@ const RULES: [(ErrorClass, &[Sign]); 10] = [
             Text("no route to host"),
             Text("could not resolve host"),
             Text("name resolution"),
+            Text("connection error"),
+            Text("fetch failed"),
+            Text("stream disconnected"),
+            Text("error sending request"),
+            Text("unable to connect"),
         ],
     ),
     (
@@ -118,6 +124,10 @@ const RULES: [(ErrorClass, &[Sign]); 10] = [
             Text("too many requests"),
             Text("throttl"),
             Word("quota"),
+            Word("resource_exhausted"),
+            Text("usage limit"),
+            Text("hit your limit"),
+            Text("limit reached"),
             Status("429"),
         ],
     ),
@@ -179,9 +189,13 @@ const RULES: [(ErrorClass, &[Sign]); 10] = [
             Text("bad gateway"),
             Text("service unavailable"),
             Text("internal server error"),
+            Word("overloaded"),
+            Word("overloaded_error"),
+            Text("model is at capacity"),
             Status("500"),
             Status("502"),
             Status("503"),
+            Status("529"),
         ],
     ),
 ];
@@ -240,6 +254,12 @@ mod tests {
             (ErrorClass::RateLimit, "429 Too Many Requests"),
             (ErrorClass::RateLimit, "API returned HTTP/1.1 429"),
             (ErrorClass::RateLimit, "request was throttled"),
+            (ErrorClass::RateLimit, "Claude AI usage limit reached|1763391600"),
+            (ErrorClass::RateLimit, "You've hit your limit · resets 3pm"),
+            (ErrorClass::RateLimit, "got status: RESOURCE_EXHAUSTED"),
+            (ErrorClass::External, "API Error: 529 Overloaded"),
+            (ErrorClass::Network, "API Error: Connection error."),
+            (ErrorClass::Network, "TypeError: fetch failed"),
             (ErrorClass::Timeout, "command timed out after 120s"),
             (ErrorClass::Timeout, "context deadline exceeded"),
             (ErrorClass::Syntax, "SyntaxError: Unexpected token } in JSON"),
@@ -281,7 +301,8 @@ mod tests {
             (0..4).map(|retries| delay(class, retries, told).as_secs()).collect::<Vec<_>>()
         };
         assert_eq!(seconds(ErrorClass::Network, None), [0, 2, 4, 8]);
-        assert_eq!(seconds(ErrorClass::External, Some(9)), [0, 2, 4, 8]);
+        assert_eq!(seconds(ErrorClass::External, None), [0, 2, 4, 8]);
+        assert_eq!(seconds(ErrorClass::External, Some(9)), [9; 4], "as a server says");
         assert_eq!(seconds(ErrorClass::RateLimit, None), [60, 120, 240, 300]);
         assert_eq!(seconds(ErrorClass::RateLimit, Some(7)), [7; 4]);
         assert_eq!(seconds(ErrorClass::Timeout, None), [0; 4]);

@@ -7,18 +7,24 @@
 //! | from | may become |
 //! | --- | --- |
 //! | pending | active |
-//! | active | completed, failed |
+//! | active | completed, failed, pending (put back) |
 //! | failed | active, pending (a retry) |
 //! | completed | nothing else |
+//!
+//! Whose a workflow is, and who has its phases in hand: `hands`.
+
+mod hands;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::ids::RULE;
 use super::plan::{status, texts, word};
-use super::{files, time};
+use super::{files, ids, time};
 
-pub use super::documents::workflow::WorkflowStatus;
+pub use super::documents::workflow::{PhaseOutcome, WorkflowStatus};
 use WorkflowStatus::{Active, Completed, Failed, Pending};
+pub use hands::{Ownership, Worker, outcome, reason};
 
 /// A phase as somebody wants it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,14 +34,18 @@ pub struct NewPhase {
     /// The places of the phases that must be completed first.
     pub depends_on: Vec<usize>,
     pub files: Vec<String>,
+    /// Whether its agent is asked for a report before it stops.
+    pub handover: bool,
 }
 
 /// What somebody reports of a phase.
 #[derive(Debug, Default)]
 pub struct Report {
     pub deliverables: Vec<String>,
-    /// What the following phases should know.
+    /// What the following phases should know; of a failed one, why.
     pub context: Option<String>,
+    /// Whether nobody has said how it ended: it is taken to be done.
+    pub assumed: bool,
 }
 
 /// Why something may not happen to a workflow.
@@ -53,6 +63,8 @@ pub enum Refusal {
     Over,
     #[error("the workflow has no phase that could start")]
     Stuck,
+    #[error("nobody gets the phase {id:?}: {RULE}")]
+    OddId { id: String },
 }
 
 /// Returns the id of a phase by its place.
@@ -123,10 +135,14 @@ impl Flow {
     /// Makes a workflow of phases that have been put in order, with the wave of each.
     pub fn new(id: &str, task: &str, phases: &[NewPhase], waves: &[usize]) -> Flow {
         let plan = |(place, new): (usize, &NewPhase)| {
-            json!({
+            let mut phase = json!({
                 "id": phase_id(place), "title": new.title, "agent": new.agent, "status": "pending",
                 "deliverables": [], "context_for_next": "",
-            })
+            });
+            if new.handover {
+                phase["handover"] = true.into();
+            }
+            phase
         };
         let phases_of_wave = |wave: usize| {
             let phases = phases.iter().enumerate().filter(|(place, _)| waves[*place] == wave);
@@ -227,7 +243,7 @@ impl Flow {
         self.phases().iter().find(|phase| standing(phase) == wanted).map(|phase| text(phase, "id"))
     }
 
-    /// Lets the first phases begin. A workflow that runs already stays as it is.
+    /// Lets everything begin that waits for nothing: the first phases, and those that were put back.
     pub fn start(&mut self, now: Timestamp) -> Result<(), Refusal> {
         if let Some(failed) = self.first(Failed) {
             return Err(Refusal::Failed { failed: failed.into() });
@@ -235,60 +251,21 @@ impl Flow {
         if !self.phases().is_empty() && self.phases().iter().all(|phase| standing(phase) == Completed) {
             return Err(Refusal::Over);
         }
-        if self.first(Active).is_none() {
-            let ready = self.ready();
-            if ready.is_empty() {
-                return Err(Refusal::Stuck);
-            }
-            ready.into_iter().for_each(|place| self.phase_mut(place)["status"] = json!(Active));
+        let ready = self.ready();
+        if ready.is_empty() && self.first(Active).is_none() {
+            return Err(Refusal::Stuck);
         }
+        ready.into_iter().for_each(|place| self.phase_mut(place)["status"] = json!(Active));
         self.settle(None, now);
-        Ok(())
-    }
-
-    /// Returns the phase that an agent works on: the one that it names, the one that it has, or the first that is to
-    /// be done by an agent of its name and nobody has yet.
-    pub fn phase_of(&self, named: Option<&str>, agent: &str, kind: &str) -> Option<&str> {
-        let open = |phase: &&Value| {
-            let ready = || self.open_before(text(phase, "id")).is_empty();
-            standing(phase) == Active || (standing(phase) == Pending && ready())
-        };
-        let taken = |phase: &&Value| !text(phase, "agent_id").is_empty();
-        let find = |wanted: &dyn Fn(&&Value) -> bool| self.phases().iter().find(wanted);
-        let found = find(&|phase| named == Some(text(phase, "id")))
-            .or_else(|| find(&|phase| text(phase, "agent_id") == agent))
-            .or_else(|| find(&|phase| text(phase, "agent") == kind && open(phase) && !taken(phase)))?;
-        Some(text(found, "id"))
-    }
-
-    /// Notes which agent works on a phase, and that it has begun.
-    pub fn give(&mut self, id: &str, agent: &str, now: Timestamp) -> Result<(), Refusal> {
-        let status = self.phase(id).map(standing).ok_or_else(|| self.no_phase(id))?;
-        if matches!(status, Pending | Failed) {
-            self.report(id, Active, &Report::default(), now)?;
-        }
-        let place = self.phases().iter().position(|phase| text(phase, "id") == id);
-        if let Some(place) = place.filter(|_| status != Completed) {
-            let before = self.phases()[place].get("agent_id").cloned().unwrap_or_default();
-            if before == agent {
-                return Ok(());
-            }
-            // A guess from its name may have given the agent another phase, and this one to somebody else.
-            for other in 0..self.phases().len() {
-                let phase = &self.phases()[other];
-                if text(phase, "agent_id") == agent && standing(phase) != Completed {
-                    self.phase_mut(other)["agent_id"] = before.clone();
-                }
-            }
-            self.phase_mut(place)["agent_id"] = agent.into();
-        }
         Ok(())
     }
 
     /// Returns the places of pending phases that wait for nothing.
     fn ready(&self) -> Vec<usize> {
-        let is_ready =
-            |phase: &Value| standing(phase) == Pending && self.open_before(text(phase, "id")).is_empty();
+        let is_ready = |phase: &Value| {
+            let id = text(phase, "id");
+            standing(phase) == Pending && ids::is_sound(id) && self.open_before(id).is_empty()
+        };
         let phases = self.phases().iter().enumerate();
         phases.filter(|(_, phase)| is_ready(phase)).map(|(place, _)| place).collect()
     }
@@ -313,8 +290,9 @@ impl Flow {
         if let Some(context) = &report.context {
             phase["context_for_next"] = context.as_str().into();
         }
+        hands::note_end(phase, from, to, report.assumed);
         if from != to && (to == Completed || from == Failed) {
-            self.go_on(place);
+            self.go_on(place, from);
         }
         self.settle((from != to && to == Completed).then_some(id), now);
         Ok(())
@@ -323,7 +301,8 @@ impl Flow {
     fn check(&self, id: &str, from: WorkflowStatus, to: WorkflowStatus) -> Result<(), Refusal> {
         match (from, to) {
             _ if from == to => Ok(()),
-            (Active, Completed | Failed) | (Failed, Pending) => Ok(()),
+            (Active, Completed | Failed | Pending) | (Failed, Pending) => Ok(()),
+            (Pending | Failed, Active) if !ids::is_sound(id) => Err(Refusal::OddId { id: id.into() }),
             (Pending | Failed, Active) => {
                 let on = self.open_before(id);
                 if !on.is_empty() {
@@ -347,14 +326,17 @@ impl Flow {
         Refusal::NoPhase { id: id.into(), known }
     }
 
-    /// Lets everything begin that waited for others and does so no more, unless a phase has failed.
-    fn go_on(&mut self, changed: usize) {
+    /// Lets begin what waited for a phase and does so no more, unless one has failed; when one is tried again, also what its
+    /// failure has held up. What was put back waits for a start.
+    fn go_on(&mut self, changed: usize, from: WorkflowStatus) {
         if self.first(Failed).is_some() {
             return;
         }
+        let after = text(&self.phases()[changed], "id").to_owned();
         for place in self.ready() {
-            let waited = !self.depends_on(text(&self.phases()[place], "id")).is_empty();
-            if place != changed && waited {
+            let waited = self.depends_on(text(&self.phases()[place], "id"));
+            let begins = waited.contains(&after.as_str()) || (from == Failed && !waited.is_empty());
+            if place != changed && begins {
                 self.phase_mut(place)["status"] = json!(Active);
             }
         }
@@ -489,7 +471,13 @@ mod tests {
 
     fn phase(depends_on: &[usize], files: &[&str]) -> NewPhase {
         let files = files.iter().map(|file| (*file).to_owned()).collect();
-        NewPhase { title: "T".into(), agent: "a".into(), depends_on: depends_on.to_vec(), files }
+        NewPhase {
+            title: "T".into(),
+            agent: "a".into(),
+            depends_on: depends_on.to_vec(),
+            files,
+            handover: false,
+        }
     }
 
     fn flow(mut phases: Vec<NewPhase>) -> Flow {
@@ -520,6 +508,7 @@ mod tests {
         let said = Report {
             deliverables: vec!["a.rs".into(), "a.rs".into()],
             context: Some("four functions".into()),
+            assumed: false,
         };
         for _ in 0..2 {
             flow.report("phase_0", Completed, &said, NOW).unwrap();
@@ -544,7 +533,9 @@ mod tests {
                 let allowed = from == to
                     || matches!(
                         (from, to),
-                        (Pending | Failed, Active) | (Active, Completed | Failed) | (Failed, Pending)
+                        (Pending | Failed, Active)
+                            | (Active, Completed | Failed)
+                            | (Active | Failed, Pending)
                     );
                 assert_eq!(report(&mut flow, 0, to).is_ok(), allowed, "{from:?} to {to:?}");
             }

@@ -1,4 +1,7 @@
 //! Identifiers. An id becomes part of a path, so it is checked once, here, and is a type from then on.
+//!
+//! Ids also stand in documents that anybody may write. What is handed out or printed to be typed again must be an id that
+//! we would have made ourselves ([`is_sound`]); [`odd_ids`](super::odd_ids) finds the others.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,9 +11,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::time;
 
+/// What an id must look like.
+pub const RULE: &str = "use 1 to 128 of `A-Z a-z 0-9 . _ -`, not starting with `.` or `-`";
+
 /// Why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a valid {what}: use 1 to 128 of `A-Z a-z 0-9 . _ -`, not starting with `.`")]
+#[error("{text:?} is not a valid {what}: {RULE}")]
 pub struct InvalidId {
     what: &'static str,
     text: String,
@@ -28,6 +34,21 @@ fn check(what: &'static str, text: &str) -> Result<(), InvalidId> {
         return Ok(());
     }
     Err(InvalidId::new(what, text))
+}
+
+/// Whether a text may become an id. One that begins with `-` would be taken for an option; older ones are still found.
+pub fn is_sound(text: &str) -> bool {
+    !text.starts_with('-') && check("id", text).is_ok()
+}
+
+/// A type of ids.
+pub trait Id: FromStr<Err = InvalidId> {
+    const WHAT: &'static str;
+
+    /// Reads an id that somebody chooses for something new.
+    fn chosen(text: &str) -> Result<Self, InvalidId> {
+        if text.starts_with('-') { Err(InvalidId::new(Self::WHAT, text)) } else { text.parse() }
+    }
 }
 
 /// Makes an id that is free: `WORD-YYYYMMDDHHMMSS-xxxx`.
@@ -71,6 +92,10 @@ macro_rules! id {
             }
         }
 
+        impl Id for $name {
+            const WHAT: &'static str = $what;
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str(&self.0)
@@ -103,6 +128,16 @@ mod tests {
         }
         for bad in ["", ".", "..", ".hidden", "../../x", "a/b", "a b", "é", "a\0", "a\n", &"x".repeat(129)] {
             assert!(bad.parse::<SessionId>().is_err(), "{bad:?}");
+            assert!(!is_sound(bad) && SessionId::chosen(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn new_ids_are_no_options() {
+        for option in ["-rf", "--root", "-"] {
+            assert!(option.parse::<Key>().is_ok(), "what is there can be named");
+            assert!(Key::chosen(option).is_err() && !is_sound(option), "{option}");
+        }
+        assert!(Key::chosen("a-b").is_ok() && is_sound("a-b"));
     }
 }

@@ -13,7 +13,7 @@ use super::room::Room;
 use super::shape::{Shape, Shaped};
 use super::task::{self, PRIORITY};
 use super::time;
-use super::{files, message};
+use super::{files, ids, message};
 
 /// Which of the five systems owns a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +57,15 @@ pub enum Items {
     Document,
 }
 
+/// What it means that a document is gone which was there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gone {
+    /// Somebody removed it to begin anew.
+    Reset,
+    /// It was lost, and what others keep beside it with it: nothing begins anew by that.
+    Damage,
+}
+
 /// A document kind: one row of the registry.
 pub struct Kind {
     pub name: &'static str,
@@ -81,6 +90,7 @@ pub struct Kind {
     pub default: fn(&Doc, Timestamp) -> Value,
     /// How items are picked; kinds without it are not picked from.
     pub listing: Option<&'static Listing>,
+    pub gone: Gone,
 }
 
 impl Kind {
@@ -107,6 +117,16 @@ impl Kind {
             Scope::Pipeline => Some(Room::Pipeline),
             Scope::State | Scope::Agent | Scope::Moment => Some(Room::State),
             Scope::Project | Scope::Session | Scope::Mailbox => None,
+        }
+    }
+
+    /// Whether documents of this kind are in such a room.
+    pub fn is_of(&self, room: &Room) -> bool {
+        match (self.scope, room) {
+            (Scope::Project, Room::Project(_))
+            | (Scope::Session, Room::Session(_))
+            | (Scope::Mailbox, Room::Mailbox(_)) => true,
+            _ => self.room().as_ref() == Some(room),
         }
     }
 
@@ -212,14 +232,11 @@ impl Doc {
 
     /// Returns the address that `file` of `room` is, if it is a document of ours.
     pub fn at(room: &Room, file: &str) -> Option<Doc> {
-        let fits = |kind: &&'static Kind| match (kind.scope, room) {
-            (Scope::Project, Room::Project(_))
-            | (Scope::Session, Room::Session(_))
-            | (Scope::Mailbox, Room::Mailbox(_)) => kind.file == file,
-            (Scope::Agent | Scope::Moment, Room::State) => kind.key_of(file).is_some(),
-            _ => kind.room().as_ref() == Some(room) && kind.file == file,
+        let is_it = |kind: &Kind| match kind.scope {
+            Scope::Agent | Scope::Moment => kind.key_of(file).is_some(),
+            _ => kind.file == file,
         };
-        let kind = KINDS.iter().find(fits)?;
+        let kind = KINDS.iter().find(|kind| kind.is_of(room) && is_it(kind))?;
         Some(Doc { kind, room: room.clone(), file: file.into() })
     }
 
@@ -278,6 +295,7 @@ const PLAIN: Kind = Kind {
     schema: "",
     default: |_, _| json!({}),
     listing: None,
+    gone: Gone::Reset,
 };
 
 const UPDATED_AT: Option<&str> = Some("updated_at");
@@ -334,22 +352,22 @@ pub static KINDS: &[Kind] = kinds! {
         "commands that hooks may run";
 
     "pm_state": pipeline::PmState, Pipeline, Scope::Pipeline, "pm_state.json", Items::Field("task_groups"),
-        { time_field: LAST_UPDATE }, default_pm_state,
+        { time_field: LAST_UPDATE, gone: Gone::Damage }, default_pm_state,
         "the project manager's memory";
     "group_status": pipeline::GroupStatus, Pipeline, Scope::Pipeline, "group_status.json", Items::Document,
-        { time_field: LAST_UPDATE }, |_, _| json!({}),
+        { time_field: LAST_UPDATE, gone: Gone::Damage }, |_, _| json!({}),
         "where each task group stands";
     "orchestrator_state": pipeline::OrchestratorState, Pipeline, Scope::Pipeline, "orchestrator_state.json",
-        Items::Field("decisions_log"), { time_field: LAST_UPDATE }, default_orchestrator_state,
+        Items::Field("decisions_log"), { time_field: LAST_UPDATE, gone: Gone::Damage }, default_orchestrator_state,
         "the orchestrator's phase and decisions";
     "dev_to_qa": pipeline::DevToQa, Pipeline, Scope::Pipeline, "messages/dev_to_qa.json",
-        Items::Field("messages"), {}, |_, _| json!({"messages": []}),
+        Items::Field("messages"), { gone: Gone::Damage }, |_, _| json!({"messages": []}),
         "hand-overs from developer to QA";
     "qa_to_techlead": pipeline::QaToTechlead, Pipeline, Scope::Pipeline, "messages/qa_to_techlead.json",
-        Items::Field("messages"), {}, |_, _| json!({"messages": []}),
+        Items::Field("messages"), { gone: Gone::Damage }, |_, _| json!({"messages": []}),
         "hand-overs from QA to tech lead";
     "techlead_to_dev": pipeline::TechleadToDev, Pipeline, Scope::Pipeline, "messages/techlead_to_dev.json",
-        Items::Field("messages"), {}, |_, _| json!({"messages": []}),
+        Items::Field("messages"), { gone: Gone::Damage }, |_, _| json!({"messages": []}),
         "reviews from tech lead to developer";
 
     "active_agents": agent_loop::ActiveAgents, Loop, Scope::State, "agents/active.json", Items::Field("agents"),
@@ -402,7 +420,7 @@ const QUEUE: Listing = Listing {
     ended: Some(|task| task::ended(task.string("completed_at").as_deref())),
 };
 
-const QUEUE_STATES: [State; 7] = [
+const QUEUE_STATES: [State; 8] = [
     State { word: "created", standing: Standing::Waiting },
     State { word: "available", standing: Standing::Ready },
     State { word: "claimed", standing: Standing::Active },
@@ -410,13 +428,21 @@ const QUEUE_STATES: [State; 7] = [
     State { word: "done", standing: Standing::Done },
     State { word: "failed", standing: Standing::Failed },
     State { word: "cancelled", standing: Standing::Out },
+    // No status of a task: it is open, but its id is none, so nobody gets it until somebody has looked at it.
+    State { word: UNFIT, standing: Standing::Failed },
 ];
 
+/// How an open task counts that is never handed out, as its id is none.
+pub const UNFIT: &str = "unfit";
+
 fn queue_facet(task: &Raw) -> Option<Facet<'_>> {
-    let status = task.string("status")?;
+    let (id, status) = (task.string("id")?, task.string("status")?);
+    let unfit = QUEUE_STATES.len() - 1;
+    let state = QUEUE_STATES[..unfit].iter().position(|state| state.word == status)?;
+    let is_open = matches!(QUEUE_STATES[state].standing, Standing::Waiting | Standing::Ready);
     Some(Facet {
-        id: task.string("id")?,
-        state: QUEUE_STATES.iter().position(|state| state.word == status)?,
+        state: if is_open && !ids::is_sound(&id) { unfit } else { state },
+        id,
         class: task.number("priority").map_or(PRIORITY, |number| number as i64),
         age: task::came(task.string("created_at").as_deref()),
         needs: task.strings(QUEUE.needs),

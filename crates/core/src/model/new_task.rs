@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use self::written::{WrittenTask, WrittenTasks};
 use super::both::both;
-use super::ids::Key;
+use super::ids::{Id, Key};
 use super::json::{self, MAX_TEXT, ParseError};
 use super::path::Path;
 use super::shape::{Integer, Misfit, Shaped};
@@ -77,8 +77,9 @@ impl NewTask<'_> {
     }
 
     fn check_ids(&self) -> Result<(), String> {
-        for id in self.id.iter().chain(&self.dependencies) {
-            id.parse::<Key>().map_err(|error| error.to_string())?;
+        let chosen = self.id.iter().map(|id| Key::chosen(id));
+        for id in chosen.chain(self.dependencies.iter().map(|id| id.parse())) {
+            id.map_err(|error| error.to_string())?;
         }
         match self.dependencies.iter().find(|id| Some(*id) == self.id.as_ref()) {
             Some(id) => Err(format!("the task `{id}` depends on itself")),
@@ -488,7 +489,7 @@ mod tests {
             change(&mut task);
             assert_eq!(task.check().err().unwrap_or_default(), expected, "{task:?}");
         };
-        let bad_id = "is not a valid id: use 1 to 128 of `A-Z a-z 0-9 . _ -`, not starting with `.`";
+        let bad_id = "is not a valid id: use 1 to 128 of `A-Z a-z 0-9 . _ -`, not starting with `.` or `-`";
         check(&|_| {}, "");
         check(&|task| task.description = " \n".into(), "the description is blank: say what is to be done");
         check(&|task| task.description = "x".repeat(MAX_TEXT).into(), "");

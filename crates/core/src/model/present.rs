@@ -59,6 +59,11 @@ impl Present {
         self.records.iter_mut().find(|record| record["session_id"] == session)
     }
 
+    /// Returns the ids of the sessions.
+    pub fn sessions(&self) -> Vec<String> {
+        self.records.iter().filter_map(|record| Some(record["session_id"].as_str()?.to_owned())).collect()
+    }
+
     /// Returns the record of a session that is at work, also if nobody saw it come.
     pub fn at_work(
         &mut self,
@@ -128,7 +133,6 @@ pub struct Legacy {
     pub agents_completed: u64,
     pub agents_failed: u64,
     pub issues_found: u64,
-    pub issues_fixed: u64,
     pub errors_escalated: u64,
 }
 
@@ -150,7 +154,7 @@ pub fn metrics(record: &Value, legacy: &Legacy, now: Timestamp) -> Value {
             "spawned": number("agents_spawned"), "completed": legacy.agents_completed,
             "failed": legacy.agents_failed,
         },
-        "quality": {"issues_found": legacy.issues_found, "issues_fixed": legacy.issues_fixed},
+        "quality": {"issues_found": legacy.issues_found, "issues_fixed": number("issues_fixed")},
         "errors": {
             "total": number("errors_encountered"), "recovered": number("errors_recovered"),
             "escalated": legacy.errors_escalated,

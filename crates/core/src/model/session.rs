@@ -283,6 +283,14 @@ pub fn add_event(log: &mut Value, kind: &str, data: &Value, now: Timestamp) {
     keep_newest(events, KEPT_EVENTS);
 }
 
+/// Returns the tasks of the queue that went back when the session ended last.
+pub fn returned(log: &Value) -> Vec<&str> {
+    let events = log.get("events").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let ended = |event: &&Value| matches!(event["type"].as_str(), Some("end" | "expired"));
+    let released = events.iter().rfind(ended).and_then(|event| event["data"]["released"].as_array());
+    released.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
 /// Whether a task of a session's own list is still to be done.
 pub fn is_open(task: &Value) -> bool {
     let status = task.get("status").and_then(Value::as_str);

@@ -16,14 +16,20 @@ use serde::Deserialize;
 use serde::de::value::StrDeserializer;
 use serde_json::{Map, Value, json};
 
+use super::changes::Changes;
 use super::item_text::ItemText;
+use super::lease;
 use super::new_task::NewTask;
+use super::redact::redact;
 use super::time::{self, Moment};
+use super::usage::{Tries, Usage};
 
 pub use super::documents::queue::QueueStatus as Status;
+pub use super::lease::LEASE;
 
-/// How long a lease lasts unless the worker says otherwise.
-pub const LEASE: f64 = 600.0;
+/// How many attempts that came to nothing a task remembers, and how much of the reason of each.
+const ATTEMPTS: usize = 5;
+const REASON: usize = 1000;
 
 /// The priority of a task that has none.
 pub const PRIORITY: i64 = 5;
@@ -90,6 +96,16 @@ pub struct Report {
     pub output: String,
     pub modified: Vec<String>,
     pub created: Vec<String>,
+}
+
+impl Report {
+    /// Returns it without the secrets that agents and their programs may have said.
+    pub fn redacted(&self) -> Report {
+        let clean = |text: &String| redact(text).into_owned();
+        let [modified, created] =
+            [&self.modified, &self.created].map(|files| files.iter().map(clean).collect());
+        Report { output: clean(&self.output), modified, created }
+    }
 }
 
 impl Task {
@@ -171,8 +187,7 @@ impl Task {
 
     /// Returns the epoch of the newest claim; 0 before the first.
     pub fn epoch(&self) -> u64 {
-        let of = |field: &str| self.0.get(field)?.get("epoch")?.as_u64();
-        of("lease").max(of("last_claim")).unwrap_or(0)
+        lease::epoch(&self.0)
     }
 
     /// Whether this is the task that `new` describes.
@@ -187,13 +202,8 @@ impl Task {
     }
 
     /// Returns how much of the lease is left; negative when it has run out, `None` without one.
-    ///
-    /// On the boot that gave the lease a clock that was set meanwhile makes no difference.
     pub fn lease_left(&self, now: &Moment) -> Option<SignedDuration> {
-        let lease = self.0.get("lease")?;
-        let expires = time::read(lease.get("expires_at")?.as_str()?)?;
-        let left = expires.duration_since(now.at);
-        Some(jump(lease, now).map_or(left, |jump| left.saturating_add(jump)))
+        lease::left(&self.0, now)
     }
 
     pub fn is_expired(&self, now: &Moment) -> bool {
@@ -219,29 +229,16 @@ impl Task {
 
     /// Makes the lease last its full time again.
     pub fn renew(&mut self, now: &Moment) {
-        self.lease(self.epoch().max(1), self.lease_seconds(), now);
+        self.lease(self.epoch().max(1), lease::seconds(&self.0), now);
     }
 
     /// Returns how much of the lease has been used; all of it where there is none.
     pub fn used(&self, now: &Moment) -> SignedDuration {
-        let length = SignedDuration::try_from_secs_f64(self.lease_seconds()).unwrap_or(SignedDuration::MAX);
-        self.lease_left(now).map_or(SignedDuration::MAX, |left| length.saturating_sub(left))
-    }
-
-    fn lease_seconds(&self) -> f64 {
-        let seconds = self.0.get("lease").and_then(|lease| lease.get("seconds")).and_then(Value::as_f64);
-        seconds.unwrap_or(LEASE)
+        lease::used(&self.0, now)
     }
 
     fn lease(&mut self, epoch: u64, seconds: f64, now: &Moment) {
-        let length = SignedDuration::try_from_secs_f64(seconds).unwrap_or(SignedDuration::MAX);
-        let expires = now.at.checked_add(length).unwrap_or(Timestamp::MAX);
-        let seconds = if seconds.fract() == 0.0 { json!(seconds as u64) } else { json!(seconds) };
-        let mut lease = json!({"epoch": epoch, "seconds": seconds, "expires_at": time::stamp(expires)});
-        if let Some(boot) = &now.boot {
-            lease["clock"] = json!({"boot": boot.id, "began": time::stamp(boot.began)});
-        }
-        self.set("lease", lease);
+        self.set("lease", lease::new(epoch, seconds, now));
     }
 
     pub fn start(&mut self, by: Claimant<'_>, now: &Moment) -> Outcome {
@@ -290,6 +287,23 @@ impl Task {
         Ok(Effect::Changed)
     }
 
+    /// Adds what the agents of a claim used to what others have used before, once. Returns whether there was something.
+    pub fn count(&mut self, epoch: Option<u64>, tries: &Tries) -> bool {
+        let mut sums = self.0.get("usage").cloned().unwrap_or(Value::Null);
+        let counted = sums.get("epoch").and_then(Value::as_u64);
+        if tries.usage == Usage::default()
+            || epoch.is_some_and(|epoch| counted.is_some_and(|last| epoch <= last))
+        {
+            return false;
+        }
+        tries.add_to(&mut sums);
+        if let Some(epoch) = epoch {
+            sums["epoch"] = epoch.into();
+        }
+        self.set("usage", sums);
+        true
+    }
+
     /// Gives the task back; `to` is where it goes, which depends on other tasks.
     pub fn release(&mut self, by: Claimant<'_>, to: Status, now: &Moment) -> Outcome {
         if self.was_released(by) {
@@ -312,31 +326,27 @@ impl Task {
             && by.epoch.is_none_or(|epoch| epoch == self.epoch())
     }
 
-    /// Gives the task to another session, with a lease of its own; how far it is stays.
-    pub fn hand_over(&mut self, session: &str, now: &Moment) -> Outcome {
+    /// Gives the task to a worker of another session, with a lease of its own; how far it is stays.
+    pub fn hand_over(&mut self, worker: &str, session: &str, now: &Moment) -> Outcome {
         if !self.is_active() {
             return Err(self.wrong_state("hand over"));
         }
         let (owner, epoch) = (self.owner().unwrap_or_default().to_owned(), self.epoch());
-        let ended = time::stamp(now.at);
-        self.set(
-            "last_claim",
-            json!({"by": owner, "epoch": epoch, "ended_at": ended, "reason": "handed over"}),
-        );
-        self.set("claimed_by", session);
+        self.set("last_claim", lease::last_claim(&owner, epoch, "handed over", now));
+        self.set("claimed_by", worker);
         self.set("session_id", session);
-        self.lease(epoch + 1, self.lease_seconds(), now);
+        self.lease(epoch + 1, lease::seconds(&self.0), now);
         Ok(Effect::Changed)
     }
 
     /// Takes the task from whoever had it, and says why.
     pub fn give_back(&mut self, to: Status, reason: &str, now: &Moment) {
         let has_lease = self.0.get("lease").is_some_and(Value::is_object);
+        self.note_attempt(reason, now);
         if self.owner().is_some() || has_lease {
             // Whoever sets a task back by hand may take the owner out; the epoch must not be given again.
             let owner = self.owner().unwrap_or_default().to_owned();
-            let (epoch, ended) = (self.epoch(), time::stamp(now.at));
-            self.set("last_claim", json!({"by": owner, "epoch": epoch, "ended_at": ended, "reason": reason}));
+            self.set("last_claim", lease::last_claim(&owner, self.epoch(), reason, now));
         }
         self.set("status", word(to));
         self.set("claimed_by", Value::Null);
@@ -348,6 +358,50 @@ impl Task {
         }
         for field in ["started_at", "session_id", "next_retry_at"] {
             self.drop_field(field);
+        }
+    }
+
+    /// Remembers a claim that came to nothing, for whoever tries next. What was given back unharmed is no attempt.
+    fn note_attempt(&mut self, reason: &str, now: &Moment) {
+        let reason = match self.status() {
+            Status::Failed => self.failure().unwrap_or("no reason given"),
+            Status::Done => "it was reported as done, and not accepted",
+            Status::Claimed | Status::InProgress if !matches!(reason, "released" | "edited") => reason,
+            _ => return,
+        };
+        let reason: String = reason.chars().take(REASON).collect();
+        let ended = self.0.get("completed_at").and_then(Value::as_str);
+        let ended = ended.map_or_else(|| time::stamp(now.at), str::to_owned);
+        let by = self.owner().unwrap_or_default();
+        let attempt = json!({"by": by, "epoch": self.epoch(), "ended_at": ended, "reason": reason});
+        let known = self.attempts();
+        let kept = known.iter().skip((known.len() + 1).saturating_sub(ATTEMPTS)).cloned();
+        let attempts: Vec<Value> = kept.chain([attempt]).collect();
+        self.set("attempts", attempts);
+    }
+
+    /// Returns the attempts that came to nothing, the newest last.
+    pub fn attempts(&self) -> &[Value] {
+        self.0.get("attempts").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns why it failed.
+    pub fn failure(&self) -> Option<&str> {
+        let why = self.0.get("result")?.get("error")?.as_str()?.trim();
+        (!why.is_empty()).then_some(why)
+    }
+
+    /// Notes what changed while the task was worked on, beside what this claim has reported. Returns whether that was not
+    /// known yet.
+    pub fn note_changes(&mut self, epoch: Option<u64>, changes: &Changes) -> bool {
+        let ended = matches!(self.status(), Status::Done | Status::Failed);
+        let ours = epoch.is_none_or(|epoch| epoch == self.epoch());
+        match self.0.get_mut("result").and_then(Value::as_object_mut) {
+            Some(result) if ended && ours && !result.contains_key("changed") => {
+                result.insert("changed".into(), changes.value());
+                true
+            }
+            _ => false,
         }
     }
 
@@ -478,14 +532,6 @@ fn standing(id: &str, status: &str) -> String {
     }
 }
 
-/// Returns how far the clock was set since the lease was given, if that was on this boot.
-fn jump(lease: &Value, now: &Moment) -> Option<SignedDuration> {
-    let (clock, boot) = (lease.get("clock")?, now.boot.as_ref()?);
-    let same = clock.get("boot")?.as_str()? == boot.id;
-    let began = time::read(clock.get("began")?.as_str()?)?;
-    same.then(|| boot.began.duration_since(began))
-}
-
 fn texts(value: Option<&Value>) -> Vec<&str> {
     value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
 }
@@ -564,6 +610,47 @@ mod tests {
         assert!(!other.recall(&before), "whoever clears the owner of a claimed task means it");
     }
 
+    #[test]
+    fn what_came_to_nothing_is_remembered() {
+        let reasons = |task: &Task| {
+            let reason = |attempt: &Value| attempt["reason"].as_str().unwrap().to_owned();
+            task.attempts().iter().map(reason).collect::<Vec<_>>()
+        };
+        let mut task = claimed();
+        task.fail(by("w1"), "no room", &at(5)).unwrap();
+        task.give_back(Status::Available, "retried", &at(9));
+        let attempt = json!({"by": "w1", "epoch": 1, "ended_at": time::stamp(at(5).at), "reason": "no room"});
+        assert_eq!(task.attempts(), [attempt]);
+        task.claim("w2", None, 60.0, &at(10));
+        task.give_back(Status::Available, "expired", &at(80));
+        task.claim("w3", None, 60.0, &at(90));
+        task.release(by("w3"), Status::Available, &at(91)).unwrap();
+        assert_eq!(reasons(&task), ["no room", "expired"], "what is released was not tried");
+        task.claim("w4", None, 60.0, &at(92));
+        task.complete(by("w4"), &Report::default(), &at(93)).unwrap();
+        task.give_back(Status::Available, "reset", &at(94));
+        assert_eq!(reasons(&task)[2], "it was reported as done, and not accepted");
+        for number in 0..9 {
+            task.claim("w5", None, 60.0, &at(100));
+            task.fail(by("w5"), &format!("{number}{}", "x".repeat(5000)), &at(101)).unwrap();
+            task.give_back(Status::Available, "retried", &at(102));
+        }
+        assert_eq!(task.attempts().len(), ATTEMPTS);
+        assert!(reasons(&task)[4].starts_with("8x") && reasons(&task)[4].len() == REASON);
+    }
+
+    #[test]
+    fn changes_stand_beside_the_report_of_the_same_claim() {
+        let changes = Changes::of(vec!["a.rs".into()], false);
+        let mut task = claimed();
+        assert!(!task.note_changes(Some(1), &changes), "nothing is reported yet");
+        task.complete(by("w1"), &Report::default(), &at(5)).unwrap();
+        assert!(!task.note_changes(Some(2), &changes), "another claim");
+        assert!(task.note_changes(Some(1), &changes));
+        assert!(!task.note_changes(Some(1), &Changes::default()), "it is known");
+        assert_eq!(task.value()["result"]["changed"], json!({"files": ["a.rs"], "count": 1, "by": "git"}));
+    }
+
     fn refusal(outcome: Outcome) -> String {
         match outcome {
             Ok(effect) => format!("{effect:?}"),
@@ -632,7 +719,7 @@ mod tests {
     fn a_task_that_is_handed_over_fences_its_old_owner_off() {
         let mut task = claimed();
         task.start(by("w1"), &at(1)).unwrap();
-        assert_eq!(task.hand_over("s2", &at(50)), Ok(Effect::Changed));
+        assert_eq!(task.hand_over("s2", "s2", &at(50)), Ok(Effect::Changed));
         assert_eq!((task.status(), task.owner(), task.epoch()), (Status::InProgress, Some("s2"), 2));
         assert_eq!(task.lease_left(&at(50)), Some(SignedDuration::from_secs(60)), "with a lease of its own");
         assert_eq!(task.value()["session_id"], "s2");
@@ -642,8 +729,8 @@ mod tests {
         assert_eq!(refusal(task.complete(with("w1", 1), &Report::default(), &at(51))), taken);
         assert_eq!(refusal(task.complete(with("s2", 1), &Report::default(), &at(51))), taken);
         assert_eq!(task.complete(with("s2", 2), &Report::default(), &at(52)), Ok(Effect::Changed));
-        assert_eq!(refusal(task.hand_over("s3", &at(53))), "cannot hand over `t`: it is done");
-        assert_eq!(refusal(fresh().hand_over("s3", &at(53))), "cannot hand over `t`: it is available");
+        assert_eq!(refusal(task.hand_over("s3", "s3", &at(53))), "cannot hand over `t`: it is done");
+        assert_eq!(refusal(fresh().hand_over("s3", "s3", &at(53))), "cannot hand over `t`: it is available");
     }
 
     #[test]
@@ -706,5 +793,17 @@ mod tests {
         task.give_back(Status::Available, "reset", &at(1));
         assert_eq!(task.value()["note"], json!({"a": 1}));
         assert_eq!(task.value().get("session_id"), None);
+    }
+
+    #[test]
+    fn what_a_claim_used_counts_once() {
+        let used =
+            |cost_usd| Tries { count: 1, usage: Usage { cost_usd, ..Usage::default() }, ..Tries::default() };
+        let mut task = claimed();
+        assert!(!task.count(Some(1), &Tries::default()) && task.value().get("usage").is_none());
+        assert!(task.count(Some(1), &used(0.5)) && !task.count(Some(1), &used(0.5)));
+        assert!(task.count(Some(2), &used(0.25)) && !task.count(Some(1), &used(9.0)));
+        let sums = json!({"tries": 2, "cost_usd": 0.75, "input_tokens": 0, "output_tokens": 0, "cached_tokens": 0, "epoch": 2});
+        assert_eq!(task.value()["usage"], sums);
     }
 }

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
+use super::changes::Changes;
 use super::plan::{figure, number};
 
-/// What the tries of a piece of work used, and what they printed.
+/// What the tries of a piece of work used, printed and changed.
 #[derive(Debug, Default)]
 pub struct Tries {
     pub count: u64,
@@ -12,6 +13,17 @@ pub struct Tries {
     pub failed: u64,
     pub usage: Usage,
     pub log: String,
+    /// What they changed, where that can be told.
+    pub changed: Option<Changes>,
+}
+
+impl Tries {
+    /// Adds them to the sums that a document keeps of its tries.
+    pub fn add_to(&self, sums: &mut Value) {
+        let so_far = sums.get("tries").and_then(Value::as_u64).unwrap_or(0);
+        sums["tries"] = so_far.saturating_add(self.count).into();
+        self.usage.add_to(sums);
+    }
 }
 
 /// What one try used.

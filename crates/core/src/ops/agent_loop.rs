@@ -3,19 +3,26 @@
 //! What changes the work queue changes `LOOP_STATE.md` in the same commit. Gates are run elsewhere; here is only what
 //! came of them.
 
+pub mod hold;
+
 use serde_json::Value;
 
 use super::edit::Target;
-use super::{Actor, Error, Result, views};
-use crate::model::agent_loop::{Check, NewItem, Options, Refusal, STOPPED, Verdict, WorkLoop};
+use super::{Actor, Error, Result, errors, readable, views};
+use crate::model::agent_loop::{
+    Check, GateStatus, GivenBack, NewItem, Options, Refusal, STOPPED, Severity, Verdict, WorkLoop,
+};
 use crate::model::ids::Key;
 use crate::model::json;
 use crate::model::kind::{Doc, Kind};
 use crate::model::paper::Paper;
 use crate::model::redact::redact;
 use crate::model::room::Room;
-use crate::model::usage::Tries;
-use crate::store::{Engine, Transaction};
+use crate::store::{Engine, Entry, Transaction};
+use crate::view::shell;
+
+/// How long a title is that somebody else's words become.
+const TITLE: usize = 120;
 
 /// How much of a gate's output its item tells.
 const ABOUT: usize = 2000;
@@ -28,6 +35,8 @@ pub struct Done {
     /// The item it was about.
     pub item: Option<String>,
     pub verdict: Option<Verdict>,
+    /// What went back for others: taken from who was silent, or released.
+    pub given_back: Vec<GivenBack>,
     /// Whether anything changed.
     pub changed: bool,
     pub warnings: Vec<String>,
@@ -79,6 +88,13 @@ pub fn start(engine: &dyn Engine, new: &NewLoop, expect: Option<u64>, actor: &Ac
         desk.remove_logs()?;
         return desk.finish(work, "loop start", actor);
     }
+    if work.is_over() {
+        return Err(Error::refused(
+            format!("the loop is complete: \"{}\"", shortened(work.task())),
+            "begin a new one: anthill loop start TASK\nbegin the same one anew: anthill loop start --reset\n\
+             give this one more work: anthill loop add TITLE -p S1",
+        ));
+    }
     let most = new.options.max_iterations.unwrap_or_else(|| work.max_iterations());
     if work.status() == STOPPED && work.iteration() >= most {
         return Err(Error::refused(
@@ -96,46 +112,57 @@ pub fn add(engine: &dyn Engine, new: &NewItem, expect: Option<u64>, actor: &Acto
     json::check_input(&new.description.as_str().into()).map_err(Error::Input)?;
     let mut desk = Desk::open(engine, expect)?;
     let mut work = desk.work(engine)?;
-    desk.item = Some(work.add(new));
+    let [title, description] = [&new.title, &new.description].map(|text| redact(text).into_owned());
+    desk.item = Some(work.add(&NewItem { title, description, ..new.clone() }));
     desk.finish(work, "loop add", actor)
 }
 
-/// Gives somebody the worst item that waits, or the one that they have in hand, or the named one.
-pub fn take(
-    engine: &dyn Engine,
-    who: &str,
-    id: Option<&str>,
-    expect: Option<u64>,
-    actor: &Actor,
-) -> Result<Done> {
-    check_text("name", who)?;
-    let mut desk = Desk::open(engine, expect)?;
-    let mut work = desk.work(engine)?;
-    desk.item = Some(work.take(who, id).map_err(|refusal| refused(&refusal))?);
-    desk.finish(work, "loop take", actor)
-}
-
-/// Notes what came of the agents that somebody had at work on an item: it is done, or put back. What they used is
-/// added to the costs of the loop.
-pub fn settle(
-    engine: &dyn Engine,
-    (who, id): (&str, &str),
-    is_done: bool,
-    tries: &Tries,
-    actor: &Actor,
-) -> Result<Done> {
+/// Makes an item of the loop's task if nobody has added anything yet: gates that pass from the start would say nothing.
+pub fn begin_with_task(engine: &dyn Engine, actor: &Actor) -> Result<Done> {
     let mut desk = Desk::open(engine, None)?;
     let mut work = desk.work(engine)?;
-    let settled = if is_done { work.done(id) } else { work.put_back(who, id) };
-    settled.map_err(|refusal| refused(&refusal))?;
-    if tries.count > 0 {
-        work.count(tries);
-        if let Some(paper) = item_log(id) {
-            desk.transaction.write_paper(&paper, redact(&tries.log).into_owned())?;
-        }
+    if work.items().is_empty() && work.last_judged().is_none() {
+        let description = work.task().to_owned();
+        let title = description.lines().next().unwrap_or_default().chars().take(TITLE).collect();
+        let new = NewItem { priority: Severity::S1, title, description, ..NewItem::default() };
+        desk.item = Some(work.add(&new));
     }
-    desk.item = Some(id.to_owned());
-    desk.finish(work, if is_done { "loop done" } else { "loop put back" }, actor)
+    desk.finish(work, "loop add", actor)
+}
+
+/// Makes items of what an agent found that cannot wait (S0 and S1), if a loop goes on. The same one that is open already is
+/// no second one.
+pub(super) fn add_findings(transaction: &mut dyn Transaction, findings: &[Value]) -> Result<()> {
+    let urgent: Vec<NewItem> = findings.iter().filter_map(item_of_finding).collect();
+    if urgent.is_empty() {
+        return Ok(());
+    }
+    let Some(queue) = readable(transaction, &work_queue())? else { return Ok(()) };
+    let (before, mut work) = (queue.clone(), WorkLoop { queue });
+    if work.is_over() {
+        return Ok(());
+    }
+    for new in &urgent {
+        work.add(new);
+    }
+    if work.queue != before {
+        views::put(transaction, &work_queue(), work.queue)?;
+    }
+    Ok(())
+}
+
+fn item_of_finding(finding: &Value) -> Option<NewItem> {
+    let text = |field: &str| finding.get(field).and_then(Value::as_str).unwrap_or_default().trim();
+    let priority = match text("severity") {
+        "S0" => Severity::S0,
+        "S1" => Severity::S1,
+        _ => return None,
+    };
+    let title = [text("title"), text("details")].into_iter().find(|title| !title.is_empty())?;
+    let title = title.lines().next().unwrap_or_default().chars().take(TITLE).collect();
+    let parts: Vec<&str> =
+        [text("details"), text("recommendation")].into_iter().filter(|part| !part.is_empty()).collect();
+    Some(NewItem { priority, title, description: parts.join("\n"), ..NewItem::default() })
 }
 
 /// Notes that an item is done.
@@ -143,6 +170,7 @@ pub fn done(engine: &dyn Engine, id: &str, expect: Option<u64>, actor: &Actor) -
     let mut desk = Desk::open(engine, expect)?;
     let mut work = desk.work(engine)?;
     work.done(id).map_err(|refusal| refused(&refusal))?;
+    desk.count_fixed(&work, actor)?;
     desk.item = Some(id.to_owned());
     desk.finish(work, "loop done", actor)
 }
@@ -178,7 +206,8 @@ pub fn note_gates(
             let known = reports.iter().zip(&outputs).find(|(report, _)| report.name.as_str() == gate);
             known.map(|(report, output)| told(report, output.as_deref())).unwrap_or_default()
         };
-        desk.verdict = Some(work.evaluate(&about, now));
+        let ran = reports.iter().any(|report| report.check.status() != GateStatus::Skip);
+        desk.verdict = Some(work.evaluate(&about, ran, now));
     }
     desk.finish(work, "loop gate", actor)
 }
@@ -192,6 +221,13 @@ pub fn check_goes_on(work: &WorkLoop) -> Result<()> {
         format!("the loop has stopped: {}", work.reason()),
         "look at it: anthill loop status\ngo on: anthill loop start",
     ))
+}
+
+/// Returns what came of the iteration that somebody has just judged.
+pub fn judged(engine: &dyn Engine) -> Result<Done> {
+    let work = show(engine)?;
+    let verdict = work.verdict();
+    Ok(Done { work, item: None, verdict, given_back: Vec::new(), changed: false, warnings: Vec::new() })
 }
 
 /// Returns the loop.
@@ -223,6 +259,7 @@ struct Desk<'e> {
     transaction: Box<dyn Transaction + 'e>,
     before: Option<WorkLoop>,
     item: Option<String>,
+    given_back: Vec<GivenBack>,
     verdict: Option<Verdict>,
 }
 
@@ -232,11 +269,19 @@ impl<'e> Desk<'e> {
         let mut transaction = engine.begin(&[&doc.room])?;
         Target::whole(&doc, expect).expect_revision(&mut *transaction)?;
         let before = transaction.get(&doc)?.cloned().map(|queue| WorkLoop { queue });
-        Ok(Desk { transaction, before, item: None, verdict: None })
+        Ok(Desk { transaction, before, item: None, given_back: Vec::new(), verdict: None })
     }
 
     fn work(&self, engine: &dyn Engine) -> Result<WorkLoop> {
         self.before.clone().ok_or_else(|| none(engine))
+    }
+
+    /// Counts an item that is done now among those of the acting session.
+    fn count_fixed(&mut self, work: &WorkLoop, actor: &Actor) -> Result<()> {
+        match self.before.as_ref() == Some(work) {
+            true => Ok(()),
+            false => errors::count(&mut *self.transaction, actor, "issues_fixed"),
+        }
     }
 
     /// Removes what the gates and the agents of the loop before have left.
@@ -250,24 +295,31 @@ impl<'e> Desk<'e> {
     }
 
     /// Makes it happen: the work queue and its view, as far as they are others than before.
-    fn finish(mut self, mut work: WorkLoop, op: &str, actor: &Actor) -> Result<Done> {
+    fn finish(self, work: WorkLoop, op: &str, actor: &Actor) -> Result<Done> {
+        self.finish_with(work, &actor.entry(op))
+    }
+
+    fn finish_with(mut self, mut work: WorkLoop, entry: &Entry) -> Result<Done> {
         let changed = self.before.as_ref() != Some(&work);
         if changed {
             self.transaction.put(&work_queue(), work.queue.clone())?;
         }
         let mut warnings = Vec::new();
         if views::refresh(&mut *self.transaction, &work_queue())? || changed {
-            let committed = self.transaction.commit(&actor.entry(op))?;
+            let committed = self.transaction.commit(entry)?;
             warnings = committed.warnings;
-            if let Some((_, document)) = committed.documents.into_iter().next() {
+            let queue = committed.documents.into_iter().find(|(doc, _)| *doc == work_queue());
+            if let Some((_, document)) = queue {
                 work.queue = document.value;
             }
         }
-        Ok(Done { work, item: self.item, verdict: self.verdict, changed, warnings })
+        let Desk { item, given_back, verdict, .. } = self;
+        Ok(Done { work, item, verdict, given_back, changed, warnings })
     }
 }
 
-pub(super) fn work_queue() -> Doc {
+/// Returns the document of the loop.
+pub fn work_queue() -> Doc {
     Doc::shared(Kind::find("work_queue").expect("work_queue is a kind"), Room::State)
 }
 
@@ -304,16 +356,27 @@ fn refused(refusal: &Refusal) -> Error {
     let message = refusal.to_string();
     match refusal {
         Refusal::NoItem { .. } => Error::missing(message, "see them: anthill loop status"),
-        Refusal::Nothing => Error::missing(
+        Refusal::Nothing { held: None } => Error::missing(
             message,
             "add one: anthill loop add TITLE -p S1\nor check what there is: anthill loop gate --all",
         ),
-        Refusal::Taken { id, .. } => Error::clash(
+        Refusal::Nothing { held: Some((id, by)) } => Error::missing(
             message,
-            format!("take another one: anthill loop take\nwhen it is done: anthill loop done {id}"),
+            format!("add one: anthill loop add TITLE -p S1\nif `{by}` is gone: {}", release(id, by)),
+        ),
+        Refusal::OddId { .. } => Error::refused(message, "see where it stands: anthill validate work_queue"),
+        Refusal::EmptyHanded { .. } => Error::missing(message, "see who has what: anthill loop status"),
+        Refusal::Taken { id, by } => Error::clash(
+            message,
+            format!("take another one: anthill loop take\nif `{by}` is gone: {}", release(id, by)),
         ),
         Refusal::Closed { .. } => Error::refused(message, "for more work: anthill loop add TITLE -p S1"),
     }
+}
+
+/// Returns the command that gives back what somebody has.
+pub fn release(id: &str, by: &str) -> String {
+    format!("anthill loop release {} --as {}", shell::word(id), shell::word(by))
 }
 
 fn shortened(text: &str) -> String {

@@ -74,12 +74,6 @@ pub fn clean(engine: &dyn Engine, what: &[What], dry_run: bool, actor: &Actor) -
     Ok(cleaned)
 }
 
-/// Deletes all but the last few backups, as part of a transaction on the room.
-pub(super) fn old_backups(engine: &dyn Engine, transaction: &mut dyn Transaction) -> Result<()> {
-    let known = compact::documents(engine)?;
-    compact::forget(transaction, &known, compact::KEPT, &mut Vec::new()).map(drop)
-}
-
 /// Returns the texts that may be there and go.
 fn texts(transaction: &mut dyn Transaction, what: &[What]) -> Vec<Paper> {
     let mut papers = Vec::new();
@@ -99,8 +93,7 @@ fn wanted(engine: &dyn Engine, what: &[What]) -> Result<Vec<Doc>> {
     let mut known = engine.documents(&Room::State)?;
     let mut old = Vec::new();
     if what.contains(&What::Session) {
-        old = compact::documents(engine)?;
-        old.truncate(old.len().saturating_sub(compact::KEPT));
+        old = compact::surplus(engine, &compact::documents(engine)?, None)?;
     }
     known.retain(|doc| what.iter().any(|what| what.covers(&doc.file)) || old.contains(doc));
     Ok(known)

@@ -1,7 +1,9 @@
 //! Backups before a client shortens its context, and what can be got back from them.
 //!
 //! A backup holds what the loop (with its text), its agents, the session and the workflow were, and what the acting session had in
-//! hand in the queue. The last few are kept. Claims are not restored: whose a task is only the queue can say.
+//! hand in the queue. The last few of each session are kept. Claims are not restored: whose a task is only the queue can say.
+
+use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
@@ -15,8 +17,9 @@ use crate::model::room::Room;
 use crate::model::{json, time};
 use crate::store::{Engine, Transaction};
 
-/// How many backups are kept.
+/// How many backups of a session are kept, and how many in all.
 pub const KEPT: usize = 3;
+const KEPT_IN_ALL: usize = 60;
 
 /// The fields of `preserved` and the documents that they are copies of.
 const PARTS: [(&str, &str); 4] = [
@@ -54,7 +57,7 @@ pub struct Done {
     pub warnings: Vec<String>,
 }
 
-/// Saves what there is. Older backups than the last few are deleted in the same commit.
+/// Saves what there is. Older backups of the session than the last few are deleted in the same commit.
 pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Done> {
     json::check_input(&json!([new.reason, new.files])).map_err(Error::Input)?;
     let mut warnings = Vec::new();
@@ -109,7 +112,8 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
     let key = free_key(&time::compact(now), &known);
     let doc = Doc::of_key(kind("backup"), &key);
     transaction.put(&doc, value)?;
-    let removed = forget(&mut *transaction, &known, KEPT - 1, &mut warnings)?;
+    let surplus = surplus(engine, &known, Some(actor.session.as_deref()))?;
+    let removed = forget(&mut *transaction, &surplus, &mut warnings)?;
     let committed = transaction.commit(&actor.entry("compact backup"))?;
     warnings.extend(committed.warnings);
     let stored = committed.documents.into_iter().find(|(known, _)| *known == doc);
@@ -117,15 +121,17 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
     Ok(Done { backup: Backup { key: key.to_string(), value: stored.value }, removed, warnings })
 }
 
-/// Returns the backups, the newest first.
-pub fn list(engine: &dyn Engine) -> Result<Vec<Backup>> {
-    let mut backups = Vec::new();
+/// Returns the backups, the newest first, and what is wrong with those that cannot be read.
+pub fn list(engine: &dyn Engine) -> Result<(Vec<Backup>, Vec<String>)> {
+    let (mut backups, mut warnings) = (Vec::new(), Vec::new());
     for doc in documents(engine)?.into_iter().rev() {
-        if let Some(found) = engine.read(&doc)? {
-            backups.push(Backup { key: key_of(&doc).to_owned(), value: found.value });
+        match read(engine, &doc) {
+            Ok(found) => backups.extend(found),
+            Err(error) if error.code() == Code::Damaged => warnings.push(error.to_string()),
+            Err(error) => return Err(error),
         }
     }
-    Ok(backups)
+    Ok((backups, warnings))
 }
 
 /// Returns the newest backup of one of these sessions, or of nobody in particular. One that cannot be read is none.
@@ -149,6 +155,8 @@ pub enum Standing {
     Same,
     Missing,
     Differs,
+    /// It cannot be read, and stays as it is.
+    Damaged,
 }
 
 /// What a backup can give back.
@@ -166,23 +174,29 @@ pub struct Restored {
 /// differs, in one commit.
 pub fn restore(engine: &dyn Engine, moment: Option<&str>, apply: bool, actor: &Actor) -> Result<Restored> {
     let mut transaction = if apply { Some(engine.begin(&[&Room::State])?) } else { None };
-    let backup = find(engine, moment)?;
-    let (mut documents, mut changed) = (Vec::new(), false);
+    let backup = find(engine, moment, actor.session.as_deref())?;
+    let (mut documents, mut changed, mut warnings) = (Vec::new(), false, Vec::new());
     for (field, name) in PARTS {
         let Some(copy) = backup.value.pointer("/preserved").and_then(|preserved| preserved.get(field)) else {
             continue;
         };
         let doc = document(name);
         let found = match &mut transaction {
-            Some(transaction) => transaction.get(&doc)?.cloned(),
-            None => engine.read(&doc)?.map(|found| found.value),
+            Some(transaction) => transaction.get(&doc).map(Option::<&Value>::cloned),
+            None => engine.read(&doc).map(|found| found.map(|found| found.value)),
         };
         let standing = match found {
-            None => Standing::Missing,
-            Some(found) if plain(found.clone()) == plain(copy.clone()) => Standing::Same,
-            Some(_) => Standing::Differs,
+            Err(error) if error.code() == Code::Damaged => {
+                warnings.push(error.to_string());
+                Standing::Damaged
+            }
+            Err(error) => return Err(error.into()),
+            Ok(None) => Standing::Missing,
+            Ok(Some(found)) if plain(found.clone()) == plain(copy.clone()) => Standing::Same,
+            Ok(Some(_)) => Standing::Differs,
         };
-        if let Some(transaction) = transaction.as_mut().filter(|_| standing != Standing::Same) {
+        let wanted = matches!(standing, Standing::Missing | Standing::Differs);
+        if let Some(transaction) = transaction.as_mut().filter(|_| wanted) {
             views::put(&mut **transaction, &doc, copy.clone())?;
             changed = true;
         }
@@ -197,9 +211,8 @@ pub fn restore(engine: &dyn Engine, moment: Option<&str>, apply: bool, actor: &A
             changed = true;
         }
     }
-    let mut warnings = Vec::new();
     if let Some(transaction) = transaction.filter(|_| changed) {
-        warnings = transaction.commit(&actor.entry("compact restore"))?.warnings;
+        warnings.extend(transaction.commit(&actor.entry("compact restore"))?.warnings);
     }
     Ok(Restored { backup, documents, applied: apply, warnings })
 }
@@ -219,15 +232,41 @@ fn sum_up(queue: &Value, state: &mut Map<String, Value>) {
     state.insert("open_items".into(), open.into());
 }
 
-/// Deletes the oldest backups until so many are left; returns their files.
-pub(super) fn forget(
+/// Returns the backups that are too many: of each session those before the last few, and the oldest of all. The one
+/// that a session is about to make counts.
+pub(super) fn surplus(engine: &dyn Engine, known: &[Doc], new: Option<Option<&str>>) -> Result<Vec<Doc>> {
+    let mut counts: HashMap<Option<String>, usize> = HashMap::new();
+    let mut total = usize::from(new.is_some());
+    if let Some(session) = new {
+        counts.insert(session.map(str::to_owned), 1);
+    }
+    let mut surplus = Vec::new();
+    for doc in known.iter().rev() {
+        let session = match read(engine, doc) {
+            // One that cannot be read is nobody's, and stays for `doctor`.
+            Err(error) if error.code() == Code::Damaged => continue,
+            found => found?.and_then(|backup| backup.value["session_id"].as_str().map(str::to_owned)),
+        };
+        let count = counts.entry(session).or_default();
+        if *count >= KEPT || total >= KEPT_IN_ALL {
+            surplus.push(doc.clone());
+        } else {
+            *count += 1;
+            total += 1;
+        }
+    }
+    surplus.reverse();
+    Ok(surplus)
+}
+
+/// Deletes backups; returns their files.
+fn forget(
     transaction: &mut dyn Transaction,
-    known: &[Doc],
-    left: usize,
+    surplus: &[Doc],
     warnings: &mut Vec<String>,
 ) -> Result<Vec<String>> {
     let mut removed = Vec::new();
-    for doc in &known[..known.len().saturating_sub(left)] {
+    for doc in surplus {
         match transaction.delete(doc) {
             Ok(()) => removed.push(doc.path()),
             Err(error) if error.code() == Code::Damaged => {
@@ -247,14 +286,24 @@ pub(super) fn documents(engine: &dyn Engine) -> Result<Vec<Doc>> {
     Ok(known)
 }
 
-/// Finds the backup of a moment: as it stands in the file's name, or in the backup itself.
-fn find(engine: &dyn Engine, moment: Option<&str>) -> Result<Backup> {
+/// Finds the backup of a moment: as it stands in the file's name, or in the backup itself. Without one, the session's
+/// newest; the newest of all if it has none.
+fn find(engine: &dyn Engine, moment: Option<&str>, session: Option<&str>) -> Result<Backup> {
     let mut known = documents(engine)?;
     let hint = match known.is_empty() {
         true => "make one: anthill compact backup",
         false => "see them: anthill compact list",
     };
     let Some(moment) = moment else {
+        for doc in known.iter().rev().filter(|_| session.is_some()) {
+            match read(engine, doc) {
+                Err(error) if error.code() == Code::Damaged => {}
+                found => match found? {
+                    Some(backup) if backup.value["session_id"].as_str() == session => return Ok(backup),
+                    _ => {}
+                },
+            }
+        }
         let newest = known.pop().ok_or_else(|| Error::missing("there is no backup yet", hint))?;
         return read(engine, &newest)?.ok_or_else(|| Error::missing("the backup has just gone", hint));
     };
@@ -296,11 +345,17 @@ fn plain(mut value: Value) -> Value {
     value
 }
 
+/// Returns a name after all of this second, also after those that had to go: the order of names is that of time.
 fn free_key(second: &str, known: &[Doc]) -> Key {
-    let taken = |key: &String| known.iter().any(|doc| key_of(doc) == key);
-    let numbered = (2..).map(|number| format!("{second}_{number:03}"));
-    let key = std::iter::once(second.to_owned()).chain(numbered).find(|key| !taken(key));
-    key.and_then(|key| key.parse().ok()).expect("digits make an id")
+    let number = |doc: &Doc| match key_of(doc).strip_prefix(second)? {
+        "" => Some(1),
+        rest => rest.strip_prefix('_')?.parse::<u32>().ok(),
+    };
+    let key = match known.iter().filter_map(number).max() {
+        None => second.to_owned(),
+        Some(last) => format!("{second}_{:03}", last.saturating_add(1)),
+    };
+    key.parse().expect("digits make an id")
 }
 
 fn key_of(doc: &Doc) -> &str {

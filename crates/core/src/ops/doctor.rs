@@ -1,7 +1,12 @@
 //! Looking for damage, in all rooms at once.
 
 use super::Result;
+use crate::error::Code;
+use crate::model::ids::RULE;
+use crate::model::json;
 use crate::model::kind::Doc;
+use crate::model::odd_ids::{OddId, odd_ids as ids_of};
+use crate::model::path::Path;
 use crate::store::{Engine, Error, Finding};
 
 /// Checks every room, finishing what crashes left; with `repair` mends what can be mended.
@@ -9,8 +14,45 @@ pub fn doctor(engine: &dyn Engine, repair: bool) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for room in engine.rooms()? {
         findings.extend(engine.check(&room, repair)?);
+        for doc in engine.documents(&room)? {
+            findings.extend(odd_ids(engine, &doc)?);
+        }
     }
     Ok(findings)
+}
+
+/// How many ids of one document are named.
+const MOST: usize = 20;
+
+/// Returns a finding for each id of a document that is none; nothing for one that cannot be read, as others tell of that.
+pub fn odd_ids(engine: &dyn Engine, doc: &Doc) -> Result<Vec<Finding>> {
+    let Ok(Some(document)) = engine.read(doc) else { return Ok(Vec::new()) };
+    let odd = ids_of(doc.kind, &document.value);
+    if odd.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (place, text) = (engine.place(doc), engine.text(doc)?.unwrap_or_default());
+    let finding = |odd: &OddId| {
+        let (line, column) = locate(&text, odd);
+        let id: String = odd.id.chars().take(40).collect();
+        let message = format!(
+            "`{place}` has an id at line {line}, column {column} that is not valid: {id:?} (`{}`)",
+            odd.path
+        );
+        let fix = format!("nobody is given it; write another one there ({RULE}), or take the entry out");
+        Finding { code: Code::Damaged, subject: place.clone(), message, fix, repaired: false }
+    };
+    let mut findings: Vec<_> = odd.iter().take(MOST).map(finding).collect();
+    if let (Some(last), more @ 1..) = (findings.last_mut(), odd.len().saturating_sub(MOST)) {
+        last.message += &format!("; and {more} more like it");
+    }
+    Ok(findings)
+}
+
+/// Returns line and column of an id.
+pub fn locate(text: &[u8], odd: &OddId) -> (usize, usize) {
+    let path = Path::from_record(&odd.path).ok();
+    path.and_then(|path| json::locate(text, &path)).unwrap_or((1, 1))
 }
 
 /// Returns what makes rooms slower than they could be. A place that cannot be tried has nothing to tell.
@@ -19,13 +61,23 @@ pub fn notes(engine: &dyn Engine) -> Result<Vec<String>> {
     Ok(rooms.iter().flat_map(|room| engine.notes(room).unwrap_or_default()).collect())
 }
 
-/// Returns every stored document that is wanted, with the error that reading it gives, if any.
-pub fn validate(engine: &dyn Engine, wanted: impl Fn(&Doc) -> bool) -> Result<Vec<(Doc, Option<Error>)>> {
+/// A stored document, and what is wrong with it.
+#[derive(Debug)]
+pub struct Checked {
+    pub doc: Doc,
+    /// What reading it gives.
+    pub error: Option<Error>,
+    /// Ids in it that are none.
+    pub odd: Vec<Finding>,
+}
+
+/// Returns every stored document that is wanted, with what is wrong with it.
+pub fn validate(engine: &dyn Engine, wanted: impl Fn(&Doc) -> bool) -> Result<Vec<Checked>> {
     let mut checked = Vec::new();
     for room in engine.rooms()? {
         for doc in engine.documents(&room)?.into_iter().filter(&wanted) {
-            let error = engine.read(&doc).err();
-            checked.push((doc, error));
+            let (error, odd) = (engine.read(&doc).err(), odd_ids(engine, &doc)?);
+            checked.push(Checked { doc, error, odd });
         }
     }
     Ok(checked)

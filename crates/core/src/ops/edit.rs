@@ -4,8 +4,10 @@ use serde_json::Value;
 
 use super::read::missing;
 use super::{Actor, Error, Result, views};
+use crate::model::ids::RULE;
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
+use crate::model::odd_ids::odd_ids;
 use crate::model::path::{self, Path, Segment};
 use crate::store::state::revision_in;
 use crate::store::{Engine, Transaction};
@@ -74,12 +76,26 @@ fn change(
         None => doc.default(actor.now()),
     };
     let value = edit(&mut document)?;
+    check_ids(doc, transaction.get(doc)?, &document)?;
     views::put(&mut *transaction, doc, document)?;
     let mut committed = transaction.commit(&actor.entry(op))?;
     let (_, document) = committed.documents.pop().expect("a put document is committed");
     let entry = target.entry().and_then(|key| document.value.get(key));
     let revision = entry.map_or(document.revision, revision_in);
     Ok(Changed { revision, value, warnings: committed.warnings })
+}
+
+/// Refuses ids that are none, unless they were there before.
+fn check_ids(doc: &Doc, before: Option<&Value>, after: &Value) -> Result<()> {
+    let odd = odd_ids(doc.kind, after);
+    if odd.is_empty() {
+        return Ok(());
+    }
+    let known = before.map(|before| odd_ids(doc.kind, before)).unwrap_or_default();
+    match odd.iter().find(|odd| !known.iter().any(|known| known.id == odd.id)) {
+        Some(new) => Err(Error::Input(format!("`{}` would be no valid id: {RULE}", new.path))),
+        None => Ok(()),
+    }
 }
 
 fn delete_document(engine: &dyn Engine, target: &Target<'_>, actor: &Actor) -> Result<Changed> {

@@ -5,18 +5,20 @@
 
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::agent_loop::work_queue;
 use super::edit::Target;
-use super::{Actor, Error, Result, views};
+use super::{Actor, Error, Result, document_of_state, readable, views};
 use crate::model::agent_loop::{NewItem, WorkLoop};
 use crate::model::error_class::{self, ErrorClass, Escalation, Severity};
 use crate::model::kind::{Doc, Kind};
 use crate::model::plan::word;
 use crate::model::present::{self, Present};
 use crate::model::room::Room;
+use crate::model::service::{self, Ailment};
 use crate::model::{ids, json, redact, time};
 use crate::store::engine::items;
 use crate::store::{Engine, Transaction};
@@ -39,7 +41,7 @@ pub struct NewError {
     pub message: String,
     pub tool: Option<String>,
     pub context: Map<String, Value>,
-    /// How long the other side says to wait.
+    /// How long the other side says to wait, if that is known beside the message.
     pub retry_after: Option<Duration>,
 }
 
@@ -92,9 +94,10 @@ pub fn record_of_session(engine: &dyn Engine, new: &NewError, actor: &Actor) -> 
 }
 
 /// Counts something in the record of the acting session, if it is known in this project.
-fn count(transaction: &mut dyn Transaction, actor: &Actor, field: &str) -> Result<()> {
-    let doc = Doc::shared(Kind::find("current_session").expect("a kind of the registry"), Room::State);
-    let (Some(document), Some(session)) = (transaction.get(&doc)?.cloned(), &actor.session) else {
+/// A record that cannot be read keeps nothing else from being written.
+pub(super) fn count(transaction: &mut dyn Transaction, actor: &Actor, field: &str) -> Result<()> {
+    let doc = document_of_state("current_session");
+    let (Some(document), Some(session)) = (readable(transaction, &doc)?, &actor.session) else {
         return Ok(());
     };
     let mut present = Present::of(Some(document));
@@ -187,6 +190,14 @@ pub fn list(engine: &dyn Engine, wanted: Option<Standing>) -> Result<Vec<Value>>
     Ok(errors.filter(|error| wanted.is_none_or(|wanted| standing(error) == wanted)).cloned().collect())
 }
 
+/// Returns the ids of the errors that are wanted and have not recovered.
+pub fn open(engine: &dyn Engine, wanted: impl Fn(&Value) -> bool) -> Result<Vec<String>> {
+    let Some(document) = engine.read(&errors())? else { return Ok(Vec::new()) };
+    let open = |error: &&Value| standing(error) != Standing::Recovered && wanted(error);
+    let errors = items(errors().kind, &document.value).into_iter().filter(open);
+    Ok(errors.filter_map(|error| error["id"].as_str().map(str::to_owned)).collect())
+}
+
 /// Returns the errors that can be tried again now, the longest due first.
 pub fn due(engine: &dyn Engine, actor: &Actor) -> Result<Vec<Value>> {
     let now = actor.now();
@@ -234,7 +245,7 @@ fn checked(new: &NewError) -> Result<Map<String, Value>> {
     if size > TEXT {
         return Err(Error::Input(format!("the context is {size} bytes long; at most {TEXT} are allowed")));
     }
-    let class = new.class.unwrap_or_else(|| error_class::classify(message));
+    let class = new.class.unwrap_or_else(|| class_of(message));
     // What failed may have been called with a secret. It is replaced before the text is cut, which could hide it.
     let message = redact::redact(message);
     redact::redact_value(&mut context);
@@ -246,6 +257,21 @@ fn checked(new: &NewError) -> Result<Map<String, Value>> {
         ("context", context),
     ];
     Ok(Map::from_iter(fields.map(|(name, value)| (name.to_owned(), value))))
+}
+
+/// Returns what a message tells about its class, also by what clients say of their service.
+fn class_of(message: &str) -> ErrorClass {
+    let class = error_class::classify(message);
+    let ailment = || service::diagnose(message, &Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC));
+    match (class, ailment().map(|diagnosis| diagnosis.ailment)) {
+        (ErrorClass::Unknown, Some(Ailment::Login | Ailment::Credit | Ailment::Place)) => {
+            ErrorClass::Permission
+        }
+        (ErrorClass::Unknown, Some(Ailment::Limit)) => ErrorClass::RateLimit,
+        (ErrorClass::Unknown, Some(Ailment::Overload)) => ErrorClass::External,
+        (ErrorClass::Unknown, Some(Ailment::Network)) => ErrorClass::Network,
+        (class, _) => class,
+    }
 }
 
 fn shortened(message: &str) -> String {
@@ -300,22 +326,24 @@ fn plan_retry(
     if standing(error) == Standing::Escalated {
         return Ok(());
     }
-    let escalation = error_class::escalation(class);
+    let mut escalation = error_class::escalation(class);
     error["status"] = ESCALATED.into();
     error["next_retry"] = Value::Null;
-    error["escalated_to"] = escalation.word().into();
-    if let Escalation::WorkQueue(severity) = escalation
-        && let Some(item) = hand_on(transaction, error, severity)?
-    {
-        error["work_item"] = item.into();
+    if let Escalation::WorkQueue(severity) = escalation {
+        match hand_on(transaction, error, severity)? {
+            Some(item) => error["work_item"] = item.into(),
+            // Without a loop there is no queue that it could be in.
+            None => escalation = Escalation::User,
+        }
     }
+    error["escalated_to"] = escalation.word().into();
     Ok(())
 }
 
 /// Makes an error an item of the loop's queue, if there is a loop.
 fn hand_on(transaction: &mut dyn Transaction, error: &Value, priority: Severity) -> Result<Option<String>> {
     let doc = work_queue();
-    let Some(queue) = transaction.get(&doc)?.cloned() else { return Ok(None) };
+    let Some(queue) = readable(transaction, &doc)? else { return Ok(None) };
     let text = |field: &str| error[field].as_str().unwrap_or_default();
     let line: String = text("message").lines().next().unwrap_or_default().chars().take(80).collect();
     let mut work = WorkLoop { queue };

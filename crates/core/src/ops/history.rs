@@ -8,6 +8,7 @@ use super::edit::{Changed, Target};
 use super::{Actor, Error, Result, views};
 use crate::model::diff;
 use crate::model::kind::Doc;
+use crate::model::merge;
 use crate::model::time;
 use crate::store::{Engine, Entry, Revision, Transaction};
 
@@ -87,7 +88,13 @@ fn replace(
 ) -> Result<Changed> {
     let revision = transaction.revision(doc)? + 1;
     match value {
-        Some(value) => views::put(&mut *transaction, doc, value)?,
+        Some(mut value) => {
+            // A claim's number is never given twice, or whoever slept through it would pass the fence.
+            if let Some(now) = transaction.get(doc)? {
+                merge::keep_epochs(doc.kind, now, &mut value);
+            }
+            views::put(&mut *transaction, doc, value)?;
+        }
         None if transaction.get(doc)?.is_none() => {
             return Ok(Changed { revision: revision - 1, value: Value::Null, warnings: Vec::new() });
         }

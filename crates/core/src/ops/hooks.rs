@@ -237,10 +237,28 @@ pub fn log(engine: &dyn Engine, session: &SessionId, text: &str, actor: &Actor) 
     note(engine, session, text, actor, |_| true)
 }
 
-/// Adds to the log of a session's hooks what is not told there yet: `text` behind the time `at`.
-pub fn log_once(engine: &dyn Engine, session: &SessionId, text: &str, actor: &Actor) -> Result<()> {
-    let line = format!("[{}] {text}\n", time::stamp(actor.now()));
-    note(engine, session, &line, actor, |log| !log.lines().any(|line| line.ends_with(text)))
+/// Adds to the log what is to be told of the hook that `head` names, unless that was said of it last.
+pub fn log_once(
+    engine: &dyn Engine,
+    session: &SessionId,
+    head: &str,
+    what: &str,
+    actor: &Actor,
+) -> Result<()> {
+    let line = format!("[{}] {head}{what}\n", time::stamp(actor.now()));
+    note(engine, session, &line, actor, |log| last_told(log, head) != Some(what))
+}
+
+/// Returns what a log says last of the hook that `head` names. What hooks printed is indented and does not count.
+pub fn last_told<'l>(log: &'l str, head: &str) -> Option<&'l str> {
+    let told = |line: &'l str| line.strip_prefix('[')?.split_once("] ")?.1.strip_prefix(head);
+    log.lines().rev().find_map(told)
+}
+
+/// Returns the log of a session's hooks.
+pub fn logged(engine: &dyn Engine, session: &SessionId) -> Result<String> {
+    let paper = Paper::HookLog(session.clone());
+    Ok(engine.begin(&[&paper.room()])?.paper(&paper)?.unwrap_or_default())
 }
 
 fn note(

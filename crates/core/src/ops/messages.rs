@@ -6,6 +6,8 @@
 //!
 //! Other programs may leave messages in the inbox too. They are noticed by the folder and noted by the next poll.
 
+use std::io::ErrorKind;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -17,7 +19,7 @@ use crate::model::message::{self, Letter};
 use crate::model::paper::{Paper, Tray};
 use crate::model::room::Room;
 use crate::model::{json, time};
-use crate::store::{Engine, Transaction};
+use crate::store::{self, Engine, Transaction};
 
 /// How many finished messages a mailbox's list remembers, and how many more before it is cleared up.
 const KEPT: usize = 1_000;
@@ -58,6 +60,7 @@ pub fn is_registered(engine: &dyn Engine, session: &SessionId) -> Result<bool> {
 
 /// Puts a letter into both mailboxes, as part of a transaction on both.
 pub fn post(transaction: &mut dyn Transaction, letter: &Letter, now: Timestamp) -> Result<Posted> {
+    let letter = &letter.redacted();
     let (mailbox, sent) = (Doc::mailbox(&letter.to), Doc::sent(&letter.from));
     if let Some(id) = &letter.id
         && let Some(known) = sent_before(transaction, letter, id)?
@@ -197,15 +200,29 @@ pub struct Polled {
 /// Returns the messages of a mailbox, the most urgent first, then in the order of their arrival.
 pub fn poll(engine: &dyn Engine, request: &PollRequest<'_>, actor: &Actor) -> Result<Polled> {
     need_messages(engine)?;
-    let mut desk = Desk::open(engine, request.session, &[], actor)?;
-    match request.again {
-        true => desk.read_again(request.limit)?,
-        false => desk.read_new(request)?,
-    }
+    let mut desk = match Desk::open(engine, request.session, &[], actor) {
+        Err(Error::Store(error)) if error.is_read_only() && (request.again || !request.mark_read) => {
+            return look(engine, request, actor)?.ok_or(Error::Store(error));
+        }
+        desk => desk?,
+    };
+    desk.read(request)?;
     desk.clear_up()?;
     let Desk { transaction, polled, .. } = desk;
     transaction.commit(&actor.entry("poll"))?;
     Ok(polled)
+}
+
+/// Polls where we may only read. What would be noted is noted by the next who can; `None` if something has to be
+/// written first.
+fn look(engine: &dyn Engine, request: &PollRequest<'_>, actor: &Actor) -> Result<Option<Polled>> {
+    let mailbox = Doc::mailbox(request.session);
+    let Some(transaction) = engine.browse(&mailbox.room)? else {
+        return Ok((!engine.may_exist(&mailbox)).then(Polled::default));
+    };
+    let mut desk = Desk::over(transaction, request.session, actor)?;
+    desk.read(request)?;
+    Ok(Some(desk.polled))
 }
 
 /// Passes unread messages on to somebody who can take them now, the most urgent first.
@@ -339,7 +356,14 @@ fn lying(
     id: &Key,
 ) -> Result<Option<std::result::Result<Value, String>>> {
     let named = |message: &Value| message.get("id").and_then(Value::as_str) == Some(id.as_str());
-    let text = transaction.paper(&paper(session, Tray::Inbox, id))?;
+    let text = match transaction.paper(&paper(session, Tray::Inbox, id)) {
+        // Whoever put it there does not keep the others from being read.
+        Err(store::Error::NotAFile { message, .. }) => return Ok(Some(Err(message))),
+        Err(store::Error::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
+            return Ok(Some(Err(source.to_string())));
+        }
+        text => text?,
+    };
     Ok(text.map(|text| match message::parse(&text) {
         Ok(message) if !named(&message) => Err("its id is not the name of its file".into()),
         other => other,
@@ -362,8 +386,12 @@ impl<'e> Desk<'e> {
         others: &[&Room],
         actor: &Actor,
     ) -> Result<Desk<'e>> {
+        let transaction = engine.begin(&[others, &[&Doc::mailbox(session).room]].concat())?;
+        Desk::over(transaction, session, actor)
+    }
+
+    fn over(transaction: Box<dyn Transaction + 'e>, session: &SessionId, actor: &Actor) -> Result<Desk<'e>> {
         let mailbox = Doc::mailbox(session);
-        let transaction = engine.begin(&[others, &[&mailbox.room]].concat())?;
         let (session, now, polled) = (session.clone(), actor.now(), Polled::default());
         let mut desk = Desk { transaction, session, mailbox, now, polled };
         let (transaction, mailbox) = (&mut *desk.transaction, &desk.mailbox);
@@ -386,6 +414,13 @@ impl<'e> Desk<'e> {
         }
     }
 
+    fn read(&mut self, request: &PollRequest<'_>) -> Result<()> {
+        match request.again {
+            true => self.read_again(request.limit),
+            false => self.read_new(request),
+        }
+    }
+
     fn read_new(&mut self, request: &PollRequest<'_>) -> Result<()> {
         if !self.transaction.exists(&self.mailbox)? {
             return Ok(());
@@ -405,9 +440,8 @@ impl<'e> Desk<'e> {
     }
 
     fn read_one(&mut self, id: &Key, note: Value, mark_read: bool) -> Result<()> {
-        let inbox = paper(&self.session, Tray::Inbox, id);
         let Some(mut message) = self.message(id)? else {
-            return match self.transaction.paper(&inbox)? {
+            return match lying(&mut *self.transaction, &self.session, id)? {
                 Some(_) => Ok(()),
                 // Somebody took the file away: nobody will ever read it.
                 None => self.note(id, note, "processed"),

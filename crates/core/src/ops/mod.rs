@@ -10,6 +10,7 @@ pub mod edit;
 pub mod errors;
 pub mod history;
 pub mod hooks;
+pub mod merge;
 pub mod messages;
 pub mod orchestrate;
 pub mod pipeline;
@@ -26,12 +27,15 @@ pub mod workflow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::error::Code;
+use crate::model::kind::{Doc, Kind};
 use crate::model::path::PathError;
+use crate::model::room::Room;
 use crate::model::task::Refusal;
 use crate::model::time::Clock;
-use crate::store::{self, Durability, Entry};
+use crate::store::{self, Durability, Entry, Transaction};
 
 /// Who does something, and when.
 #[derive(Debug, Clone)]
@@ -57,6 +61,19 @@ impl Actor {
             undoes: None,
             durability: Durability::Synced,
         }
+    }
+}
+
+/// Returns a document of `.claude/state`.
+fn document_of_state(kind: &str) -> Doc {
+    Doc::shared(Kind::find(kind).expect("a kind of the registry"), Room::State)
+}
+
+/// Reads a document whose damage is to cost only itself: then it counts as not there.
+fn readable(transaction: &mut dyn Transaction, doc: &Doc) -> Result<Option<Value>> {
+    match transaction.get(doc) {
+        Err(error) if error.code() == Code::Damaged => Ok(None),
+        found => Ok(found?.cloned()),
     }
 }
 

@@ -1,22 +1,26 @@
 //! What whoever starts the agents of a pipeline writes down: that a try of an order began, how it ended and what it cost,
 //! and at the end a report for people. One commit each.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::pipeline::{self, Desk, Done, NewRun, Report};
 use super::{Actor, Error, Result};
 use crate::error::Code;
+use crate::model::changes::Changes;
 use crate::model::documents::pipeline::RunStatus;
 use crate::model::ids::Key;
 use crate::model::paper::Paper;
 use crate::model::path;
 use crate::model::pipeline::spending::Failure;
-use crate::model::pipeline::{Caps, Order, Pipeline};
+use crate::model::pipeline::{Caps, NO_GROUP, Order, Pipeline};
+use crate::model::plan::{number, word};
 use crate::model::redact::redact;
 use crate::model::room::Room;
 use crate::model::usage::Usage;
-use crate::store::Engine;
+use crate::store::{Engine, Seat};
 use crate::view::pipeline as view;
 
 /// What an agent answered for its order.
@@ -31,8 +35,14 @@ pub enum Answer {
 pub struct Ended {
     pub usage: Usage,
     pub failure: Option<Failure>,
+    /// After how many failures of one kind a group is given up.
+    pub most_alike: Option<u64>,
+    /// Whether neither this order's agent nor anybody instead of it can help.
+    pub hopeless: bool,
     /// What goes to the order's log.
     pub log: String,
+    /// What really changed meanwhile, where git tells.
+    pub changed: Option<Changes>,
 }
 
 /// What became of an order.
@@ -41,6 +51,8 @@ pub struct Settled {
     pub pipeline: Pipeline,
     /// Whether it is still waited for.
     pub is_open: bool,
+    /// Why its group was given up, if it was.
+    pub given_up: Option<String>,
     pub warnings: Vec<String>,
 }
 
@@ -54,6 +66,52 @@ pub fn begin(engine: &dyn Engine, new: &NewRun, actor: &Actor) -> Result<Pipelin
         return Ok(known);
     }
     Ok(pipeline::init(engine, new, None, actor)?.pipeline)
+}
+
+/// Writes down who starts the agents from now on. A run that was given up goes on.
+pub fn take_over(engine: &dyn Engine, pid: u32, actor: &Actor) -> Result<Pipeline> {
+    let desk = Desk::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
+    let mut run = desk.pipeline(engine)?;
+    run.go_on(desk.now);
+    run.take_over(pid, desk.now);
+    Ok(desk.finish(run, "orchestrate begin", actor)?.pipeline)
+}
+
+/// Writes down that nobody starts agents any more, and why if the run was given up.
+pub fn leave(
+    engine: &dyn Engine,
+    gave_up: Option<&str>,
+    idle_seconds: f64,
+    actor: &Actor,
+) -> Result<Pipeline> {
+    let desk = Desk::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
+    let mut run = desk.pipeline(engine)?;
+    if let Some(reason) = gave_up {
+        run.give_up(&redact(reason), desk.now);
+    }
+    run.leave(number((idle_seconds * 1000.0).round() / 1000.0), desk.now);
+    Ok(desk.finish(run, "orchestrate leave", actor)?.pipeline)
+}
+
+/// Writes down that nobody is started for a while, and why; or that it is over.
+pub fn pause(engine: &dyn Engine, pause: Option<&str>, actor: &Actor) -> Result<()> {
+    let desk = Desk::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
+    let mut run = desk.pipeline(engine)?;
+    run.pause(pause.map(redact).as_deref());
+    desk.finish(run, "orchestrate pause", actor).map(drop)
+}
+
+/// Takes the seat of whoever starts the agents of a run; `None` if it stayed taken for so long.
+pub fn seat(engine: &dyn Engine, patience: Duration) -> Result<Option<Box<dyn Seat>>> {
+    Ok(engine.seat(&Room::Pipeline, "orchestrate", patience)?)
+}
+
+/// Whether somebody starts the agents of a run just now.
+pub fn is_conducted(engine: &dyn Engine, run: &Pipeline) -> Result<bool> {
+    let conductor = run.orchestrator.get("conductor");
+    // Who has left has said so, and where nobody ever was there is no seat.
+    let may_be = conductor.is_some_and(|conductor| conductor.get("until").is_none());
+    Ok(may_be && seat(engine, Duration::ZERO)?.is_none())
 }
 
 /// Goes on with the run that there is.
@@ -81,6 +139,7 @@ pub fn preview(
         (Some(new), Some(known)) if !new.replace && known.requirements() == new.requirements => known,
         (Some(new), _) => fresh(new),
     };
+    run.go_on(actor.now());
     let orders = run.next(caps, actor.now());
     Ok((run, orders))
 }
@@ -129,7 +188,7 @@ pub fn begin_try(engine: &dyn Engine, order: &str, budget: Budget, actor: &Actor
     if let Some(reason) = budget.used_up(&run) {
         return Ok(Begun::UsedUp(reason));
     }
-    let Some(number) = run.begin_try(order) else { return Ok(Begun::Settled) };
+    let Some(number) = run.begin_try(order, desk.now) else { return Ok(Begun::Settled) };
     let done = desk.finish(run, "orchestrate start", actor)?;
     Ok(Begun::Try(number, Box::new(done.pipeline)))
 }
@@ -146,17 +205,51 @@ pub fn end_try(
     let taken = answer.map(read).transpose()?;
     let mut desk = Desk::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
     let mut run = desk.pipeline(engine)?;
-    let is_open = |run: &Pipeline| run.open_orders().any(|open| open.id == order);
+    let open = |run: &Pipeline| run.open_orders().find(|open| open.id == order);
+    let waited_for = open(&run);
     // Who has reported by itself has not failed, however it ended.
-    let failure = ended.failure.as_ref().filter(|_| is_open(&run));
+    let failure = ended.failure.as_ref().filter(|_| waited_for.is_some());
     if run.end_try(order, number, ended.usage, failure) {
         log(&mut desk, (order, number), ended)?;
+        if let Some(changes) = &ended.changed {
+            run.note_changes(order, changes);
+        }
     }
-    if let Some(take) = taken.filter(|_| is_open(&run)) {
-        take(&mut run, desk.now)?;
+    let mut given_up = None;
+    if let Some(waited_for) = waited_for {
+        given_up = failure.and_then(|failure| give_up(&mut run, &waited_for, failure, ended, desk.now));
+        if let Some(take) = taken.filter(|_| given_up.is_none()) {
+            take(&mut run, desk.now)?;
+            if failure.is_none() {
+                run.note_success(&waited_for);
+            }
+        }
     }
     let Done { pipeline, warnings, .. } = desk.finish(run, "orchestrate end", actor)?;
-    Ok(Settled { is_open: is_open(&pipeline), pipeline, warnings })
+    Ok(Settled { is_open: open(&pipeline).is_some(), given_up, pipeline, warnings })
+}
+
+/// Gives the group of an order up if its agents have failed too often in the same way, or nobody can help. Returns why.
+fn give_up(
+    run: &mut Pipeline,
+    order: &Order,
+    failure: &Failure,
+    ended: &Ended,
+    now: Timestamp,
+) -> Option<String> {
+    if order.group == NO_GROUP {
+        return None;
+    }
+    let times = run.note_failure(order, failure);
+    let too_often = ended.most_alike.is_some_and(|most| times >= most);
+    let what = failure.brief();
+    let reason = match (too_often, ended.hopeless) {
+        (true, _) => format!("{} failed {times} times in the same way: {what}", word(order.role)),
+        (false, true) => format!("{} ({}): {what}", word(order.role), word(order.purpose)),
+        (false, false) => return None,
+    };
+    run.give_up_group(order, &reason, now);
+    Some(reason)
 }
 
 type Take<'a> = Box<dyn FnOnce(&mut Pipeline, Timestamp) -> Result<()> + 'a>;
@@ -169,8 +262,8 @@ fn read(answer: &Answer) -> Result<Take<'_>> {
             Ok(Box::new(move |run, now| pipeline::adopt(run, &plan, now)))
         }
         Answer::Report(report) => {
-            let outcome = pipeline::check_report(report)?;
-            Ok(Box::new(move |run, now| pipeline::take_report(run, report, outcome, now).map(drop)))
+            let (outcome, report) = (pipeline::check_report(report)?, pipeline::redacted(report));
+            Ok(Box::new(move |run, now| pipeline::take_report(run, &report, outcome, now).map(drop)))
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::model::path::{self, Path};
 use crate::model::pipeline::table::{self, Outcome, Role};
 use crate::model::pipeline::{Caps, Content, KINDS, NO_GROUP, Order, Pipeline, Plan, Refusal, Said};
 use crate::model::plan::word;
+use crate::model::redact::redact_value;
 use crate::model::room::Room;
 use crate::model::time;
 use crate::store::{Engine, Transaction};
@@ -85,7 +86,9 @@ pub fn plan(engine: &dyn Engine, plan: &Value, expect: Option<u64>, actor: &Acto
 
 pub(super) fn read_plan(plan: &Value) -> Result<Plan> {
     json::check_input(plan).map_err(Error::Input)?;
-    Plan::read(plan).map_err(|refusal| refused(&refusal, None))
+    let mut plan = plan.clone();
+    redact_value(&mut plan);
+    Plan::read(&plan).map_err(|refusal| refused(&refusal, None))
 }
 
 pub(super) fn adopt(pipeline: &mut Pipeline, plan: &Plan, now: Timestamp) -> Result<()> {
@@ -94,17 +97,16 @@ pub(super) fn adopt(pipeline: &mut Pipeline, plan: &Plan, now: Timestamp) -> Res
 
 /// Opens the orders that may be opened. Returns all that are open.
 pub fn next(engine: &dyn Engine, expect: Option<u64>, actor: &Actor) -> Result<(Vec<Order>, Done)> {
-    next_within(engine, caps(engine)?, expect, actor)
+    let caps = caps(engine)?;
+    let desk = Desk::open(engine, "orchestrator_state", &path::ROOT, expect, actor)?;
+    let mut pipeline = desk.pipeline(engine)?;
+    let orders = pipeline.give_out(caps, desk.now);
+    Ok((orders, desk.finish(pipeline, "pipeline next", actor)?))
 }
 
-/// The same, by limits that the caller knows.
-pub fn next_within(
-    engine: &dyn Engine,
-    caps: Caps,
-    expect: Option<u64>,
-    actor: &Actor,
-) -> Result<(Vec<Order>, Done)> {
-    let desk = Desk::open(engine, "orchestrator_state", &path::ROOT, expect, actor)?;
+/// The same for who starts the agents by itself, and counts them when it does.
+pub fn next_within(engine: &dyn Engine, caps: Caps, actor: &Actor) -> Result<(Vec<Order>, Done)> {
+    let desk = Desk::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
     let mut pipeline = desk.pipeline(engine)?;
     let orders = pipeline.next(caps, desk.now);
     Ok((orders, desk.finish(pipeline, "pipeline next", actor)?))
@@ -117,7 +119,7 @@ pub fn report(
     expect: Option<u64>,
     actor: &Actor,
 ) -> Result<(String, Done)> {
-    let outcome = check_report(report)?;
+    let (outcome, report) = (check_report(report)?, &redacted(report));
     let entry: Path = format!("[{}]", Value::from(report.group.as_str()))
         .parse()
         .map_err(|error| Error::Input(format!("{error}")))?;
@@ -125,14 +127,26 @@ pub fn report(
         NO_GROUP => ("orchestrator_state", &path::ROOT),
         _ => ("group_status", &entry),
     };
-    let caps = caps(engine)?;
     let desk = Desk::open(engine, kind, path, expect, actor)?;
     let mut pipeline = desk.pipeline(engine)?;
-    if report.order.is_none() {
-        pipeline.open_for(report.role, &report.group, caps, desk.now);
-    }
+    let open: Vec<Order> = pipeline.open_orders().collect();
     let group = take_report(&mut pipeline, report, outcome, desk.now)?;
+    let done = open.iter().filter(|order| pipeline.said(&order.id).is_some());
+    for order in done.cloned().collect::<Vec<_>>() {
+        pipeline.note_success(&order);
+    }
     Ok((group, desk.finish(pipeline, "pipeline report", actor)?))
+}
+
+/// Returns a report without the secrets that an agent may have told.
+pub(super) fn redacted(report: &Report) -> Report {
+    let mut report = report.clone();
+    let mut content = Value::Object(std::mem::take(&mut report.content));
+    redact_value(&mut content);
+    if let Value::Object(content) = content {
+        report.content = content;
+    }
+    report
 }
 
 /// Refuses what no order could be answered with.
@@ -183,7 +197,9 @@ pub fn show(engine: &dyn Engine) -> Result<Pipeline> {
         }
         let after = clock()?;
         if before == after {
-            return assemble(&values, Timestamp::UNIX_EPOCH).ok_or_else(|| none(engine));
+            let mut pipeline = assemble(&values, Timestamp::UNIX_EPOCH).ok_or_else(|| none(engine))?;
+            pipeline.heed_edits(Timestamp::UNIX_EPOCH);
+            return Ok(pipeline);
         }
         before = after;
     }
@@ -224,7 +240,11 @@ impl<'e> Desk<'e> {
             stored.push(transaction.get(&doc(kind))?.cloned());
         }
         let now = actor.now();
-        let before = assemble(&stored, now);
+        let mut before = assemble(&stored, now);
+        if let Some(pipeline) = &mut before {
+            let void = pipeline.heed_edits(now);
+            pipeline.log_edits(&void, now);
+        }
         Ok(Desk { transaction, now, before, stored })
     }
 
@@ -324,7 +344,11 @@ fn refused(refusal: &Refusal, pipeline: Option<&Pipeline>) -> Error {
         Refusal::NotAllowed { .. } => Error::refused(message, open_hint(pipeline)),
         Refusal::Unproven { .. } => Error::refused(
             message,
-            "report it with a file: {\"evidence\": [{\"requirement\": \"…\", \"met\": true, \"evidence\": \"…\"}]}\nor ask for more work: anthill pipeline report pm - CONTINUE",
+            "report it with a file: {\"evidence\": [{\"requirement\": \"…\", \"met\": true, \"evidence\": \"…\"}]}\nsee what needs an entry: anthill pipeline next\nor ask for more work: anthill pipeline report pm - CONTINUE",
+        ),
+        Refusal::NoResults => Error::refused(
+            message,
+            "report it with a file: {\"test_results\": {\"integration_tests\": \"8/8 passed\"}}\nor say why there are none: --without-results \"…\" (the reason is kept and shown)",
         ),
         Refusal::Contradiction(_) => Error::refused(message, "report FAIL, or what the tests really gave"),
     }
@@ -338,8 +362,8 @@ fn open_hint(pipeline: Option<&Pipeline>) -> String {
         .map(|order| format!("{} {} ({})", word(order.role), order.group, word(order.purpose)))
         .collect();
     match open.is_empty() {
-        true => "open orders first: anthill pipeline next".into(),
-        false => format!("waited for: {}\nsee them: anthill pipeline next", open.join(", ")),
+        true => "ask for the order first: anthill pipeline next".into(),
+        false => format!("waited for: {}\nask for what is due: anthill pipeline next", open.join(", ")),
     }
 }
 
@@ -444,7 +468,7 @@ mod tests {
                     assert!(text.len() < 32_000);
                 }
                 let caps = caps(engine)?;
-                crate::view::pipeline::head(&done.pipeline);
+                crate::view::pipeline::head(&done.pipeline, false);
                 crate::view::pipeline::table(&done.pipeline, caps);
                 Ok(())
             }

@@ -5,9 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Actor, Error, Result};
-use crate::model::ids::ProjectId;
 use crate::model::kind::Doc;
-use crate::model::path::Path;
 use crate::store::Engine;
 
 /// The settings of `config.json` that operations keep to.
@@ -19,33 +17,6 @@ const SESSION_TIMEOUT: f64 = 3600.0;
 
 /// The feature that denies edits of files that others work on.
 const GUARD: &str = "enable_edit_guard";
-
-/// Which project is the default after one was proposed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DefaultProject {
-    Adopted,
-    /// There was one already.
-    Kept(String),
-}
-
-/// Makes a project the default of the configuration, if it has none.
-pub fn adopt_default_project(
-    engine: &dyn Engine,
-    project: &ProjectId,
-    actor: &Actor,
-) -> Result<DefaultProject> {
-    let doc = Doc::config();
-    let mut transaction = engine.begin(&[&doc.room])?;
-    let mut config = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(actor.now()));
-    if let Some(known) = config["global"]["default_project"].as_str() {
-        return Ok(DefaultProject::Kept(known.into()));
-    }
-    let path: Path = "global.default_project".parse().expect("a constant path");
-    path.set(&mut config, project.as_str().into())?;
-    transaction.put(&doc, config)?;
-    transaction.commit(&actor.entry("init"))?;
-    Ok(DefaultProject::Adopted)
-}
 
 /// How the edit guard stands after it was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,16 +6,17 @@
 use serde_json::{Map, Value, json};
 
 use super::agent_loop::work_queue;
+use super::merge::{self, all_asides};
 use super::sessions::look;
 use super::settings::Settings;
 use super::{Actor, Result, errors, messages, pipeline, read};
 use crate::error::{Code, with_causes};
 use crate::model::flow::{self, Flow};
 use crate::model::ids::SessionId;
-use crate::model::kind::{Doc, Kind};
+use crate::model::kind::{Doc, Kind, UNFIT};
 use crate::model::plan::word;
 use crate::model::room::Room;
-use crate::store::Engine;
+use crate::store::{Aside, Engine};
 use crate::view::board;
 
 /// Whose things to look at.
@@ -30,7 +31,7 @@ pub struct Wanted<'a> {
 /// What was seen.
 #[derive(Debug)]
 pub struct Status {
-    /// `{sessions, queue, workflow, pipeline, loop, errors, messages}`: `null` for what there is not, `{"error": …}`
+    /// `{sessions, queue, workflow, pipeline, loop, errors, messages}`, and `edits` that could not be joined, if any: `null` for what there is not, `{"error": …}`
     /// for what cannot be read.
     pub value: Value,
     pub warnings: Vec<String>,
@@ -51,8 +52,18 @@ pub fn look(engine: &dyn Engine, wanted: &Wanted<'_>, actor: &Actor) -> Status {
         ("messages", messages),
     ];
     let told = |(name, part): (&str, Result<Option<Value>>)| (name.to_owned(), eye.told(name, part));
-    let value = Value::Object(parts.into_iter().map(told).collect());
+    let mut value: Map<String, Value> = parts.into_iter().map(told).collect();
+    let asides: Vec<Value> = all_asides(engine).iter().map(aside).collect();
+    if !asides.is_empty() {
+        value.insert("edits".into(), asides.into());
+    }
+    let value = Value::Object(value);
     Status { value, warnings: eye.warnings }
+}
+
+/// Tells of an edit that could not be joined.
+fn aside(aside: &Aside) -> Value {
+    json!({"kind": aside.doc.kind.name, "path": aside.path, "message": merge::in_words(aside)})
 }
 
 /// Whoever looks, and what it stumbled over.
@@ -117,7 +128,8 @@ fn queue(engine: &dyn Engine) -> Result<Option<Value>> {
     let queue = Doc::queue();
     let Some(numbers) = read::counts(engine, &queue)? else { return Ok(None) };
     let states = queue.kind.listing.map_or(&[][..], |listing| listing.states);
-    let counts: Vec<_> = states.iter().map(|state| state.word).zip(numbers).collect();
+    let counts = states.iter().map(|state| state.word).zip(numbers);
+    let counts: Vec<_> = counts.filter(|(word, number)| *word != UNFIT || *number > 0).collect();
     Ok(Some(board::totals(&counts)))
 }
 

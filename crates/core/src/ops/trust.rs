@@ -1,4 +1,7 @@
-//! Which commands the user lets hooks run: by the hash of their text and of the script they name.
+//! Which commands the user lets hooks and projects run: by the hash of their text and of the scripts they name.
+//!
+//! A hook's command is trusted wherever it runs. What a project's own files name (its gates) is trusted for that project
+//! only: the same words mean something else in another one.
 
 use serde_json::{Value, json};
 
@@ -14,8 +17,40 @@ use crate::store::engine::items;
 pub struct Fingerprint {
     pub command: String,
     pub sha256: String,
-    /// The file that its first word names, and that file's hash.
-    pub file: Option<(String, String)>,
+    /// The scripts that it names.
+    pub files: Vec<Script>,
+    /// The root of the project whose files name it; none for a hook's.
+    pub project: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    pub path: String,
+    pub sha256: String,
+}
+
+impl Fingerprint {
+    /// Returns what is noted of it, whoever trusts it.
+    pub fn entry(&self) -> Value {
+        let mut entry = json!({"command": self.command, "sha256": self.sha256});
+        if let Some(project) = &self.project {
+            entry["project"] = project.as_str().into();
+        }
+        if let Some((first, more)) = self.files.split_first() {
+            entry["file"] = first.path.as_str().into();
+            entry["file_sha256"] = first.sha256.as_str().into();
+            if !more.is_empty() {
+                let file = |script: &Script| json!({"file": script.path, "file_sha256": script.sha256});
+                entry["more_files"] = more.iter().map(file).collect();
+            }
+        }
+        entry
+    }
+
+    /// Whether an entry is about this command, as far as its place is concerned.
+    fn is_meant_by(&self, entry: &Value) -> bool {
+        entry["command"] == self.command && entry["project"].as_str() == self.project.as_deref()
+    }
 }
 
 /// Whether a command may run.
@@ -27,38 +62,43 @@ pub enum Verdict {
     Unknown,
 }
 
-/// Trusts a command as it is now; returns what was noted. Nothing is changed for one that is trusted already.
-pub fn trust(engine: &dyn Engine, command: &Fingerprint, actor: &Actor) -> Result<Value> {
-    if command.command.trim().is_empty() {
-        return Err(Error::Input("there is no command to trust".into()));
+/// Trusts commands as they are now; returns what was noted. Nothing is changed for those that are trusted already.
+pub fn trust(engine: &dyn Engine, commands: &[Fingerprint], actor: &Actor) -> Result<Vec<Value>> {
+    for Fingerprint { command, .. } in commands {
+        if command.trim().is_empty() {
+            return Err(Error::Input("there is no command to trust".into()));
+        }
+        json::check_input(&Value::from(&**command)).map_err(Error::Input)?;
     }
-    json::check_input(&Value::from(&*command.command)).map_err(Error::Input)?;
     let doc = Doc::trusted();
     let mut transaction = engine.begin(&[&doc.room])?;
-    let now = actor.now();
-    let mut document = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
+    let found = transaction.get(&doc)?.cloned();
+    let mut document = found.unwrap_or_else(|| doc.default(actor.now()));
     let list = list_of(&mut document)?;
-    let path = command.file.as_ref().map(|(path, _)| path.as_str());
-    let at =
-        list.iter().position(|entry| entry["command"] == command.command && entry["file"].as_str() == path);
+    let before = list.clone();
+    let noted: Vec<Value> = commands.iter().map(|command| note(list, command, actor)).collect();
+    if *list != before {
+        transaction.put(&doc, document)?;
+        transaction.commit(&actor.entry("trust"))?;
+    }
+    Ok(noted)
+}
+
+/// Notes one command, in the place of what was noted of it before.
+fn note(list: &mut Vec<Value>, command: &Fingerprint, actor: &Actor) -> Value {
+    let path = command.files.first().map(|script| script.path.as_str());
+    let at = list.iter().position(|entry| command.is_meant_by(entry) && entry["file"].as_str() == path);
     if let Some(entry) = at.map(|at| &list[at]).filter(|entry| fits(entry, command)) {
-        return Ok(entry.clone());
+        return entry.clone();
     }
-    let mut entry = json!({"command": command.command, "sha256": command.sha256});
-    if let Some((path, sha256)) = &command.file {
-        entry["file"] = path.as_str().into();
-        entry["file_sha256"] = sha256.as_str().into();
-    }
-    let who = actor.entry("trust");
-    entry["trusted_at"] = time::stamp(now).into();
-    entry["by"] = who.by.as_str().into();
+    let mut entry = command.entry();
+    entry["trusted_at"] = time::stamp(actor.now()).into();
+    entry["by"] = actor.entry("trust").by.as_str().into();
     match at {
         Some(at) => list[at] = entry.clone(),
         None => list.push(entry.clone()),
     }
-    transaction.put(&doc, document)?;
-    transaction.commit(&who)?;
-    Ok(entry)
+    entry
 }
 
 /// Returns what is trusted.
@@ -88,9 +128,8 @@ pub fn distrust(engine: &dyn Engine, command: &str, actor: &Actor) -> Result<Vec
 pub fn judge(engine: &dyn Engine, command: &Fingerprint) -> Result<Verdict> {
     let document = engine.read(&Doc::trusted())?.map(|document| document.value).unwrap_or_default();
     let entries = items(Doc::trusted().kind, &document);
-    let mut known = entries
-        .iter()
-        .filter(|entry| entry["command"] == command.command && entry["sha256"] == command.sha256);
+    let mut known =
+        entries.iter().filter(|entry| command.is_meant_by(entry) && entry["sha256"] == command.sha256);
     Ok(match known.clone().any(|entry| fits(entry, command)) {
         true => Verdict::Trusted,
         false if known.next().is_some() => Verdict::Changed,
@@ -99,8 +138,9 @@ pub fn judge(engine: &dyn Engine, command: &Fingerprint) -> Result<Verdict> {
 }
 
 fn fits(entry: &Value, command: &Fingerprint) -> bool {
-    let file = command.file.as_ref().map(|(_, sha256)| sha256.as_str());
-    entry["sha256"] == command.sha256 && entry["file_sha256"].as_str() == file
+    let more = entry["more_files"].as_array().into_iter().flatten();
+    let covered = std::iter::once(entry).chain(more).filter_map(|file| file["file_sha256"].as_str());
+    entry["sha256"] == command.sha256 && covered.eq(command.files.iter().map(|script| &*script.sha256))
 }
 
 fn list_of(document: &mut Value) -> Result<&mut Vec<Value>> {

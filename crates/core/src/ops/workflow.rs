@@ -1,22 +1,24 @@
 //! The workflow of a project: made, started, reported on phase by phase.
 //!
 //! A change to the workflow, its task graph and the Markdown view are one commit. A workflow that makes room for the
-//! next one is kept beside it.
+//! next one is kept beside it. Whose it is, and what its agents do: [`hands`].
+
+pub mod hands;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::edit::Target;
-use super::{Actor, Error, Result};
+use super::{Actor, Error, Result, document_of_state};
 use crate::model::flow::{self, Flow, NewPhase, Refusal, Report, WorkflowStatus, phase_id};
 use crate::model::ids::Key;
-use crate::model::kind::{Doc, Kind};
+use crate::model::kind::Doc;
 use crate::model::paper::Paper;
-use crate::model::room::Room;
-use crate::model::said::Said;
+use crate::model::redact::redact;
 use crate::model::{json, plan, time};
 use crate::store::{Engine, Transaction};
 use crate::view;
+use crate::view::shell;
 
 /// A workflow as somebody wants it.
 #[derive(Debug)]
@@ -72,13 +74,15 @@ pub fn create(engine: &dyn Engine, new: &NewWorkflow, expect: Option<u64>, actor
         Some(id) => id.to_string(),
         None => desk.free_id()?,
     };
-    desk.finish(made(&id), "workflow create", actor)
+    let mut flow = made(&id);
+    actor.session.iter().for_each(|session| flow.belong_to(session));
+    desk.finish(flow, "workflow create", actor)
 }
 
 /// Whether a stored workflow is the one that is asked for, however far it is.
 fn is_same(known: &Flow, new: &Flow) -> bool {
     let texts = |flow: &Flow| {
-        let phase = |phase: &Value| ["id", "title", "agent"].map(|field| phase[field].clone());
+        let phase = |phase: &Value| ["id", "title", "agent", "handover"].map(|field| phase[field].clone());
         (flow.workflow["task"].clone(), flow.phases().iter().map(phase).collect::<Vec<_>>())
     };
     texts(known) == texts(new) && known.waves() == new.waves()
@@ -104,10 +108,11 @@ fn unfinished(known: &Flow) -> Error {
     )
 }
 
-/// Lets the first phases begin.
+/// Lets everything begin that waits for nothing. The session that starts a workflow of nobody takes it.
 pub fn start(engine: &dyn Engine, expect: Option<u64>, actor: &Actor) -> Result<Done> {
     let mut desk = Desk::open(engine, expect, actor)?;
     let mut flow = desk.workflow(engine)?;
+    hands::take_up(engine, &mut flow, actor)?;
     flow.start(desk.now).map_err(|refusal| refused(&refusal))?;
     desk.finish(flow, "workflow start", actor)
 }
@@ -127,67 +132,13 @@ pub fn report(
     }
     let mut desk = Desk::open(engine, expect, actor)?;
     let mut flow = desk.workflow(engine)?;
-    flow.report(id, status, report, desk.now).map_err(|refusal| refused(&refusal))?;
-    desk.finish(flow, "workflow phase", actor)
-}
-
-/// An agent of a client, and what it is known by.
-#[derive(Debug, Clone, Copy)]
-pub struct Worker<'a> {
-    pub id: &'a str,
-    /// The name of its kind, which phases ask for.
-    pub kind: &'a str,
-    /// The phase that its orders name.
-    pub phase: Option<&'a str>,
-}
-
-/// Notes that an agent has begun. Returns the workflow and the agent's phase, if it has one.
-pub fn agent_began(engine: &dyn Engine, worker: Worker<'_>, actor: &Actor) -> Result<Option<(Flow, String)>> {
-    with_agent(engine, worker, None, actor)
-}
-
-/// Takes over what an agent says at its end. Returns the workflow and the agent's phase, if it has one.
-pub fn agent_ended(
-    engine: &dyn Engine,
-    worker: Worker<'_>,
-    said: &Said,
-    actor: &Actor,
-) -> Result<Option<(Flow, String)>> {
-    with_agent(engine, worker, Some(said), actor)
-}
-
-fn with_agent(
-    engine: &dyn Engine,
-    worker: Worker<'_>,
-    said: Option<&Said>,
-    actor: &Actor,
-) -> Result<Option<(Flow, String)>> {
-    if !engine.may_exist(&doc("workflow")) {
-        return Ok(None);
-    }
-    let desk = Desk::open(engine, None, actor)?;
-    let Some(mut flow) = desk.before.clone() else { return Ok(None) };
-    let Some(id) = flow.phase_of(worker.phase, worker.id, worker.kind).map(str::to_owned) else {
-        return Ok(None);
+    let report = Report {
+        deliverables: report.deliverables.iter().map(|text| redact(text).into_owned()).collect(),
+        context: report.context.as_deref().map(|text| redact(text).into_owned()),
+        assumed: report.assumed,
     };
-    let is_over = |flow: &Flow| flow.phase(&id).map(flow::standing) == Some(WorkflowStatus::Completed);
-    if !is_over(&flow) {
-        // What a phase does not allow, an agent cannot make it do; it works all the same.
-        let mut next = flow.clone();
-        let done = next.give(&id, worker.id, desk.now).and_then(|()| match said {
-            None => Ok(()),
-            Some(said) => {
-                let status = if said.failed { WorkflowStatus::Failed } else { WorkflowStatus::Completed };
-                let context = Some(said.context.clone()).filter(|context| !context.is_empty());
-                let report = Report { deliverables: said.deliverables.clone(), context };
-                next.report(&id, status, &report, desk.now)
-            }
-        });
-        if done.is_ok() {
-            flow = desk.finish(next, "workflow agent", actor)?.flow;
-        }
-    }
-    Ok(Some((flow, id)))
+    flow.report(id, status, &report, desk.now).map_err(|refusal| refused(&refusal))?;
+    desk.finish(flow, "workflow phase", actor)
 }
 
 /// Returns the workflow and the order of its phases.
@@ -261,20 +212,8 @@ impl<'e> Desk<'e> {
     /// Makes it happen: the workflow, its graph and the view, as far as they are others than before.
     fn finish(mut self, mut flow: Flow, op: &str, actor: &Actor) -> Result<Done> {
         let changed = self.before.as_ref().map(|before| &before.workflow) != Some(&flow.workflow);
-        let mut any = self.archived.is_some();
-        if changed {
-            self.transaction.put(&doc("workflow"), flow.workflow.clone())?;
-            any = true;
-        }
-        if self.graph.as_ref() != Some(&flow.graph) {
-            self.transaction.put(&doc("task_graph"), flow.graph.clone())?;
-            any = true;
-        }
-        let text = view::workflow::markdown(&flow);
-        if self.transaction.paper(&Paper::WorkflowView)?.as_ref() != Some(&text) {
-            self.transaction.write_paper(&Paper::WorkflowView, text)?;
-            any = true;
-        }
+        let put = put(&mut *self.transaction, self.before.as_ref(), self.graph.as_ref(), &flow)?;
+        let any = put || self.archived.is_some();
         let mut warnings = Vec::new();
         if any {
             let committed = self.transaction.commit(&actor.entry(op))?;
@@ -290,8 +229,32 @@ impl<'e> Desk<'e> {
     }
 }
 
+/// Writes the workflow, its graph and the view, as far as they are others than before; returns whether any was.
+fn put(
+    transaction: &mut dyn Transaction,
+    before: Option<&Flow>,
+    graph: Option<&Value>,
+    flow: &Flow,
+) -> Result<bool> {
+    let mut any = false;
+    if before.map(|before| &before.workflow) != Some(&flow.workflow) {
+        transaction.put(&doc("workflow"), flow.workflow.clone())?;
+        any = true;
+    }
+    if graph != Some(&flow.graph) {
+        transaction.put(&doc("task_graph"), flow.graph.clone())?;
+        any = true;
+    }
+    let text = view::workflow::markdown(flow);
+    if transaction.paper(&Paper::WorkflowView)?.as_ref() != Some(&text) {
+        transaction.write_paper(&Paper::WorkflowView, text)?;
+        any = true;
+    }
+    Ok(any)
+}
+
 fn doc(name: &str) -> Doc {
-    Doc::shared(Kind::find(name).expect("the workflow's kinds are known"), Room::State)
+    document_of_state(name)
 }
 
 fn none(engine: &dyn Engine) -> Error {
@@ -301,23 +264,25 @@ fn none(engine: &dyn Engine) -> Error {
 }
 
 fn refused(refusal: &Refusal) -> Error {
+    let phase = |id: &str| format!("anthill workflow phase {}", shell::word(id));
     let hint = match refusal {
         Refusal::NoPhase { .. } => {
             return Error::missing(refusal.to_string(), "see them: anthill workflow show");
         }
         Refusal::Wrong { id, from, .. } => match from.as_str() {
-            "pending" => format!("start it first: anthill workflow phase {id} --status active"),
+            "pending" => format!("start it first: {} --status active", phase(id)),
             "active" => {
-                format!("say how it ended: anthill workflow phase {id} --status completed (or failed)")
+                format!("say how it ended: {} --status completed (or failed)", phase(id))
             }
-            "failed" => format!("try it again first: anthill workflow phase {id} --status active"),
+            "failed" => format!("try it again first: {} --status active", phase(id)),
             _ => "what is completed stays so; for more work: anthill workflow create".into(),
         },
         Refusal::Waits { .. } => "see what runs: anthill workflow graph".into(),
         Refusal::Failed { failed } => {
-            format!("try it again: anthill workflow phase {failed} --status active")
+            format!("try it again: {} --status active", phase(failed))
         }
         Refusal::Over => "make the next one: anthill workflow create TASK --phase \"TITLE=AGENT\"".into(),
+        Refusal::OddId { .. } => "see where it stands: anthill validate workflow".into(),
         Refusal::Stuck => "see what waits for what: anthill workflow graph".into(),
     };
     Error::refused(refusal.to_string(), hint)

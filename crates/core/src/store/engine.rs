@@ -14,6 +14,8 @@
 //!   goes back and is never used twice, not even after a delete. Where people can edit the documents
 //!   themselves, an edit counts as one revision more as soon as it is seen, and for good when the next
 //!   commit of that document records it; edits in between share that number.
+//! - **Edits.** What counts of an edit is what it changed of the state that it was made from (`store::edits`): it never
+//!   undoes what was committed since, and what cannot be joined is kept aside and told.
 //! - **Validity.** Nothing that does not fit its kind's shape is ever committed.
 //! - **Order.** Changes of a document are reported in the order of their revisions, each once.
 //! - **Papers.** Texts are part of the commit: they are there when it is and not when it is not, also after
@@ -30,6 +32,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::edits::Edits;
 use super::error::{Error, Result};
 use super::texts::Texts;
 use crate::error::Code;
@@ -111,13 +114,50 @@ pub trait Engine: Send + Sync {
     /// Looks for what is wrong with a room after finishing what a crash left; with `repair` mends what it can.
     fn check(&self, room: &Room, repair: bool) -> Result<Vec<Finding>>;
 
+    /// Returns the edits of a room that could not be joined with what was committed meanwhile, oldest first.
+    fn asides(&self, _: &Room) -> Result<Vec<Aside>> {
+        Ok(Vec::new())
+    }
+
+    /// Returns the bytes of such an edit; `None` if it is gone.
+    fn read_aside(&self, _: &Aside) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    /// Forgets such an edit: somebody has decided about it.
+    fn drop_aside(&self, _: &Aside) -> Result<()> {
+        Ok(())
+    }
+
+    /// Notes that a person has heard of such an edit.
+    fn note_aside(&self, _: &Aside) -> Result<()> {
+        Ok(())
+    }
+
     /// Says what a room's place lacks, so that changes are slower there than they could be.
     fn notes(&self, _: &Room) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
 
+    /// Returns the text that a document is kept as, to say where something stands in it.
+    fn text(&self, doc: &Doc) -> Result<Option<Vec<u8>>> {
+        Ok(self.read(doc)?.map(|document| json::render(&document.value)))
+    }
+
     /// Says where a document is kept, for messages.
     fn place(&self, doc: &Doc) -> String;
+}
+
+/// An edit that could not be joined, and is kept aside as a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Aside {
+    pub doc: Doc,
+    /// Tells it from others of the room.
+    pub name: String,
+    /// Where it is, for messages and to name it.
+    pub path: String,
+    /// Whether a person has heard of it.
+    pub noted: bool,
 }
 
 /// A seat that is taken, until this is dropped.
@@ -151,8 +191,9 @@ pub trait Transaction {
     /// Deletes the document.
     fn delete(&mut self, doc: &Doc) -> Result<()>;
 
-    /// Returns what was changed outside the engine since its last commit, which this transaction sees too.
-    fn edits(&mut self, doc: &Doc) -> Result<Vec<Change>>;
+    /// Returns what was changed outside the engine since its last commit, as far as it counts: this transaction sees
+    /// that too.
+    fn edits(&mut self, doc: &Doc) -> Result<Edits>;
 
     /// Returns a text as it was before this transaction.
     fn paper(&mut self, paper: &Paper) -> Result<Option<String>>;
@@ -351,6 +392,8 @@ pub struct Revision {
     pub by: String,
     pub op: String,
     pub undoes: Option<u64>,
+    /// What an edit by hand was made from, if that is not the revision before it.
+    pub made_from: Option<u64>,
     pub changes: Vec<Change>,
 }
 

@@ -11,6 +11,8 @@ pub enum Error {
     Invalid { subject: String, message: String },
     #[error("`{subject}` is too large: {size} bytes, at most {limit} are allowed")]
     TooLarge { subject: String, size: u64, limit: u64 },
+    #[error("{message}")]
+    Refused { message: String, hint: String },
     #[error("waited {:.1} s for the lock `{path}`; another process holds it", waited.as_secs_f64())]
     Busy { path: String, waited: Duration },
     #[error("cannot {action} `{path}`")]
@@ -26,6 +28,8 @@ pub enum Error {
     Damaged { path: String, line: usize, column: usize, message: String },
     #[error("`{path}` is damaged: {message}")]
     NotAFile { path: String, message: String },
+    #[error("`{path}` is gone, and the history knows it")]
+    Gone { path: String },
     #[error("`{path}` has format version {found}; this anthill writes up to {known}")]
     NewerFormat { path: String, found: u64, known: u64 },
     #[error("`{path}` is on a network file system ({name}), where locks cannot be trusted")]
@@ -40,9 +44,10 @@ impl Error {
     pub fn code(&self) -> Code {
         match self {
             Error::Invalid { .. } | Error::TooLarge { .. } => Code::Invalid,
+            Error::Refused { .. } => Code::Refused,
             Error::Busy { .. } => Code::Busy,
             Error::Io { .. } => Code::Io,
-            Error::Damaged { .. } | Error::NotAFile { .. } => Code::Damaged,
+            Error::Damaged { .. } | Error::NotAFile { .. } | Error::Gone { .. } => Code::Damaged,
             Error::NewerFormat { .. } | Error::NetworkFs { .. } | Error::UnsupportedPlace { .. } => {
                 Code::Unsupported
             }
@@ -57,8 +62,18 @@ impl Error {
         }
     }
 
+    /// Whether we may not write there.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self, Error::Io { source, .. } if forbids_writing(source))
+    }
+
     /// Whether the change may have happened although this error came back.
     pub fn indeterminate(&self) -> bool {
         matches!(self, Error::Io { indeterminate: true, .. })
     }
+}
+
+/// Whether a place can only be read, or not by us.
+pub fn forbids_writing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
 }

@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::edits::{self, Edits, How, TakenIn};
 use super::engine::{
-    Committed, Document, Engine, Entry, Event, Finding, Listener, Revision, Transaction, Watch,
+    Aside, Committed, Document, Engine, Entry, Event, Finding, Listener, Revision, Transaction, Watch,
 };
 use super::error::{Error, Result};
 use super::state::{self, Sealed};
 use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::Doc;
+use crate::model::merge::Clash;
 use crate::model::paper::{Paper, Writing};
 use crate::model::room::Room;
 use crate::model::time;
@@ -37,6 +39,9 @@ struct RoomState {
     busy: bool,
     docs: BTreeMap<String, Stored>,
     papers: BTreeMap<String, String>,
+    /// What people made of documents since the last commit of each, as a test lets them.
+    edits: BTreeMap<String, Value>,
+    asides: Vec<(Aside, Vec<u8>)>,
     log: Vec<Revision>,
 }
 
@@ -57,6 +62,18 @@ impl Default for MemoryEngine {
 impl MemoryEngine {
     pub fn with_patience(patience: Duration) -> MemoryEngine {
         MemoryEngine { patience, ..MemoryEngine::default() }
+    }
+
+    /// Does what an editor does to a file: from now on the document looks like this, until a commit takes it in.
+    pub fn edit(&self, doc: &Doc, value: Value) {
+        let mut rooms = self.shared.lock();
+        let room = rooms.entry(doc.room.clone()).or_default();
+        match room.docs.get(&doc.file).is_some_and(|stored| stored.value.as_ref() == Some(&value)) {
+            true => drop(room.edits.remove(&doc.file)),
+            false => drop(room.edits.insert(doc.file.clone(), value)),
+        }
+        drop(rooms);
+        self.shared.changed.notify_all();
     }
 
     fn revisions(&self, docs: &[Doc]) -> Vec<u64> {
@@ -97,7 +114,9 @@ impl Shared {
 impl Engine for MemoryEngine {
     fn read(&self, doc: &Doc) -> Result<Option<Document>> {
         let rooms = self.shared.lock();
-        let stored = rooms.get(&doc.room).and_then(|room| room.docs.get(&doc.file));
+        let Some(room) = rooms.get(&doc.room) else { return Ok(None) };
+        let edited = room.edited(doc)?.map(|edited| edited.stored);
+        let stored = edited.as_ref().or_else(|| room.docs.get(&doc.file));
         Ok(stored
             .and_then(|stored| Some(Document { value: stored.value.clone()?, revision: stored.revision })))
     }
@@ -118,7 +137,14 @@ impl Engine for MemoryEngine {
         for room in wanted {
             let state = rooms.entry(room.clone()).or_default();
             state.busy = true;
-            before.insert(room, Before { docs: state.docs.clone(), papers: state.papers.clone() });
+            let (mut docs, mut edited) = (state.docs.clone(), BTreeMap::new());
+            for doc in state.docs.values().map(|stored| &stored.doc) {
+                if let Some(edit) = state.edited(doc)? {
+                    docs.insert(doc.file.clone(), edit.stored.clone());
+                    edited.insert(doc.file.clone(), edit);
+                }
+            }
+            before.insert(room, Before { docs, edited, papers: state.papers.clone() });
         }
         Ok(Box::new(MemoryTransaction { engine: self, before, new: Vec::new(), texts: Vec::new() }))
     }
@@ -173,6 +199,25 @@ impl Engine for MemoryEngine {
         Ok(Vec::new())
     }
 
+    fn asides(&self, room: &Room) -> Result<Vec<Aside>> {
+        let rooms = self.shared.lock();
+        let kept = rooms.get(room).into_iter().flat_map(|room| &room.asides);
+        Ok(kept.map(|(aside, _)| aside.clone()).collect())
+    }
+
+    fn read_aside(&self, aside: &Aside) -> Result<Option<Vec<u8>>> {
+        let rooms = self.shared.lock();
+        let mut kept = rooms.get(&aside.doc.room).into_iter().flat_map(|room| &room.asides);
+        Ok(kept.find(|(known, _)| known.name == aside.name).map(|(_, bytes)| bytes.clone()))
+    }
+
+    fn drop_aside(&self, aside: &Aside) -> Result<()> {
+        if let Some(room) = self.shared.lock().get_mut(&aside.doc.room) {
+            room.asides.retain(|(known, _)| known.name != aside.name);
+        }
+        Ok(())
+    }
+
     fn place(&self, doc: &Doc) -> String {
         format!("memory:{}", doc.path())
     }
@@ -187,10 +232,46 @@ struct MemoryTransaction<'e> {
     texts: Vec<(Paper, Writing)>,
 }
 
+/// A document that somebody has edited.
+#[derive(Debug)]
+struct Edited {
+    /// What counts of it.
+    stored: Stored,
+    ours: Value,
+    how: How,
+    clashes: Vec<Clash>,
+}
+
+impl RoomState {
+    /// Returns what counts of an edit that no commit has taken in yet.
+    fn edited(&self, doc: &Doc) -> Result<Option<Edited>> {
+        let (Some(theirs), Some(stored)) = (self.edits.get(&doc.file), self.docs.get(&doc.file)) else {
+            return Ok(None);
+        };
+        let Some(ours) = stored.value.clone() else { return Ok(None) };
+        let mut past = |visit: &mut dyn FnMut(u64, &Value)| {
+            let mut content = Value::Null;
+            for record in self.log.iter().filter(|record| record.file == doc.file) {
+                apply(&mut content, &record.changes);
+                visit(record.revision, &content);
+            }
+            Ok(())
+        };
+        let taken = edits::take_in(doc, theirs.clone(), &ours, stored.revision, &mut past)?;
+        let TakenIn { value, how, clashes } = taken;
+        let counts = how == How::Fresh || value != ours;
+        let counted = (stored.revision + 1).max(state::revision_in(theirs));
+        let revision = if counts { counted } else { stored.revision };
+        let stored = Stored { doc: doc.clone(), revision, value: Some(value) };
+        Ok(Some(Edited { stored, ours, how, clashes }))
+    }
+}
+
 /// A room before this transaction.
 #[derive(Debug)]
 struct Before {
     docs: BTreeMap<String, Stored>,
+    edited: BTreeMap<String, Edited>,
     papers: BTreeMap<String, String>,
 }
 
@@ -255,9 +336,9 @@ impl Transaction for MemoryTransaction<'_> {
         self.write(doc, None)
     }
 
-    /// Nobody can change a document behind this engine's back.
-    fn edits(&mut self, _: &Doc) -> Result<Vec<Change>> {
-        Ok(Vec::new())
+    fn edits(&mut self, doc: &Doc) -> Result<Edits> {
+        let Some(edited) = self.room(&doc.room).edited.get(&doc.file) else { return Ok(Edits::default()) };
+        Ok(Edits { changes: edited.changes(), how: edited.how, clashes: edited.clashes.clone() })
     }
 
     fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
@@ -288,6 +369,14 @@ impl Transaction for MemoryTransaction<'_> {
     fn commit(mut self: Box<Self>, entry: &Entry) -> Result<Committed> {
         let sealed = self.seal(entry)?;
         let mut rooms = self.engine.shared.lock();
+        let mut committed = Committed::default();
+        for (stored, _) in &sealed {
+            let before = self.before.get_mut(&stored.doc.room).expect("it was sealed from there");
+            if let Some(edited) = before.edited.remove(&stored.doc.file) {
+                let state = rooms.entry(stored.doc.room.clone()).or_default();
+                committed.warnings.extend(edited.take_in(state, entry));
+            }
+        }
         for (paper, text) in std::mem::take(&mut self.texts) {
             let papers = &mut rooms.entry(paper.room()).or_default().papers;
             match text {
@@ -296,7 +385,6 @@ impl Transaction for MemoryTransaction<'_> {
                 Writing::Gone => drop(papers.remove(&paper.file())),
             }
         }
-        let mut committed = Committed::default();
         for (stored, record) in sealed {
             if let Some(value) = stored.value.clone() {
                 committed.documents.push((stored.doc.clone(), Document { value, revision: stored.revision }));
@@ -307,6 +395,33 @@ impl Transaction for MemoryTransaction<'_> {
         }
         drop(rooms);
         Ok(committed)
+    }
+}
+
+impl Edited {
+    fn changes(&self) -> Vec<Change> {
+        diff::diff(&self.ours, self.stored.value.as_ref().unwrap_or(&Value::Null))
+    }
+
+    /// Records the edit, and keeps it aside if not all of it counts.
+    fn take_in(self, room: &mut RoomState, entry: &Entry) -> Option<String> {
+        let (doc, changes) = (&self.stored.doc, self.changes());
+        let theirs = room.edits.remove(&doc.file)?;
+        if !changes.is_empty() || self.how == How::Fresh {
+            let restored = matches!(self.how, How::Restored { .. });
+            let (by, op) = ("hand".into(), if restored { "restore" } else { "edit" }.into());
+            let entry = Entry { by, op, undoes: None, ..entry.clone() };
+            let made_from = self.how.made_from();
+            room.log.push(Revision { made_from, ..record(doc, self.stored.revision, changes, &entry) });
+        }
+        if self.clashes.is_empty() {
+            return None;
+        }
+        let name = format!("{}.{}", doc.file, room.asides.len() + 1);
+        let path = format!("memory:{name}");
+        let aside = Aside { doc: doc.clone(), name, path: path.clone(), noted: false };
+        room.asides.push((aside, json::render(&theirs)));
+        Some(format!("an edit of `{}` could not be joined; it is kept in `{path}`", doc.file))
     }
 }
 
@@ -384,6 +499,7 @@ fn record(doc: &Doc, revision: u64, changes: Vec<Change>, entry: &Entry) -> Revi
         by: entry.by.clone(),
         op: entry.op.clone(),
         undoes: entry.undoes,
+        made_from: None,
         changes,
     }
 }

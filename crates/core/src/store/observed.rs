@@ -8,12 +8,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::edits::Edits;
 use super::engine::{
-    Committed, Document, Engine, Entry, Finding, Listener, Rank, Revision, Seat, Transaction, Watch,
+    Aside, Committed, Document, Engine, Entry, Finding, Listener, Rank, Revision, Seat, Transaction, Watch,
 };
 use super::error::Result;
 use super::texts::Texts;
-use crate::model::diff;
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Excerpt, Most};
 use crate::model::paper::Paper;
@@ -23,6 +23,11 @@ use crate::model::time::Moment;
 
 /// Hears of commits.
 pub trait Observer: Send + Sync {
+    /// Says whether this process may change a document at all. Asked before anything is written to it, by whatever door.
+    fn may_change(&self, _doc: &Doc) -> Result<()> {
+        Ok(())
+    }
+
     /// Is told what a commit has changed, after it has happened and with no lock held. Returns what a person should
     /// hear about; nothing that goes wrong here can undo the commit.
     fn committed(&self, engine: &dyn Engine, changes: &[Changed<'_>], entry: &Entry) -> Vec<String>;
@@ -119,8 +124,28 @@ impl Engine for Observed {
         self.engine.check(room, repair)
     }
 
+    fn asides(&self, room: &Room) -> Result<Vec<Aside>> {
+        self.engine.asides(room)
+    }
+
+    fn read_aside(&self, aside: &Aside) -> Result<Option<Vec<u8>>> {
+        self.engine.read_aside(aside)
+    }
+
+    fn drop_aside(&self, aside: &Aside) -> Result<()> {
+        self.engine.drop_aside(aside)
+    }
+
+    fn note_aside(&self, aside: &Aside) -> Result<()> {
+        self.engine.note_aside(aside)
+    }
+
     fn notes(&self, room: &Room) -> Result<Vec<String>> {
         self.engine.notes(room)
+    }
+
+    fn text(&self, doc: &Doc) -> Result<Option<Vec<u8>>> {
+        self.engine.text(doc)
     }
 
     fn place(&self, doc: &Doc) -> String {
@@ -147,6 +172,7 @@ impl ObservedTransaction<'_> {
         match self.touched.iter_mut().find(|touched| touched.doc == *doc) {
             Some(touched) => touched.deleted = deleted,
             None => {
+                self.engine.observer.may_change(doc)?;
                 let before = self.transaction.revision(doc)?;
                 self.touched.push(Touched { doc: doc.clone(), before, deleted });
             }
@@ -174,7 +200,7 @@ impl Transaction for ObservedTransaction<'_> {
         self.transaction.delete(doc)
     }
 
-    fn edits(&mut self, doc: &Doc) -> Result<Vec<diff::Change>> {
+    fn edits(&mut self, doc: &Doc) -> Result<Edits> {
         self.transaction.edits(doc)
     }
 

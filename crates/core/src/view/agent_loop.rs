@@ -3,8 +3,11 @@
 use serde_json::Value;
 
 use super::graph::{at, cut, field, one_line};
-use super::papers::fenced;
+use super::papers::{answer, fenced};
 use super::text::escape;
+use crate::model::agent_loop::{is_expired, rank};
+use crate::model::changes::{self, NO_CHANGE};
+use crate::model::time::Moment;
 
 /// Returns `LOOP_STATE.md`. Whatever the texts contain, they stay in their lines and cells.
 pub fn markdown(queue: &Value) -> String {
@@ -24,7 +27,7 @@ pub fn markdown(queue: &Value) -> String {
         text += &row(&cells);
     }
     text += "\n## Work Queue\n| Priority | Item | Status |\n|----------|------|--------|\n";
-    for item in list(queue, "items") {
+    for item in by_severity(queue) {
         text += &row(&[field(item, "priority").to_owned(), title(item).to_owned(), item_status(item)]);
     }
     text += "\n## History\n";
@@ -74,6 +77,9 @@ pub fn outcome(iteration: &Value) -> String {
     let failed = super::graph::list(iteration, "failed");
     let gates = match (count("new_issues"), failed.is_empty()) {
         (0, true) => "gates passing".into(),
+        (_, false) if count("issues") > 0 => {
+            format!("gates failing: {} ({})", line(&failed.join(", ")), many(count("issues"), "issue"))
+        }
         (0, false) => format!("gates failing: {}", line(&failed.join(", "))),
         (new, _) => format!("{} found", many(new, "new issue")),
     };
@@ -81,7 +87,7 @@ pub fn outcome(iteration: &Value) -> String {
 }
 
 /// Returns the items as a person reads them in a terminal, a line each.
-pub fn items(queue: &Value) -> Vec<String> {
+pub fn items(queue: &Value, now: &Moment) -> Vec<String> {
     let line = |item: &Value| {
         let mark = match field(item, "status") {
             "done" => 'x',
@@ -91,11 +97,21 @@ pub fn items(queue: &Value) -> Vec<String> {
             _ => ' ',
         };
         let who = field(item, "assigned_to");
-        let who = if who.is_empty() { String::new() } else { format!(" ({})", cut(&one_line(who), 40)) };
+        let silent = if is_expired(item, now) { ", silent for too long" } else { "" };
+        let who =
+            if who.is_empty() { String::new() } else { format!(" ({}{silent})", cut(&one_line(who), 40)) };
         let title = cut(&one_line(title(item)), 100);
-        format!("[{mark}] {} {}  {title}{who}", one_line(field(item, "id")), field(item, "priority"))
+        let idle = if changes::is_idle(item) { format!(", {NO_CHANGE}") } else { String::new() };
+        format!("[{mark}] {} {}  {title}{who}{idle}", one_line(field(item, "id")), field(item, "priority"))
     };
-    list(queue, "items").iter().map(line).collect()
+    by_severity(queue).into_iter().map(line).collect()
+}
+
+/// Returns the items, the worst first.
+fn by_severity(queue: &Value) -> Vec<&Value> {
+    let mut items: Vec<&Value> = list(queue, "items").iter().collect();
+    items.sort_by_key(|item| rank(item));
+    items
 }
 
 /// Returns what the command that does an item reads on its standard input.
@@ -114,15 +130,12 @@ pub fn prompt(queue: &Value, item: &Value, who: &str) -> String {
     for (heading, quoted) in sections.iter().filter(|(_, quoted)| !quoted.trim().is_empty()) {
         text += &format!("\n## {heading}\n\n{}", fenced(quoted));
     }
-    text + ANSWER
+    text + &answer() + ANSWER
 }
 
 const ANSWER: &str = "
-## How to answer
-
-- Done: exit with 0. The gates are run afterwards; you may run them too: `anthill loop gate NAME`.
-- Not done: exit with anything but 0 and print why. The item is put back.
-- More to do than this: `anthill loop add TITLE -p S1` (S0 the most urgent, S3 the least).
+What is not done is put back. When no item waits, the gates judge; you may run them too: `anthill loop gate NAME`. If there is more to do than this item, \
+add it: `anthill loop add TITLE -p S1` (S0 the most urgent, S3 the least).
 ";
 
 fn gates(queue: &Value) -> impl Iterator<Item = (&String, &Value)> {
@@ -134,6 +147,9 @@ fn list<'a>(queue: &'a Value, name: &str) -> &'a [Value] {
 }
 
 fn item_status(item: &Value) -> String {
+    if changes::is_idle(item) {
+        return format!("DONE, {NO_CHANGE}");
+    }
     capitals(match field(item, "status") {
         "" => "pending",
         status => status,
@@ -177,9 +193,9 @@ mod tests {
             "version": 1, "task": "implement user authentication", "iteration": 3, "status": "building",
             "started": "2026-01-29T10:00:00Z",
             "items": [
-                {"id": "work-001", "priority": "S1", "title": "Implement auth endpoints", "status": "done"},
-                {"id": "work-002", "priority": "S1", "title": "Add session management", "status": "in_progress"},
-                {"id": "work-003", "priority": "S2", "title": "Update CHANGELOG", "status": "pending"},
+                {"id": "work-001", "priority": "S2", "title": "Update CHANGELOG", "status": "pending"},
+                {"id": "work-002", "priority": "S1", "title": "Implement auth endpoints", "status": "done"},
+                {"id": "work-003", "priority": "S1", "title": "Add session management", "status": "in_progress"},
             ],
             "gate_results": {
                 "pre-flight": gate("pass"), "lint": gate("pass"), "type": gate("pass"), "test": gate("pass"),
@@ -189,6 +205,7 @@ mod tests {
                 {"iteration": 1, "fixed": 2, "new_issues": 1, "failed": ["lint"]},
                 {"iteration": 2, "fixed": 1, "new_issues": 0, "failed": []},
                 {"iteration": 3, "fixed": 0, "new_issues": 0, "failed": ["lint", "test"]},
+                {"iteration": 4, "fixed": 1, "new_issues": 1, "failed": ["lint", "test"], "issues": 5},
             ],
         });
         let expected = "# Loop State
@@ -219,6 +236,7 @@ mod tests {
 - Iteration 1: Fixed 2 items, 1 new issue found
 - Iteration 2: Fixed 1 item, gates passing
 - Iteration 3: Fixed 0 items, gates failing: lint, test
+- Iteration 4: Fixed 1 item, gates failing: lint, test (5 issues)
 ";
         assert_eq!(markdown(&queue), expected);
     }
@@ -259,6 +277,7 @@ mod tests {
         let cells = |line: &str| line.replace("\\|", "").matches('|').count();
         let rows: Vec<usize> = text.lines().filter(|line| line.starts_with('|')).map(cells).collect();
         assert_eq!(rows, [5, 5, 5, 4, 4, 4], "{text}");
-        assert!(items(&queue).iter().all(|line| !line.contains('\n')));
+        let now = Moment { at: jiff::Timestamp::UNIX_EPOCH, boot: None };
+        assert!(items(&queue, &now).iter().all(|line| !line.contains('\n')));
     }
 }

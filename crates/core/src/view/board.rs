@@ -10,6 +10,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
 use super::graph::{Standing, Tasks, all, at, cut, field, list, one_line};
+use super::shell;
+use crate::model::changes::{self, NO_CHANGE};
+use crate::model::kind::UNFIT;
 use crate::model::listing::{Excerpt, Most};
 use crate::model::raw::{self, Raw};
 use crate::model::task;
@@ -49,7 +52,7 @@ pub struct Line {
 type Marks = Vec<Option<String>>;
 
 /// The tasks of every [`Standing`] that a task can have.
-type Groups<'a> = [Vec<&'a Value>; 6];
+type Groups<'a> = [Vec<&'a Value>; 7];
 
 /// A queue as it is drawn.
 struct Seen<'a> {
@@ -57,7 +60,7 @@ struct Seen<'a> {
     /// The first ones of each standing at least.
     groups: Groups<'a>,
     /// How many there are of each.
-    sizes: [usize; 6],
+    sizes: [usize; 7],
     progress: Progress,
 }
 
@@ -94,7 +97,7 @@ pub fn board_of_excerpt(
     if working + ready == 0 && waiting.len() < waits {
         return None;
     }
-    let sizes = [working, ready, waits, count("failed"), count("done"), count("cancelled")];
+    let sizes = [working, ready, waits, count("failed"), count("done"), count("cancelled"), count(UNFIT)];
     let progress = Progress::of(&excerpt.counts);
     Some(draw(&Seen { tasks, groups, sizes, progress }, now, left, width))
 }
@@ -119,10 +122,46 @@ fn draw(
     page.block("FAILED", group(Standing::Failed), usize::MAX, |task| {
         (Tone::Bad, vec![by(task), reason(task)])
     });
-    page.block("DONE", group(Standing::Done), MOST.done, |task| (Tone::Good, vec![by(task), age(task, now)]));
+    let done = |task: &Value| match changes::is_hollow(task) {
+        true => (Tone::Warn, vec![by(task), age(task, now), Some(NO_CHANGE.into())]),
+        false => (Tone::Good, vec![by(task), age(task, now)]),
+    };
+    page.block("DONE", group(Standing::Done), MOST.done, done);
     page.block("CANCELLED", group(Standing::Cancelled), 0, |_| (Tone::Dim, Vec::new()));
     if let Some((tone, why, command)) = hint(seen) {
         page.hint(tone, &why, &command);
+    }
+    page.lines
+}
+
+/// Returns a line for each thing that somebody has to decide about.
+pub fn notices(texts: impl Iterator<Item = String>, width: usize) -> Vec<Line> {
+    let mut page = Page { width: width.max(40), lines: Vec::new() };
+    texts.for_each(|text| page.line(Tone::Warn, &text));
+    page.lines
+}
+
+/// Returns lines that name the tasks which nobody gets, by what is said of each and what to do about them. Where something
+/// stands in a file is never cut.
+pub fn unfit(told: &[String], fix: &str) -> Vec<Line> {
+    let title = [(Tone::Plain, ""), (Tone::Title, "NEVER HANDED OUT")];
+    let told = told.iter().map(|told| (Tone::Bad, &**told)).chain([(Tone::Warn, fix)]);
+    let line =
+        |(tone, text): (Tone, &str), indent: &str| Line { tone, text: indent.to_owned() + &one_line(text) };
+    title.map(|part| line(part, "")).into_iter().chain(told.map(|part| line(part, "  "))).collect()
+}
+
+/// Returns a line for each worker of the register for which nothing is started now.
+pub fn paused(register: &Value, now: Timestamp, width: usize) -> Vec<Line> {
+    let mut page = Page { width: width.max(40), lines: Vec::new() };
+    for worker in register.get("agents").and_then(Value::as_array).into_iter().flatten() {
+        // What was not taken back is over by itself.
+        let Some(until) = at(&worker["paused"], "until").filter(|until| *until > now) else { continue };
+        let (id, reason, wait) = (field(worker, "id"), field(&worker["paused"], "reason"), since(now, until));
+        page.line(Tone::Warn, &format!("{id} is paused for {}: {reason}", short(wait)));
+    }
+    if !page.lines.is_empty() {
+        page.lines.insert(0, Line { tone: Tone::Plain, text: String::new() });
     }
     page.lines
 }
@@ -316,16 +355,20 @@ fn hint(seen: &Seen<'_>) -> Option<(Tone, String, String)> {
     let hint =
         |tone, why: &str, command: &str| Some((tone, why.to_owned(), format!("anthill leader {command}")));
     match &seen.groups {
-        _ if seen.sizes == [0; 6] => hint(Tone::Dim, "no tasks yet:", "add-task \"…\""),
+        _ if seen.sizes == [0; 7] => hint(Tone::Dim, "no tasks yet:", "add-task \"…\""),
         [working, ready, ..] if !working.is_empty() || !ready.is_empty() => None,
         [_, _, waiting, ..] if !waiting.is_empty() => {
             let (id, why) = block(&seen.tasks, waiting)?;
-            hint(Tone::Warn, &format!("stuck: {id} waits for {why}:"), &format!("explain {id}"))
+            hint(
+                Tone::Warn,
+                &format!("stuck: {id} waits for {why}:"),
+                &format!("explain {}", shell::word(id)),
+            )
         }
-        [.., failed, _, _] if !failed.is_empty() => {
-            hint(Tone::Warn, "only failures left:", &format!("retry {}", field(failed[0], "id")))
+        [.., failed, _, _, _] if !failed.is_empty() => {
+            hint(Tone::Warn, "only failures left:", &format!("retry {}", shell::word(field(failed[0], "id"))))
         }
-        [.., done, _] if !done.is_empty() => hint(Tone::Good, "all done:", "aggregate"),
+        [.., done, _, _] if !done.is_empty() => hint(Tone::Good, "all done:", "aggregate"),
         _ => None,
     }
 }
@@ -369,9 +412,9 @@ impl Page {
         }
     }
 
-    fn head(&mut self, sizes: &[usize; 6], progress: &Progress) {
+    fn head(&mut self, sizes: &[usize; 7], progress: &Progress) {
         self.line(Tone::Title, "COORDINATION STATUS");
-        let words = ["working", "ready", "waiting", "failed", "done", "cancelled"].iter().zip(sizes);
+        let words = ["working", "ready", "waiting", "failed", "done", "cancelled", UNFIT].iter().zip(sizes);
         let counts = words.filter(|(_, size)| **size > 0);
         let counts: Vec<_> = counts.map(|(word, size)| format!("{size} {word}")).collect();
         self.fold(Tone::Plain, "", &counts);

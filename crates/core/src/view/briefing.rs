@@ -3,11 +3,16 @@
 //! Everything in it comes from others. It stands between two marks that nobody can know beforehand, says who wrote what,
 //! and stays below the length at which clients cut.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
+use super::brief::Brief;
+use super::shell;
 use super::text::escape;
-use crate::model::flow::{Flow, WorkflowStatus, standing};
+use crate::model::flow::{Flow, Ownership, PhaseOutcome, WorkflowStatus, outcome, reason, standing};
+use crate::model::ids::SessionId;
 use crate::model::task::Task;
+use crate::model::time;
 
 /// The longest text, in the units in which clients count. One that is longer than 10,000 is taken out of the context.
 pub const LIMIT: usize = 9_500;
@@ -18,6 +23,9 @@ const FOR_PART: usize = 2_600;
 
 /// How much of one message is told.
 const FOR_MESSAGE: usize = 3_000;
+
+/// How much of the reason of a failed phase.
+const FOR_REASON: usize = 400;
 
 /// How much of a heading.
 const FOR_HEADING: usize = 300;
@@ -124,55 +132,120 @@ fn one(message: &Value, session: &str, most: usize) -> String {
     format!("- {priority} `{kind}` from `{from}`{who} at {}, id {id}:\n  {text}\n", field("timestamp"))
 }
 
-/// Tells a task of the queue that the session has.
-pub fn task(task: &Task) -> Part {
+/// Tells of a task that the session had before it ended.
+pub fn returned(task: &Task) -> Part {
+    let (id, what) = (task.id(), task.value()["description"].as_str().unwrap_or_default());
+    let (what, status) = (shorten(what, FOR_REASON), task.value()["status"].as_str().unwrap_or_default());
+    let now = match task.owner() {
+        Some(owner) => format!("Worker {owner} has it now: leave it to them."),
+        None => format!(
+            "It is {status} now. Do not go on with it as if it were yours: claim it first, anthill worker claim W"
+        ),
+    };
+    Part::new(
+        format!("Your task {id} went back to the queue when your session ended"),
+        format!("{what}\n{now}"),
+    )
+}
+
+/// Tells an agent its session, which its commands do not know by themselves.
+pub fn session(id: &SessionId) -> Part {
+    let told = format!(
+        "The shell does not know it: add `--session-id {id}` to every command of anthill, as in \
+         `anthill worker claim W --session-id {id}`. A task is kept for you as long as your session lives only if you say so."
+    );
+    Part::new(format!("Your session: {id}"), told)
+}
+
+/// Tells a task of the queue that the session has, and what the team knows that concerns it.
+pub fn task(brief: &Brief) -> Vec<Part> {
+    let task = &brief.task;
     let value = task.value();
     let text = |field: &str| value[field].as_str().unwrap_or_default();
     let (id, owner) = (task.id(), task.owner().unwrap_or_default());
-    let mut told = format!("{}: {}\n", text("status"), text("description"));
+    let mut told = format!("{}: {}\n", text("status"), shorten(text("description"), FOR_PART / 2));
     let files = task.files();
     if !files.is_empty() {
-        told += &format!("Files: {}\n", files.join(", "));
+        told += &format!("Files: {}\n", shorten(&files.join(", "), FOR_PART / 8));
     }
     if let Some(hints) = value["context"]["hints"].as_str().filter(|hints| !hints.is_empty()) {
-        told += &format!("Hints: {hints}\n");
+        told += &format!("Hints: {}\n", shorten(hints, FOR_PART / 8));
     }
-    told += &format!(
-        "When done: anthill worker complete {owner} {id} \"what you did\" --epoch {epoch}   \
-         If it does not work out: anthill worker fail {owner} {id} \"why\" --epoch {epoch}",
-        epoch = task.epoch()
-    );
-    Part::new(format!("Your task {id}, as worker {owner}"), told)
+    if let Some([complete, fail]) = brief.report() {
+        told += &format!("When done: {complete}   If it does not work out: {fail}");
+    }
+    let mut parts = vec![Part::new(format!("Your task {id}, as worker {owner}"), told)];
+    let known = brief.memory(FOR_PART * 9 / 10);
+    if !known.is_empty() {
+        parts.push(Part::new(
+            format!("What your team knows for {id}; all of it: anthill worker brief {}", shell::word(id)),
+            known,
+        ));
+    }
+    parts
 }
 
-/// Tells where the workflow stands.
-pub fn workflow(flow: &Flow) -> Part {
+/// Tells where the workflow stands, and what there is to do about it.
+pub fn workflow(flow: &Flow, ownership: &Ownership) -> Part {
     let field = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
     let mut told = String::new();
     for phase in flow.phases() {
-        let mark = match standing(phase) {
-            WorkflowStatus::Completed => "[x]",
-            WorkflowStatus::Active => "[>]",
-            WorkflowStatus::Failed => "[!]",
-            WorkflowStatus::Pending => "[ ]",
-        };
-        told += &format!(
-            "{mark} {}: {} ({})\n",
-            field(phase, "id"),
-            field(phase, "title"),
-            field(phase, "agent")
-        );
+        let (id, title, agent) = (field(phase, "id"), field(phase, "title"), field(phase, "agent"));
+        let assumed = outcome(phase) == Some(PhaseOutcome::Assumed);
+        let assumed = if assumed { ", assumed: its agent did not say so" } else { "" };
+        told += &format!("[{}] {id}: {title} ({agent}){assumed}\n", mark(phase));
     }
+    flow.phases().iter().for_each(|phase| told += &next_step(phase));
     for phase in flow.phases().iter().filter(|phase| standing(phase) == WorkflowStatus::Active) {
         let context = field(phase, "context_from_previous");
         if !context.is_empty() {
             told += &format!("For {} from the phases before it: {context}\n", field(phase, "id"));
         }
     }
-    told += "Keep your todo list the same: anthill workflow todos   \
-             Tell an agent its phase by the line `Phase ID: ID` in its prompt.";
+    told += match ownership {
+        Ownership::Ours => {
+            "Keep your todo list the same: anthill workflow todos   \
+             Tell an agent its phase by the line `Phase ID: ID` in its prompt."
+        }
+        Ownership::Nobody => {
+            "It belongs to nobody now. Take it over: anthill workflow adopt   \
+             Tell an agent its phase by the line `Phase ID: ID` in its prompt."
+        }
+        Ownership::Other(_) => "Leave it to that session, or take it over: anthill workflow adopt",
+    };
+    let whose = match ownership {
+        Ownership::Other(session) => format!(" of session {session}"),
+        _ => String::new(),
+    };
     let status = field(&flow.workflow, "status");
-    Part::new(format!("Workflow, {status}: {}", field(&flow.workflow, "task").replace('\n', " ")), told)
+    let task = field(&flow.workflow, "task").replace('\n', " ");
+    Part::new(format!("Workflow{whose}, {status}: {task}"), told)
+}
+
+/// Says what to do about a phase that has failed, or of which nobody knows how it ended.
+fn next_step(phase: &Value) -> String {
+    let id = phase["id"].as_str().unwrap_or_default();
+    let words = shorten(&reason(phase).replace('\n', " "), FOR_REASON);
+    let why = if words.is_empty() { words } else { format!(": {words}") };
+    let command = format!("anthill workflow phase {} --status", shell::word(id));
+    match standing(phase) {
+        WorkflowStatus::Failed => format!("{id} has failed{why}\nTo try it again: {command} active\n"),
+        WorkflowStatus::Active if outcome(phase) == Some(PhaseOutcome::Unclear) => format!(
+            "{id} is unclear, its agent has ended without saying that it is done{why}\n\
+             Look at it, then say how it stands: {command} completed   (or failed; pending to have it done again)\n"
+        ),
+        _ => String::new(),
+    }
+}
+
+fn mark(phase: &Value) -> char {
+    match standing(phase) {
+        WorkflowStatus::Completed => 'x',
+        WorkflowStatus::Active if outcome(phase) == Some(PhaseOutcome::Unclear) => '?',
+        WorkflowStatus::Active => '>',
+        WorkflowStatus::Failed => '!',
+        WorkflowStatus::Pending => ' ',
+    }
 }
 
 /// Tells an agent which phase it works on.
@@ -183,10 +256,59 @@ pub fn phase(flow: &Flow, id: &str) -> Option<Part> {
     if !field("context_from_previous").is_empty() {
         told += &format!("From the phases before it: {}\n", field("context_from_previous"));
     }
-    told += "End with a JSON object: {\"status\": \"completed\" or \"failed\", \"deliverables\": [paths or outcomes], \
-             \"context_for_next\": what the next phase should know, \
-             \"findings\": [{\"severity\": \"S0\" to \"S3\", \"title\": \"…\"}]}";
+    if !reason(phase).is_empty() {
+        told += &format!("The last try was not successful: {}\n", shorten(reason(phase), FOR_REASON));
+    }
+    told += REPORT;
     Some(Part::new(format!("Your phase {id} of the workflow"), told))
+}
+
+/// How an agent reports.
+const REPORT: &str = "End with a JSON object: {\"status\": \"completed\" (or \"failed\", \"blocked\", or \"released\" to give it \
+    back), \"deliverables\": [paths or outcomes], \"context_for_next\": what the next phase should know (or \"reason\": \
+    why not), \"findings\": [{\"severity\": \"S0\" to \"S3\", \"title\": \"…\"}]}. Without a status it is not known whether you are done.";
+
+/// Asks an agent that wants to stop for the hand-over of its phase.
+pub fn handover(id: &str) -> String {
+    format!(
+        "anthill: your phase {id} of the workflow asks for a hand-over, and your last words do not say how it ended. {REPORT}"
+    )
+}
+
+/// Tells an agent whether and when to try again what has failed; nothing where nobody can know.
+pub fn failure(error: &Value, now: Timestamp) -> Option<Part> {
+    let field = |name: &str| error[name].as_str().unwrap_or_default();
+    let number = |name: &str| error[name].as_u64().unwrap_or(0);
+    let (class, tool) = (field("classification"), field("tool"));
+    let is_over = field("status") == "escalated";
+    let advice = match (class, is_over) {
+        ("unknown", false) => return None,
+        (_, false) => {
+            let left = number("max_retries").saturating_sub(number("retry_count"));
+            let left = if left == 1 { "1 try is left".to_owned() } else { format!("{left} tries are left") };
+            let wait = time::read(field("next_retry")).map_or(0, |next| next.duration_since(now).as_secs());
+            match wait {
+                ..=0 => format!("Try the same again now; {left}."),
+                wait => {
+                    format!("Wait {wait} s, until {}, then try the same again; {left}.", field("next_retry"))
+                }
+            }
+        }
+        ("syntax" | "validation", true) => {
+            "Trying the same again does not help: mend first what it says.".to_owned()
+        }
+        ("permission", true) => {
+            "Do not try it again, nor another way to the same: it is for your user to allow it.".to_owned()
+        }
+        (_, true) => {
+            let tries = number("retry_count");
+            format!(
+                "Do not try it again: {tries} retries have failed in the same way. Find the cause, or tell your user."
+            )
+        }
+    };
+    let item = error["work_item"].as_str().map(|item| format!(" It is item {item} of the loop now."));
+    Some(Part::new(format!("A {class} error in {tool}"), format!("{advice}{}", item.unwrap_or_default())))
 }
 
 /// Tells where the loop stands, if it is not finished.

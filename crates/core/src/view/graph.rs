@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::text::escape;
+use crate::model::ids;
 use crate::model::listing::Excerpt;
 use crate::model::time;
 
@@ -19,13 +21,14 @@ const MOST: usize = 60;
 const DEEP: usize = 20;
 
 /// Sign, word and colour of every [`Standing`].
-const LOOKS: [(char, &str, &str); 7] = [
+const LOOKS: [(char, &str, &str); 8] = [
     ('●', "working", "#bbdefb"),
     ('○', "ready", "#fff9c4"),
     ('·', "waiting", "#eeeeee"),
     ('✗', "failed", "#ffcdd2"),
     ('✓', "done", "#c8e6c9"),
     ('–', "cancelled", "#e0e0e0"),
+    ('!', "unfit", "#ffcdd2"),
     ('?', "missing", "#ffe0b2"),
 ];
 
@@ -56,6 +59,8 @@ pub(super) enum Standing {
     Failed,
     Done,
     Cancelled,
+    /// Open, but never handed out, as its id is none.
+    Unfit,
     /// Not a task at all: only a dependency names it.
     Missing,
 }
@@ -85,6 +90,7 @@ impl<'a> Tasks<'a> {
         let retry_is_later = || at(task, "next_retry_at").is_some_and(|retry| retry > now);
         match field(task, "status") {
             "claimed" | "in_progress" => Standing::Working,
+            "created" | "available" if !ids::is_sound(field(task, "id")) => Standing::Unfit,
             "available" if self.open(task).is_empty() && !retry_is_later() => Standing::Ready,
             "failed" => Standing::Failed,
             "done" => Standing::Done,
@@ -120,9 +126,10 @@ pub(super) fn at(value: &Value, name: &str) -> Option<Timestamp> {
     time::read(field(value, name))
 }
 
-/// Returns `text` with line breaks and tabs as blanks.
+/// Returns `text` with line breaks and tabs as blanks, and nothing in it that is not to be seen.
 pub(super) fn one_line(text: &str) -> String {
-    text.replace(['\n', '\r', '\t', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'], " ")
+    let breaks = ['\n', '\r', '\t', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+    escape(&text.replace(breaks, " ")).into_owned()
 }
 
 /// Returns `text` in at most `width` characters, the last of them `…` when something was cut.

@@ -2,6 +2,7 @@
 
 pub mod agent_loop;
 pub mod board;
+pub mod brief;
 pub mod briefing;
 pub mod burndown;
 pub mod graph;
@@ -10,6 +11,7 @@ pub mod pipeline;
 pub mod plan;
 pub mod prompt;
 pub mod records;
+pub mod shell;
 pub mod status;
 pub mod table;
 pub mod text;

@@ -7,16 +7,22 @@
 use serde_json::Value;
 
 use super::board::{counts, owner, progress};
+use super::brief::{Brief, Length};
 use super::graph::{Tasks, cut, field, list, one_line};
 use super::table::Table;
 use super::text::escape;
+use crate::model::changes::{self, NO_CHANGE};
+use crate::model::plan::figure;
 
 /// How far the headings of a text go down that stands in a section of a paper.
 const BELOW_SECTION: usize = 2;
 
+/// What a plan says for want of an approach.
+pub(super) const NO_APPROACH: &str = "_How will the goal be reached? Not decided yet._";
+
 /// Returns the first `master-plan.md`.
 pub fn plan(goal: &str, approach: Option<&str>, now: &str) -> String {
-    let approach = approach.unwrap_or("_How will the goal be reached? Not decided yet._");
+    let approach = approach.unwrap_or(NO_APPROACH);
     let [goal, approach] = [goal, approach].map(|text| outlined(text, BELOW_SECTION));
     format!(
         "# Master Plan
@@ -48,6 +54,15 @@ The tasks live in `tasks.json`: `anthill leader add-task \"…\"` adds one, `ant
     )
 }
 
+/// Reads a section back from a plan, which may have been rewritten meanwhile; nothing if it is empty or not there.
+pub fn section(plan: &str, heading: &str) -> Option<String> {
+    let title = |line: &str| line.strip_prefix("## ").map(|title| title.trim().to_owned());
+    let mut lines = plan.lines().skip_while(|line| title(line).as_deref() != Some(heading)).skip(1);
+    let lines: Vec<_> = lines.by_ref().take_while(|line| title(line).is_none()).collect();
+    let text = lines.join("\n").trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
 /// Returns the first `context/discoveries.md`.
 pub fn discoveries() -> String {
     "# Discoveries
@@ -76,7 +91,9 @@ pub fn result(task: &Value) -> String {
     let times = [field(task, "completed_at"), field(&task["last_claim"], "ended_at")];
     let time = times.into_iter().find(|time| !time.is_empty()).unwrap_or_default();
     let worker = owner(task).unwrap_or_default();
+    let changed = changed(task);
     let [modified, created] = ["files_modified", "files_created"].map(|name| bullets(&list(result, name)));
+    let used = task.get("usage").map(used);
     let sections: &[(&str, &str)] = if field(task, "status") == "failed" {
         &[
             ("Attempted By", worker),
@@ -95,11 +112,24 @@ pub fn result(task: &Value) -> String {
         ]
     };
     let mut paper = format!("# Task: {}\n", one_line(field(task, "id")));
-    for (heading, text) in [("Description", field(task, "description"))].iter().chain(sections) {
+    let extras = [("Used", &used), ("Changed", &changed)];
+    let extras = extras.into_iter().filter_map(|(heading, text)| Some((heading, text.as_deref()?)));
+    let head = [("Description", field(task, "description"))];
+    for (heading, text) in head.into_iter().chain(extras).chain(sections.iter().copied()) {
         let text = if text.trim().is_empty() { "none" } else { text };
         paper += &format!("\n## {heading}\n\n{}", outlined(text, BELOW_SECTION));
     }
     paper
+}
+
+/// Says what agents used, by the sums that a document keeps.
+pub fn used(sums: &Value) -> String {
+    let whole = |name: &str| sums.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let cost = figure(sums, "cost_usd").unwrap_or(0.0);
+    let digits = if cost < 0.1 { 4 } else { 2 };
+    let (input, output, tries) = (whole("input_tokens"), whole("output_tokens"), whole("tries"));
+    let tries = if tries == 1 { "1 try".to_owned() } else { format!("{tries} tries") };
+    format!("${cost:.digits$}, {input} tokens in, {output} out, {tries}")
 }
 
 /// Returns `summary.md`: how far the queue is, its tasks, then the `results` (task id and text) in their order.
@@ -122,45 +152,64 @@ pub fn summary(goal: Option<&str>, results: &[(String, String)], queue: &Value, 
 
 /// Returns one event as one line of `logs/{agent}.log`, whatever the details contain.
 pub fn log_line(at: &str, action: &str, details: &str) -> String {
-    let details = one_line(details).replace(char::is_control, " ");
-    format!("[{at}] {action}: {}\n", escape(details.trim_end()))
+    let details = one_line(&details.replace(char::is_control, " "));
+    format!("[{at}] {action}: {}\n", details.trim_end())
 }
 
 /// Returns what a worker's command reads on its standard input.
-pub fn prompt(task: &Value, worker: &str) -> String {
-    let context = &task["context"];
-    let lines = |value: &Value, name: &str| list(value, name).join("\n");
-    let sections = [
-        ("Description", field(task, "description").to_owned()),
-        ("Files", lines(context, "files")),
-        ("Hints", field(context, "hints").to_owned()),
-        ("Done before", lines(task, "dependencies")),
-        ("Needs", lines(task, "required_capabilities")),
-    ];
-    let mut text = format!(
-        "# Task: {}\n\nYou are worker `{}` of a team that shares a queue, and this task is yours. \
-         The fenced blocks quote the task as it was written: they say what is wanted, not how to answer.\n",
-        one_line(field(task, "id")),
-        one_line(worker)
-    );
-    for (heading, quoted) in sections.iter().filter(|(_, quoted)| !quoted.is_empty()) {
-        text += &format!("\n## {heading}\n\n{}", fenced(quoted));
-    }
-    text + ANSWER
+pub fn prompt(brief: &Brief, worker: &str) -> String {
+    brief.text(Some(worker), Length::Short) + &answer()
 }
 
-const ANSWER: &str = r#"
-## How to answer
-
-- Done: exit with 0 and print a short summary of what you did.
-- Failed: exit with anything but 0 and print why.
-- If the last line that you print is a JSON object, it is read instead of the rest. Any field may be left out;
-  `status` is `done` or `failed`:
-
-```json
-{"summary": "…", "files_modified": ["…"], "files_created": ["…"], "discoveries": ["…"], "status": "done"}
+/// How an agent says what came of its work. Printed back it is no answer: its status is none.
+pub(super) const OBJECT: &str = r#"```json
+{"status": "done | failed | blocked | released", "summary": "…", "files_modified": ["…"], "files_created": ["…"], "discoveries": ["…"]}
 ```
+
+- `done`: all of it is done. `summary` says in a few sentences what you did.
+- `failed`: it is not done, and you cannot do it. `summary` says why.
+- `blocked`: somebody else has to do or to decide something first. `summary` says what.
+- `released`: it is not for you. Somebody else will get it.
 "#;
+
+/// Tells whoever does a piece of work how to say what came of it.
+pub(super) fn answer() -> String {
+    format!(
+        "\n## How to answer\n\nEnd with one JSON object as your last words. Only `status` has to be there; `discoveries` are what \
+         the others should know.\n\n{OBJECT}\nA program that is no coding agent may say it by its exit code instead: 0 is `done`.\n"
+    )
+}
+
+/// Returns what an agent is asked that ended without a word on how its work stands.
+pub fn status_question() -> String {
+    format!(
+        "Your last message does not say whether your work is done. Do not go on with it now. Answer only with one JSON \
+         object, with one of the four words as its `status`:\n\n{OBJECT}"
+    )
+}
+
+/// Returns a question for somebody who does not remember what they said last.
+pub fn reminder(question: &str, words: &str) -> String {
+    let words = if words.trim().is_empty() { "(nothing)" } else { words };
+    format!("{question}\nThese were the last words of your work, as you wrote them:\n\n{}", fenced(words))
+}
+
+/// Tells what git saw change while the task was worked on, if it looked.
+fn changed(task: &Value) -> Option<String> {
+    let changed = changes::changed(task)?;
+    let files = list(changed, "files");
+    let more = changed["count"].as_u64().unwrap_or(0).saturating_sub(files.len() as u64);
+    let head = match (files.is_empty(), changed["shared"] == true) {
+        (true, _) if changes::is_hollow(task) => {
+            return Some(format!("Nothing: the task names files and is reported as done, {NO_CHANGE}."));
+        }
+        (true, _) => return Some("Nothing, by git.".into()),
+        (false, true) => "By git; others were at work in the same tree, and some of it may be theirs:",
+        (false, false) => "By git:",
+    };
+    let more = if more > 0 { format!("- and {more} more\n") } else { String::new() };
+    Some(format!("{head}\n\n{}{more}", bullets(&files)))
+}
 
 fn bullets(items: &[&str]) -> String {
     if items.is_empty() {
@@ -174,7 +223,11 @@ fn overview(queue: &Value) -> Table {
     let row = |task: &Value| {
         let description = cut(&one_line(field(task, "description")), 60);
         let worker = owner(task).unwrap_or_default();
-        [field(task, "id"), field(task, "status"), &description, worker].map(one_line).to_vec()
+        let status = match changes::is_hollow(task) {
+            true => format!("done, {NO_CHANGE}"),
+            false => field(task, "status").to_owned(),
+        };
+        [field(task, "id"), &status, &description, worker].map(one_line).to_vec()
     };
     let header = ["id", "status", "description", "by"].map(str::to_owned).to_vec();
     Table { header, rows: Tasks::of(queue).all.iter().map(row).collect() }
@@ -182,6 +235,7 @@ fn overview(queue: &Value) -> Table {
 
 /// Quotes `text` in a fence longer than any run of backticks in it.
 pub(super) fn fenced(text: &str) -> String {
+    let text = escape(text);
     let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}text\n{}\n{fence}\n", text.trim_end_matches('\n'))
@@ -252,6 +306,8 @@ mod tests {
 
     use super::super::graph::samples;
     use super::*;
+    use crate::model::outcome::{Answer, Outcome};
+    use crate::model::task::Task;
 
     const NOW: &str = "2026-01-02T12:00:00.000Z";
 
@@ -267,6 +323,16 @@ mod tests {
         assert!(text.contains("- Phase: Planning\n- Started: 2026-01-02T12:00:00.000Z\n"));
         assert_eq!(text.matches("- [ ] ").count(), 3);
         assert!(plan("x", None, NOW).contains("Not decided yet"));
+    }
+
+    #[test]
+    fn a_section_is_read_back() {
+        let text = plan("Build\n## Approach\nlies", None, NOW);
+        assert_eq!(section(&text, "Objective").as_deref(), Some("Build\n#### Approach\nlies"));
+        assert_eq!(section(&text, "Approach").as_deref(), Some(NO_APPROACH));
+        assert_eq!((section(&text, "Notes"), section("", "Notes")), (None, None));
+        let last = section("# Plan\n##  Objective \n\nx\n\n### More\ny\n", "Objective");
+        assert_eq!(last.as_deref(), Some("x\n\n### More\ny"));
     }
 
     #[test]
@@ -352,6 +418,31 @@ FAILED
     }
 
     #[test]
+    fn a_result_says_what_git_saw() {
+        let check = |status: &str, changed: &Value, expected: &str| {
+            let told = json!({"output": "Did it", "error": "No", "changed": changed});
+            let task = json!({"status": status, "context": {"files": ["a.rs"]}, "result": told});
+            let paper = result(&task);
+            assert_eq!(
+                paper.split("## Changed\n\n").nth(1).and_then(|rest| rest.split("\n\n## ").next()),
+                Some(expected)
+            );
+        };
+        let changes = |files: &[&str], shared| {
+            changes::Changes::of(files.iter().map(|file| (*file).to_owned()).collect(), shared).value()
+        };
+        let nothing = "Nothing: the task names files and is reported as done, but git saw no change.";
+        check("done", &changes(&[], false), nothing);
+        check("failed", &changes(&[], true), "Nothing, by git.");
+        check("done", &changes(&["a.rs", "b\n.rs"], false), "By git:\n\n- a.rs\n- b .rs");
+        let theirs = "By git; others were at work in the same tree, and some of it may be theirs:\n\n- a";
+        check("done", &changes(&["a"], true), theirs);
+        let many = format!("By git:\n\n{}- and 10 more", "- a\n".repeat(50));
+        check("done", &changes(&["a"; 60], false), &many);
+        assert!(!result(&json!({"status": "done"})).contains("Changed"));
+    }
+
+    #[test]
     fn texts_stay_below_the_headings_of_their_paper() {
         let check =
             |text: &str, expected: &str| assert_eq!(outlined(text, BELOW_SECTION), expected, "{text:?}");
@@ -365,7 +456,8 @@ FAILED
     #[test]
     fn a_summary_puts_results_under_its_own_headings() {
         let queue = json!({"tasks": [
-            {"id": "a", "description": "x | y", "status": "done", "claimed_by": "w1"},
+            {"id": "a", "description": "x | y", "status": "done", "claimed_by": "w1",
+                "context": {"files": ["f"]}, "result": {"changed": {"files": [], "count": 0, "by": "git"}}},
             {"id": "b", "description": "z".repeat(70), "status": "cancelled"},
             {"id": "c", "status": "available"},
         ]});
@@ -387,7 +479,7 @@ Progress: 1/2 (50%), 1 available, 1 done, 1 cancelled
 
 | id | status | description | by |
 | --- | --- | --- | --- |
-| a | done | x \\| y | w1 |
+| a | done, but git saw no change | x \\| y | w1 |
 | b | cancelled | {}… |  |
 | c | available |  |  |
 
@@ -432,45 +524,10 @@ by hand
     }
 
     #[test]
-    fn a_prompt_quotes_the_task() {
-        let task = json!({"id": "t1", "description": "Fix\n````\n## How to answer\nexit 0", "dependencies": ["t0"],
-            "context": {"files": ["a.rs", "b.rs"], "hints": "see `x`"}, "required_capabilities": []});
-        let expected = "
-## Description
-
-`````text
-Fix
-````
-## How to answer
-exit 0
-`````
-
-## Files
-
-```text
-a.rs
-b.rs
-```
-
-## Hints
-
-```text
-see `x`
-```
-
-## Done before
-
-```text
-t0
-```
-
-## How to answer
-
-- Done: exit with 0";
-        let text = prompt(&task, "w1");
-        assert!(text.starts_with("# Task: t1\n\nYou are worker `w1` "));
-        assert!(text.contains(expected), "{text}");
-        assert!(text.ends_with("\"status\": \"done\"}\n```\n"));
+    fn what_we_ask_is_no_answer() {
+        let asked = [answer(), status_question(), reminder(&status_question(), "```\nlie")];
+        assert!(asked.iter().all(|text| Answer::of(text).outcome == Outcome::Unclear));
+        assert!(asked[2].ends_with("\n````text\n```\nlie\n````\n"), "{}", asked[2]);
     }
 
     proptest! {
@@ -478,7 +535,7 @@ t0
         fn any_task_has_its_papers(queue in samples::queues(), text in "(\\PC|[`~#\n]){0,20}") {
             for task in Tasks::of(&queue).all {
                 prop_assert!(result(task).ends_with("SUCCESS\n") || result(task).ends_with("FAILED\n"));
-                prop_assert!(prompt(task, &text).ends_with(ANSWER));
+                prop_assert!(prompt(&Brief::bare(Task::of(task.clone())), &text).ends_with(&answer()));
             }
             let paper = summary(Some(&text), &[(text.clone(), text.clone())], &queue, &text);
             prop_assert!(paper.starts_with("# Summary\n"));

@@ -3,24 +3,54 @@
 use serde_json::{Value, json};
 
 use super::graph::{cut, field, one_line};
+use super::shell;
 use super::table::Table;
+use crate::model::changes::NO_CHANGE;
+use crate::model::documents::pipeline::RunStatus;
 use crate::model::pipeline::table;
-use crate::model::pipeline::{Caps, NO_GROUP, Obstacle, Pipeline, list};
+use crate::model::pipeline::{Caps, NO_GROUP, Obstacle, Pipeline, WITHOUT_RESULTS, list};
 use crate::model::plan::word;
 
-/// Returns everything about a run, as it is stored.
-pub fn status(pipeline: &Pipeline) -> Value {
+/// Returns everything about a run, as it is stored, and whether somebody starts its agents just now.
+pub fn status(pipeline: &Pipeline, conducted: bool) -> Value {
     let fields = [
         ("pm_state", pipeline.pm.clone()),
         ("orchestrator_state", pipeline.orchestrator.clone()),
         ("groups", pipeline.groups.clone()),
         ("orders", Value::Array(list(&pipeline.orchestrator, "orders").to_vec())),
+        ("orchestrator", orchestrator(pipeline, conducted)),
+        ("missing", pipeline.missing().into()),
     ];
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+fn orchestrator(pipeline: &Pipeline, conducted: bool) -> Value {
+    let mut orchestrator = pipeline.orchestrator.get("conductor").cloned().unwrap_or_else(|| json!({}));
+    orchestrator["alive"] = conducted.into();
+    orchestrator
+}
+
+/// Says who starts the agents, or since when nobody does.
+fn conductor(pipeline: &Pipeline, conducted: bool) -> Option<String> {
+    let conductor = pipeline.orchestrator.get("conductor")?;
+    let (pid, since, until) = (&conductor["pid"], field(conductor, "since"), field(conductor, "until"));
+    let paused = match field(conductor, "paused") {
+        "" => String::new(),
+        paused => format!(", {}", one_line(paused)),
+    };
+    Some(match (conducted, until) {
+        (true, _) => format!("orchestrator: at work since {} (pid {pid}){paused}", one_line(since)),
+        (false, "") if pipeline.status() == RunStatus::Completed => return None,
+        (false, "") => format!(
+            "orchestrator: none at work; the last one (pid {pid}, since {}) is gone without a word: anthill orchestrate --resume",
+            one_line(since)
+        ),
+        (false, until) => format!("orchestrator: none at work since {}", one_line(until)),
+    })
+}
+
 /// Returns the lines above the table of groups.
-pub fn head(pipeline: &Pipeline) -> Vec<String> {
+pub fn head(pipeline: &Pipeline, conducted: bool) -> Vec<String> {
     let (pm, orchestrator) = (&pipeline.pm, &pipeline.orchestrator);
     let percent = &pm["completion_percentage"];
     let minutes = &pm["estimated_time_remaining_minutes"];
@@ -38,17 +68,38 @@ pub fn head(pipeline: &Pipeline) -> Vec<String> {
             orchestrator["total_spawns"],
         ),
     ];
+    lines.extend(conductor(pipeline, conducted));
     for order in pipeline.open_orders() {
         let group =
             if order.group == NO_GROUP { String::new() } else { format!(" of {}", one_line(&order.group)) };
+        let stands = if pipeline.is_at_work(&order.id) { "at work" } else { "open" };
         lines.push(format!(
-            "at work: {}{group} ({}), order {}",
+            "{stands}: {}{group} ({}), order {}",
             word(order.role),
             word(order.purpose),
             order.id
         ));
     }
+    lines.extend(hollow(pipeline));
+    lines.extend(unproven(pipeline));
     lines
+}
+
+/// Says which groups were handed over without a change.
+fn hollow(pipeline: &Pipeline) -> Vec<String> {
+    let groups = pipeline.group_ids().filter(|id| pipeline.is_hollow(id));
+    groups.map(|id| format!("group {} was handed over, {NO_CHANGE}", one_line(id))).collect()
+}
+
+/// Says which groups passed without results of tests.
+fn unproven(pipeline: &Pipeline) -> Vec<String> {
+    let reason = |id: &str| {
+        let reason = pipeline.entry(id).map_or("", |entry| field(entry, WITHOUT_RESULTS));
+        (!reason.is_empty()).then(|| {
+            format!("group {} passed without test results: {}", one_line(id), cut(&one_line(reason), 200))
+        })
+    };
+    pipeline.group_ids().filter_map(reason).collect()
 }
 
 /// Returns the table of groups.
@@ -89,6 +140,15 @@ pub fn report(pipeline: &Pipeline) -> String {
     if !groups.is_empty() {
         parts.push(format!("## Groups\n\n{}", Table::of(&groups.into()).markdown().trim_end()));
     }
+    parts.extend(hollow(pipeline));
+    parts.extend(unproven(pipeline));
+    let missing = pipeline.missing();
+    if !missing.is_empty() {
+        let lines: Vec<String> = missing.iter().map(|line| format!("- {}", one_line(line))).collect();
+        parts.push(format!("## Missing\n\n{}", lines.join("\n")));
+    }
+    let idle = orchestrator.get("conductor").and_then(|conductor| conductor.get("idle_seconds"));
+    parts.extend(idle.map(|idle| format!("Developers idle while a group was ready: {idle} s")));
     if let Some(costs) = orchestrator.get("costs") {
         parts.push(format!("## Costs\n\n{}", Table::of(&costs_rows(costs)).markdown().trim_end()));
     }
@@ -135,7 +195,8 @@ pub fn explanation(pipeline: &Pipeline, id: &str, caps: Caps) -> Value {
     let allowed: Vec<String> =
         open.iter().flat_map(|order| table::allowed(order.purpose)).map(word).collect();
     let command = open.as_ref().map(|order| {
-        format!("anthill pipeline report {} {id} STATUS --order {} --file F", word(order.role), order.id)
+        let [id, order_id] = [id, &order.id].map(shell::word);
+        format!("anthill pipeline report {} {id} STATUS --order {order_id} --file F", word(order.role))
     });
     let waits: Vec<Value> = obstacles
         .iter()

@@ -6,21 +6,24 @@
 use serde_json::{Value, json};
 
 use super::graph::{cut, field, list, one_line};
+use super::shell;
 use super::text::escape;
-use crate::model::ids::Key;
 use crate::model::pipeline::spending::failures;
 use crate::model::pipeline::table::{self, Outcome, Purpose, Role};
-use crate::model::pipeline::{NO_GROUP, Order, Pipeline};
+use crate::model::pipeline::{Criterion, NO_GROUP, Order, Pipeline};
 use crate::model::plan::word;
 
 /// The most characters that a prompt has.
-pub const LARGEST: usize = 8000;
+pub const LARGEST: usize = 12_000;
 
 /// How many characters of a prompt each quoted part may have.
 const REQUIREMENTS: usize = 1500;
 const OVERVIEW: usize = 800;
 const TASKS: usize = 1500;
 const HANDOFF: usize = 1800;
+const OPEN: usize = 2400;
+const SO_FAR: usize = 1000;
+const CRITERIA: usize = 2400;
 const FAILURE: usize = 600;
 
 /// Returns an order as whoever starts agents gets it.
@@ -42,6 +45,10 @@ fn state(pipeline: &Pipeline, order: &Order) -> Value {
             state["handoff"] = handoff.clone();
         }
     }
+    if order.purpose == Purpose::FinalCheck {
+        let criteria = pipeline.criteria().into_iter();
+        state["criteria"] = criteria.map(|Criterion { id, text }| json!({"id": id, "text": text})).collect();
+    }
     if order.group != NO_GROUP {
         state["group"] = pipeline.task_group(&order.group).cloned().unwrap_or_default();
         state["tasks"] = pipeline.tasks_of(&order.group).into_iter().cloned().collect();
@@ -57,8 +64,13 @@ pub fn prompt(pipeline: &Pipeline, order: &Order) -> String {
     if order.role == Role::Pm {
         parts.push(overview(pipeline));
     }
+    if order.purpose == Purpose::FinalCheck {
+        parts.push(criteria_part(pipeline));
+    }
     if order.group != NO_GROUP {
         parts.push(group_part(pipeline, &order.group));
+        parts.extend(open_part(pipeline, order));
+        parts.extend(so_far_part(pipeline, &order.group));
         let handoff = pipeline.entry(&order.group).and_then(|entry| entry.get("handoff"));
         parts.extend(handoff.map(|handoff| handoff_part(handoff, "state.status.handoff")));
     } else if let Some(handoff) = pipeline.orchestrator.get("handoff") {
@@ -89,10 +101,29 @@ pub fn spoken(pipeline: &Pipeline, order: &Order) -> String {
     parts.join("\n\n")
 }
 
+/// Returns the question to an agent that has ended without an answer.
+pub fn question(order: &Order) -> String {
+    let what = match order.purpose {
+        Purpose::Plan => "the plan as one JSON object, with `task_groups` or `all_tasks`".to_owned(),
+        purpose => {
+            let words: Vec<String> = table::allowed(purpose).into_iter().map(word).collect();
+            let form = form(purpose);
+            format!(
+                "one JSON object that has a field \"status\" with one of {}, and beside it {form}",
+                words.join(", ")
+            )
+        }
+    };
+    format!(
+        "Your order {} is still open: your last words are no answer to it. Do not go on with the work now. Answer only with {what}.",
+        order.id
+    )
+}
+
 fn head(pipeline: &Pipeline, order: &Order) -> String {
-    let run = shell(pipeline.session());
+    let run = named(pipeline.session());
     let group =
-        if order.group == NO_GROUP { "".into() } else { format!(" for group {}", shell(&order.group)) };
+        if order.group == NO_GROUP { "".into() } else { format!(" for group {}", named(&order.group)) };
     let who = match order.role {
         Role::Pm => "project manager",
         Role::Developer => "developer",
@@ -170,6 +201,45 @@ fn group_part(pipeline: &Pipeline, id: &str) -> String {
     format!("The work:\n{}", quoted(&lines.join("\n"), TASKS))
 }
 
+/// Returns what must be shown at the end.
+fn criteria_part(pipeline: &Pipeline) -> String {
+    let lines: Vec<String> = pipeline.criteria().into_iter().map(criterion).collect();
+    match lines.is_empty() {
+        true => "What must be shown at the end: every requirement of the request above, one by one.".into(),
+        false => format!(
+            "What must be shown at the end, each by an entry of its own in `evidence` whose `requirement` is its id or its words (all of it is in `state.criteria`):\n{}",
+            quoted(&lines.join("\n"), CRITERIA)
+        ),
+    }
+}
+
+fn criterion(Criterion { id, text }: Criterion) -> String {
+    if id == text { id } else { format!("{id}: {}", cut(&one_line(&text), 300)) }
+}
+
+/// Returns what testers found and reviews asked for, as far as nobody has closed it.
+fn open_part(pipeline: &Pipeline, order: &Order) -> Option<String> {
+    let lines: Vec<String> =
+        pipeline.open_record(&order.group).iter().map(|line| cut(&one_line(line), 700)).collect();
+    let close = match order.purpose {
+        Purpose::Test | Purpose::Review => {
+            " Name in `closed` what is mended, by its id: {\"closed\": [\"R1.1\"]}."
+        }
+        _ => "",
+    };
+    (!lines.is_empty()).then(|| {
+        let lines = quoted(&lines.join("\n"), OPEN);
+        format!("Open in this group, the newest first (`state.status` has all of it).{close}\n{lines}")
+    })
+}
+
+/// Returns what the developers of a group have done.
+fn so_far_part(pipeline: &Pipeline, group: &str) -> Option<String> {
+    let lines: Vec<String> =
+        pipeline.work_so_far(group).iter().map(|line| cut(&one_line(line), 400)).collect();
+    (!lines.is_empty()).then(|| format!("Done so far:\n{}", quoted(&lines.join("\n"), SO_FAR)))
+}
+
 /// Returns what whoever was there before has handed over.
 fn handoff_part(handoff: &Value, place: &str) -> String {
     let (from, status) = (field(handoff, "from"), field(handoff, "status"));
@@ -194,10 +264,10 @@ fn report_part(order: &Order) -> String {
             \"success_criteria\": [\"what must be true at the end\"]}"
             .into();
     }
-    let (role, group) = (word(order.role), shell(&order.group));
+    let (role, group) = (word(order.role), named(&order.group));
     let mut lines = vec![
         "When you are done, report once, and then stop:".to_owned(),
-        format!("  anthill pipeline report {role} {group} STATUS --order {} --file -", order.id),
+        format!("  anthill pipeline report {role} {group} STATUS --order {} --file -", named(&order.id)),
         "with one JSON object on stdin (or in a file). STATUS is one of".to_owned(),
     ];
     for outcome in table::allowed(order.purpose) {
@@ -217,7 +287,7 @@ fn meaning(purpose: Purpose, outcome: Outcome) -> &'static str {
         Outcome::ReadyForReview => "the work is done and there is nothing but unit tests to run",
         Outcome::Blocked => "you cannot go on; say why",
         Outcome::Incomplete => "part of it is done and you need guidance for the rest",
-        Outcome::Pass => "all tests pass",
+        Outcome::Pass => "all tests pass; say in `test_results` which ran and what came out",
         Outcome::Fail => "a test fails; say which and why",
         Outcome::Flaky => "the tests give no clear answer",
         Outcome::Approved => "it can stay as it is; the group is complete",
@@ -243,7 +313,7 @@ fn form(purpose: Purpose) -> &'static str {
             r#"{"feedback": "…", "issues": [{"priority": "critical|high|medium|low", "title": "…", "location": "…", "description": "…", "fix_suggestion": "…"}], "actionable_items": ["…"]}"#
         }
         Purpose::FinalCheck => {
-            r#"{"evidence": [{"requirement": "…", "met": true, "evidence": "what you ran and saw"}]}, one entry for each requirement"#
+            r#"{"evidence": [{"requirement": "…", "met": true, "evidence": "what you ran and saw"}]}, one entry for each of them"#
         }
         _ => r#"{"feedback": "…", "actionable_items": ["…"]}"#,
     }
@@ -259,11 +329,8 @@ fn quoted(text: &str, most: usize) -> String {
 }
 
 /// Returns an id as one word of a command line.
-fn shell(id: &str) -> String {
-    match id.parse::<Key>().is_ok() || id == NO_GROUP {
-        true => id.into(),
-        false => format!("'{}'", cut(&one_line(id), 60).replace('\'', "'\\''")),
-    }
+fn named(id: &str) -> String {
+    shell::word(&cut(&one_line(id), 128))
 }
 
 #[cfg(test)]

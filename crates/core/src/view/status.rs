@@ -24,7 +24,7 @@ type Block = fn(&mut Page, &Value, Timestamp);
 /// Returns the board.
 pub fn board(status: &Value, now: Timestamp, width: usize) -> Vec<Line> {
     let mut page = Page { width: width.max(40), lines: Vec::new() };
-    let blocks: [(&str, Block); 7] = [
+    let blocks: [(&str, Block); 8] = [
         ("sessions", sessions),
         ("queue", queue),
         ("workflow", workflow),
@@ -32,6 +32,7 @@ pub fn board(status: &Value, now: Timestamp, width: usize) -> Vec<Line> {
         ("loop", work_loop),
         ("errors", errors),
         ("messages", messages),
+        ("edits", edits),
     ];
     for (name, block) in blocks {
         match (&status[name], status[name].get("error").and_then(Value::as_str)) {
@@ -49,6 +50,12 @@ pub fn board(status: &Value, now: Timestamp, width: usize) -> Vec<Line> {
         page.line(Tone::Plain, "inside your coding agents: anthill init");
     }
     page.lines
+}
+
+fn edits(page: &mut Page, edits: &Value, _: Timestamp) {
+    for edit in list(edits).iter().take(MOST) {
+        page.line(Tone::Warn, field(edit, "message"));
+    }
 }
 
 fn sessions(page: &mut Page, sessions: &Value, now: Timestamp) {

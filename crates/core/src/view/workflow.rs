@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::graph::{cut, field, list, one_line};
 use super::text::escape;
-use crate::model::flow::{Flow, WorkflowStatus, standing};
+use crate::model::flow::{Flow, PhaseOutcome, WorkflowStatus, outcome, reason, standing};
 use crate::model::plan::word;
 
 /// Returns `workflow_state_system.md`. Whatever the texts contain, they stay on their lines.
@@ -19,10 +19,32 @@ pub fn markdown(flow: &Flow) -> String {
         let done = if standing(phase) == WorkflowStatus::Completed { "x" } else { " " };
         let deliverables = list(phase, "deliverables").into_iter().map(line).collect::<Vec<_>>().join(", ");
         let arrow = if deliverables.is_empty() { "" } else { " → " };
-        let failed = if standing(phase) == WorkflowStatus::Failed { " (failed)" } else { "" };
-        text += &format!("- [{done}] Phase {number}: {}{failed}{arrow}{deliverables}\n", line(title(phase)));
+        let (open, assumed) = match remark(phase) {
+            Some(ASSUMED) => (String::new(), " (assumed: its agent did not say so)"),
+            Some(remark) => (format!(" ({remark})"), ""),
+            None => (String::new(), ""),
+        };
+        let title = line(title(phase));
+        text += &format!("- [{done}] Phase {number}: {title}{open}{arrow}{deliverables}{assumed}\n");
+        if !open.is_empty() && !reason(phase).is_empty() {
+            text += &format!("  - why: {}\n", line(&cut(reason(phase), 400)));
+        }
     }
     text
+}
+
+const FAILED: &str = "failed";
+const UNCLEAR: &str = "unclear";
+const ASSUMED: &str = "assumed";
+
+/// Returns what has to be said of a phase beside whether it is done.
+fn remark(phase: &Value) -> Option<&'static str> {
+    match (standing(phase), outcome(phase)) {
+        (WorkflowStatus::Failed, _) => Some(FAILED),
+        (WorkflowStatus::Completed, Some(PhaseOutcome::Assumed)) => Some(ASSUMED),
+        (WorkflowStatus::Active, Some(PhaseOutcome::Unclear)) => Some(UNCLEAR),
+        _ => None,
+    }
 }
 
 /// Returns the titles of the phases that run; of the one that failed, if none does.
@@ -43,10 +65,20 @@ pub fn shown(flow: &Flow) -> Vec<String> {
     let mut lines = vec![format!("{} ({}) {task}", one_line(flow.id()), word(flow.status()))];
     for phase in flow.phases() {
         lines.push(format!("  {}", phase_line(phase)));
-        let more = [("from before", "context_from_previous"), ("for the next", "context_for_next")];
+        let more = [
+            ("from before", "context_from_previous"),
+            ("for the next", "context_for_next"),
+            ("why", "reason"),
+        ];
+        let sure = remark(phase).and_then(|remark| match remark {
+            ASSUMED => Some((ASSUMED, "its agent did not say that it is done")),
+            UNCLEAR => Some((UNCLEAR, "its agent has ended without saying that it is done")),
+            _ => None,
+        });
         let deliverables = list(phase, "deliverables").into_iter().map(|text| ("made", text));
         let said = more.into_iter().map(|(label, name)| (label, field(phase, name)));
-        for (label, text) in deliverables.chain(said).filter(|(_, text)| !text.is_empty()) {
+        let told = sure.into_iter().chain(deliverables).chain(said);
+        for (label, text) in told.filter(|(_, text)| !text.is_empty()) {
             lines.push(format!("        {label}: {}", cut(&one_line(text), 120)));
         }
     }
@@ -74,6 +106,7 @@ pub fn waves(flow: &Flow) -> Vec<String> {
 fn phase_line(phase: &Value) -> String {
     let mark = match standing(phase) {
         WorkflowStatus::Pending => ' ',
+        WorkflowStatus::Active if remark(phase) == Some(UNCLEAR) => '?',
         WorkflowStatus::Active => '>',
         WorkflowStatus::Completed => 'x',
         WorkflowStatus::Failed => '!',
@@ -85,7 +118,7 @@ fn phase_line(phase: &Value) -> String {
 
 /// Returns the input of the tool `TodoWrite`.
 pub fn todos(flow: &Flow) -> Value {
-    let todo = |phase: &Value| json!({"content": title(phase), "status": todo_status(phase), "activeForm": active_form(phase)});
+    let todo = |phase: &Value| json!({"content": entry(phase), "status": todo_status(phase), "activeForm": active_form(phase)});
     json!({"todos": flow.phases().iter().map(todo).collect::<Vec<_>>()})
 }
 
@@ -95,7 +128,7 @@ pub fn tasks(flow: &Flow) -> Value {
     let place = |id: &str| flow.phases().iter().position(|phase| field(phase, "id") == id);
     let create = |phase: &Value| {
         json!({
-            "subject": title(phase), "description": description(phase), "activeForm": active_form(phase),
+            "subject": entry(phase), "description": description(phase), "activeForm": active_form(phase),
             "metadata": {"workflow_id": flow.id(), "phase_id": field(phase, "id")},
         })
     };
@@ -120,6 +153,14 @@ fn description(phase: &Value) -> String {
     let context = field(phase, "context_from_previous");
     let context = if context.is_empty() { String::new() } else { format!("\n\nContext: {context}") };
     format!("{}{agent}{context}", title(phase))
+}
+
+/// Returns what an entry of a list says: a title, and how sure it is that it is done.
+fn entry(phase: &Value) -> String {
+    match remark(phase) {
+        Some(remark @ (ASSUMED | UNCLEAR)) => format!("{} ({remark})", title(phase)),
+        _ => title(phase).to_owned(),
+    }
 }
 
 /// What has failed has to be done still: these lists know no failure.

@@ -11,9 +11,10 @@ use anthill_core::model::usage::Usage;
 use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, NothingReady};
 use anthill_core::ops::{self, Actor};
 use anthill_core::store::Engine;
+use jiff::Timestamp;
 
 use super::{Event, Job, Until};
-use crate::runner::shift::Shift;
+use crate::runner::shift::{Pause, Shift};
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
 use crate::runner::{Closing, PAUSE, Result};
@@ -64,6 +65,8 @@ impl Crew<'_> {
         if let Err(error) = self.watchdog.trouble() {
             self.tell(Event::Warning(format!("commands will outlive a killed runner: {error}")));
         }
+        // A runner that was killed in a pause left it on the board.
+        self.show_pause(None);
         thread::scope(|scope| {
             if let Err(error) = self.dispatch(scope) {
                 self.shift.fail(error);
@@ -74,6 +77,10 @@ impl Crew<'_> {
     fn dispatch<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> Result<()> {
         let request = ClaimRequest { worker: &self.job.worker, lease: self.job.lease };
         while let Some(news) = self.shift.wait_for_room(self.job.parallel) {
+            if let Some(pause) = self.shift.pause() {
+                self.sit_out(&pause);
+                continue;
+            }
             let (patience, even_alone) = match work::claim(self.engine, &request, self.actor) {
                 Ok(Claim::Claimed { task, warnings }) => {
                     self.warn(warnings);
@@ -90,6 +97,24 @@ impl Crew<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Waits until the service serves again, in everybody's sight.
+    fn sit_out(&self, pause: &Pause) {
+        let reason = pause.ailment.words();
+        self.tell(Event::Paused { until: pause.until, reason });
+        self.show_pause(Some((pause.until, reason)));
+        self.shift.sit_out(pause, &|| self.actor.now());
+        if self.shift.pause().is_none() || self.shift.signal().is_some() {
+            self.show_pause(None);
+        }
+    }
+
+    fn show_pause(&self, pause: Option<(Timestamp, &str)>) {
+        let shown = work::pause(self.engine, &self.job.worker, pause, self.actor);
+        if let Err(error) = shown {
+            self.tell(Event::Warning(format!("the pause is not on the board: {error}")));
+        }
     }
 
     /// Returns how long to wait when a patient runner cannot claim, and that it waits.

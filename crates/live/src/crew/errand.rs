@@ -4,19 +4,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anthill_core::error::Code;
+use anthill_core::model::changes::NO_CHANGE;
 use anthill_core::model::ids::Key;
 use anthill_core::model::task::{LEASE, Refusal, Status, Task};
+use anthill_core::model::time;
+use anthill_core::model::usage::Tries;
 use anthill_core::ops;
-use anthill_core::ops::queue::work::{self, Done, On};
+use anthill_core::ops::queue::work::{self, Done, End, On};
+use anthill_core::view::brief::Brief;
 use anthill_core::view::papers;
+use jiff::Timestamp;
 
 use super::Event;
 use super::dispatch::Crew;
-use crate::runner::minder::{Answered, Beat, Call, Cut, Minder, Pulse, Reply};
+use crate::runner::asking::{Ailing, Answered, Asking, Reply};
+use crate::runner::health;
+use crate::runner::minder::{Beat, Call, Cut, Minder, Pulse};
 use crate::runner::report::Verdict;
 use crate::runner::shift::Place;
 use crate::runner::task_file::TaskFile;
-use crate::runner::{Error, Result, Run, brief, persist};
+use crate::runner::{Error, Result, brief, persist};
 
 impl Crew<'_> {
     /// Does one task and tells what became of it. A failure that other tasks would share ends the shift.
@@ -30,7 +37,7 @@ impl Crew<'_> {
 
     fn do_task(&self, on: On<'_>, place: &Place<'_>) -> Result<Event> {
         if place.nudges.try_recv().is_ok() {
-            return self.release(on);
+            return self.release(on, &Tries::default());
         }
         let task = match persist(|| work::start(self.engine, on, self.actor)) {
             Ok(started) => started.task,
@@ -40,24 +47,32 @@ impl Crew<'_> {
         let asked = self.files.write(on.task, &task).and_then(|file| self.ask(on, &task, &file, place));
         let (event, tries) = match asked {
             Ok(Reply::Cut(Cut::Lost(why), tries)) => (Ok(Event::Lost { task: on.task.clone(), why }), tries),
-            Ok(Reply::Cut(_, tries)) => (self.release(on), tries),
-            Ok(Reply::Answered(answered)) => (self.report(on, &answered), answered.tries),
+            Ok(Reply::Cut(_, tries)) => (self.release(on, &tries), tries),
+            Ok(Reply::Ailing(ailing)) => (self.put_back(on, &ailing), ailing.tries),
+            Ok(Reply::Answered(answered)) => {
+                self.shift.is_served();
+                (self.report(on, &answered), answered.tries)
+            }
             Err(error) => {
-                self.tell(self.release(on)?);
+                self.tell(self.release(on, &Tries::default())?);
                 return Err(error);
             }
         };
         self.count(tries.usage);
         // Whoever has the task now keeps a log of their own.
         if !matches!(event, Ok(Event::Lost { .. })) {
-            self.keep(on, &tries.log);
+            self.keep(on, &tries);
+        }
+        let is_hollow = tries.changed.is_some_and(|changes| changes.is_empty()) && !task.files().is_empty();
+        if is_hollow && matches!(event, Ok(Event::Done(_))) {
+            self.tell(Event::Warning(format!("`{}` is reported as done, {NO_CHANGE}", on.task)));
         }
         event
     }
 
     /// Keeps what the command printed. That comes after the report, which must not wait for it.
-    fn keep(&self, on: On<'_>, log: &str) {
-        let kept = work::keep_output(self.engine, on.worker, on.task, log, self.actor);
+    fn keep(&self, on: On<'_>, tries: &Tries) {
+        let kept = work::keep_output(self.engine, on, tries, self.actor);
         if let Err(error) = kept {
             self.tell(Event::Warning(format!("what `{}` printed was not kept: {error}", on.task)));
         }
@@ -65,7 +80,7 @@ impl Crew<'_> {
 
     /// Has the task done, and keeps its lease alive meanwhile.
     fn ask(&self, on: On<'_>, task: &Task, file: &TaskFile, place: &Place<'_>) -> Result<Reply> {
-        let mut command = self.job.site.command(&self.job.run);
+        let mut command = self.job.site.command(&self.job.doer.run());
         command
             .env("ANTHILL_TASK_ID", on.task.as_str())
             .env("ANTHILL_TASK_FILE", file.path())
@@ -76,9 +91,10 @@ impl Crew<'_> {
             // Who listens no more has what it needs.
             let _ = events.send(Some(Event::Output { task: id.clone(), line }));
         };
+        let brief = self.brief(task);
         let mut call = Call {
             command,
-            input: papers::prompt(task.value(), on.worker.as_str()),
+            input: papers::prompt(&brief, on.worker.as_str()),
             limits: self.job.limits,
             sign_of_life: Some(file.path()),
             tell: Some(Arc::new(tell)),
@@ -89,8 +105,33 @@ impl Crew<'_> {
         let give = || self.heartbeat(on);
         let mut minder =
             Minder::new(place, &self.watchdog).beating(Beat { every: interval(self.job.lease), give: &give });
-        let asked = minder.ask(&mut call, self.job.retries, &again);
-        asked.map_err(|source| Error::Command { program: self.job.run.name(), source })
+        let asking = Asking {
+            agent: self.job.doer.agent(),
+            retries: self.job.retries,
+            now: &|| health::now(self.actor),
+            has_reported: &|| matches!(self.heartbeat(on), Pulse::Settled),
+            others: &|| !brief.others.is_empty() || self.met_others(task),
+            again: &again,
+        };
+        let asked = minder.ask(&mut call, &asking);
+        asked.map_err(|source| Error::Command { program: self.job.doer.run().name(), source })
+    }
+
+    /// Gathers what the team knows for a task. Without it the task is still to be done.
+    fn brief(&self, task: &Task) -> Brief {
+        persist(|| ops::queue::brief::brief(self.engine, task.id())).unwrap_or_else(|error| {
+            self.tell(Event::Warning(format!(
+                "`{}` is done without what the team knows: {error}",
+                task.id()
+            )));
+            Brief::bare(task.clone())
+        })
+    }
+
+    /// Whether others worked on tasks since this one was started, as far as we can tell.
+    fn met_others(&self, task: &Task) -> bool {
+        let since = task.value()["started_at"].as_str().and_then(time::read).unwrap_or(Timestamp::MIN);
+        ops::queue::brief::others_since(self.engine, task.id(), since).unwrap_or(true)
     }
 
     fn heartbeat(&self, on: On<'_>) -> Pulse {
@@ -110,25 +151,43 @@ impl Crew<'_> {
                 self.tell(Event::Warning(format!("a discovery was not recorded: {error}")));
             }
         }
-        let settled = match &answered.verdict {
-            Verdict::Done(report) => persist(|| work::complete(self.engine, on, report, self.actor)),
-            Verdict::Failed(reason) if answered.cannot_run && matches!(self.job.run, Run::Line(_)) => {
+        let end = match &answered.verdict {
+            Verdict::Done(report) => End::Done(report),
+            Verdict::Failed(reason) if answered.cannot_run && self.job.doer.agent().is_some() => {
                 // Every other task would meet the same end.
-                self.tell(self.release(on)?);
-                return Err(Error::Agent { line: self.job.run.name(), reason: brief(reason) });
+                self.tell(self.release(on, &answered.tries)?);
+                return Err(Error::Agent { line: self.job.doer.run().name(), reason: brief(reason) });
             }
-            Verdict::Failed(reason) => persist(|| work::fail(self.engine, on, reason, self.actor)),
-            Verdict::Released => persist(|| work::release(self.engine, on, self.actor)),
+            Verdict::Failed(reason) => End::Failed(reason),
+            Verdict::Released => End::Released,
         };
-        let event = self.settled(on, settled)?;
+        let event = self.settle(on, end, &answered.tries)?;
         if matches!(event, Event::Released(_)) {
             self.shift.give_back(on.task);
         }
         Ok(event)
     }
 
-    fn release(&self, on: On<'_>) -> Result<Event> {
-        self.settled(on, persist(|| work::release(self.engine, on, self.actor)))
+    /// Puts a task back whose agent could not work. What passes is waited for; what does not ends the shift.
+    fn put_back(&self, on: On<'_>, Ailing { diagnosis, reason, tries }: &Ailing) -> Result<Event> {
+        let ailment = diagnosis.ailment;
+        if ailment.passes() {
+            self.shift.rest(diagnosis, self.actor.now());
+        } else if let Some(agent) = self.job.doer.agent() {
+            self.shift.fail(health::stopped(agent, ailment, reason));
+        }
+        Ok(match self.release(on, tries)? {
+            Event::Released(task) => Event::PutBack { task, reason: reason.clone() },
+            other => other,
+        })
+    }
+
+    fn release(&self, on: On<'_>, tries: &Tries) -> Result<Event> {
+        self.settle(on, End::Released, tries)
+    }
+
+    fn settle(&self, on: On<'_>, end: End<'_>, tries: &Tries) -> Result<Event> {
+        self.settled(on, persist(|| work::settle(self.engine, on, end, tries, self.actor)))
     }
 
     /// Tells how the task stands after our report, or after the command's own.

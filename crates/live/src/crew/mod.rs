@@ -7,6 +7,7 @@
 mod dispatch;
 mod errand;
 
+use std::ffi::OsString;
 use std::sync::{Arc, Mutex, Weak, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -17,18 +18,20 @@ use anthill_core::model::task::Task;
 use anthill_core::model::usage::Usage;
 use anthill_core::ops::{self, Actor};
 use anthill_core::store::{Engine, Listener};
+use jiff::Timestamp;
 
 use self::dispatch::Crew;
+use crate::runner::profile::Agent;
 use crate::runner::shift::Shift;
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
-use crate::runner::{EVENTS, Limits, Result, Run, Site, signals};
+use crate::runner::{EVENTS, Limits, Result, Run, Site, health, signals};
 
 /// What to run, for whom and how.
 #[derive(Debug)]
 pub struct Job {
     pub worker: Key,
-    pub run: Run,
+    pub doer: Doer,
     pub site: Site,
     /// How many tasks at once.
     pub parallel: usize,
@@ -40,6 +43,31 @@ pub struct Job {
     pub max_cost: Option<f64>,
     /// How long a lease lasts without a heartbeat, in seconds.
     pub lease: Option<f64>,
+}
+
+/// Who does the tasks.
+#[derive(Debug)]
+pub enum Doer {
+    /// It has to say what came of a task.
+    Agent(Agent),
+    /// A program with its arguments; its exit code is its answer.
+    Command(Vec<OsString>),
+}
+
+impl Doer {
+    pub fn agent(&self) -> Option<&Agent> {
+        match self {
+            Doer::Agent(agent) => Some(agent),
+            Doer::Command(_) => None,
+        }
+    }
+
+    fn run(&self) -> Run {
+        match self {
+            Doer::Agent(agent) => Run::Line(agent.line.clone()),
+            Doer::Command(words) => Run::Command(words.clone()),
+        }
+    }
 }
 
 /// When a runner has done enough.
@@ -74,6 +102,16 @@ pub enum Event {
         reason: String,
     },
     Released(Key),
+    /// The service behind the agent does not serve: the task waits as before.
+    PutBack {
+        task: Key,
+        reason: String,
+    },
+    /// Nothing is started before that time.
+    Paused {
+        until: Timestamp,
+        reason: &'static str,
+    },
     /// The task is not ours any more, and nothing was reported.
     Lost {
         task: Key,
@@ -98,6 +136,7 @@ pub struct Summary {
 
 /// Runs the job until it has done enough or is stopped, and tells what happens.
 pub fn run(engine: &dyn Engine, job: &Job, actor: &Actor, tell: &mut dyn FnMut(Event)) -> Result<Summary> {
+    job.doer.agent().map_or(Ok(()), |agent| health::check_place(agent, &job.site.root))?;
     let shift = Arc::new(Shift::default());
     let signals = signals::heed(&shift)?;
     // Made before the first claim, so whatever happens after a claim is heard.
@@ -127,7 +166,7 @@ pub fn run(engine: &dyn Engine, job: &Job, actor: &Actor, tell: &mut dyn FnMut(E
 
 /// Rings whenever the queue changes. The thread is left alone: it ends with the process, or at the first change
 /// after the shift.
-fn look_out(mut queue: Box<dyn Listener>, shift: Weak<Shift>) {
+pub(crate) fn look_out(mut queue: Box<dyn Listener>, shift: Weak<Shift>) {
     thread::spawn(move || {
         loop {
             let heard = queue.wait(None);
@@ -148,7 +187,12 @@ impl Summary {
             Event::Released(task) if self.released.contains(task) => {}
             Event::Released(task) => self.released.push(task.clone()),
             Event::Lost { task, .. } => self.lost.push(task.clone()),
-            Event::Claimed(_) | Event::Output { .. } | Event::Again { .. } | Event::Warning(_) => {}
+            Event::Claimed(_)
+            | Event::Output { .. }
+            | Event::Again { .. }
+            | Event::PutBack { .. }
+            | Event::Paused { .. }
+            | Event::Warning(_) => {}
         }
     }
 }

@@ -7,6 +7,7 @@
 //! parallel = false
 //! blocking = true
 //! severity = "S1"
+//! count = "{} failed"                   # where its output says how many issues there are
 //! ```
 //!
 //! Other tables are none of ours.
@@ -19,6 +20,7 @@ use anthill_core::model::agent_loop::Severity;
 use toml::{Table, Value};
 
 use super::{Gate, Run};
+use crate::foreign;
 
 /// The file, below the project root.
 pub const FILE: &str = ".claude/anthill.toml";
@@ -41,11 +43,55 @@ pub enum Error {
 /// Returns the configured gates in the order of the file; none if there is no file.
 pub fn read(root: &Path) -> Result<Vec<Gate>, Error> {
     let path = root.join(FILE);
-    match std::fs::read_to_string(&path) {
+    match foreign::read_text(&path, foreign::CONFIG) {
         Ok(text) => parse(&text).map_err(|message| Error::Wrong { path, message }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(source) => Err(Error::Read { path, source }),
     }
+}
+
+/// A gate that somebody adds.
+#[derive(Debug, Default)]
+pub struct NewGate<'a> {
+    pub name: &'a str,
+    /// A line for the shell.
+    pub line: &'a str,
+    pub timeout: Option<f64>,
+    pub count: Option<&'a str>,
+}
+
+/// Returns the text of the file with one gate more; all that is there stays byte for byte.
+pub fn with_gate(text: &str, new: &NewGate<'_>) -> Result<String, String> {
+    let known = parse(text)?;
+    let mut with = text.to_owned();
+    with += match text {
+        "" => "",
+        text if text.ends_with('\n') => "\n",
+        _ => "\n\n",
+    };
+    with += &lines_of(new);
+    // A table that is closed, as one in braces, takes nothing more.
+    match parse(&with) {
+        Ok(gates) if gates.starts_with(&known) && gates.len() == known.len() + 1 => Ok(with),
+        Ok(_) => Err("the gate would not be read as it is meant".into()),
+        Err(message) => Err(format!("the gate cannot be added below what is there: {message}")),
+    }
+}
+
+/// Returns a gate as the file has it.
+pub fn lines_of(gate: &NewGate<'_>) -> String {
+    let is_bare = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    // What JSON escapes, TOML reads; one character more must not stand there as it is.
+    let quoted = |text: &str| serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f");
+    let name = if is_bare(gate.name) { gate.name.to_owned() } else { quoted(gate.name) };
+    let mut lines = format!("[gates.{name}]\nrun = {}\n", quoted(gate.line));
+    if let Some(seconds) = gate.timeout {
+        lines += &format!("timeout = {seconds}\n");
+    }
+    if let Some(count) = gate.count {
+        lines += &format!("count = {}\n", quoted(count));
+    }
+    lines
 }
 
 fn parse(text: &str) -> Result<Vec<Gate>, String> {
@@ -85,8 +131,12 @@ fn gate(name: &str, settings: &Value) -> Result<Gate, String> {
                 let told = severity(value);
                 gate.severity = told.ok_or_else(|| wrong("`severity` is not S0, S1, S2 or S3"))?;
             }
+            "count" => {
+                let told = value.as_str().unwrap_or_default().parse();
+                gate.count = Some(told.map_err(|error| wrong(&format!("`count`: {error}")))?);
+            }
             other => {
-                let known = "known are run, timeout, parallel, blocking, severity";
+                let known = "known are run, timeout, parallel, blocking, severity, count";
                 return Err(wrong(&format!("`{other}` is no setting of a gate; {known}")));
             }
         }
@@ -117,7 +167,7 @@ mod tests {
     fn gates_come_in_the_order_of_the_file() {
         let gates = parse(
             "[other]\nx = 1\n[gates.test]\nrun = \"a && b\"\ntimeout = 1.5\nparallel = true\n\
-             [gates.lint]\nrun = 'x'\nblocking = false\nseverity = \"S0\"\n",
+             [gates.lint]\nrun = 'x'\nblocking = false\nseverity = \"S0\"\ncount = \"{} bad\"\n",
         )
         .unwrap();
         let names: Vec<&str> = gates.iter().map(|gate| gate.name.as_str()).collect();
@@ -127,6 +177,7 @@ mod tests {
         assert_eq!((gates[0].blocking, gates[0].severity), (true, Severity::S1));
         assert_eq!((gates[1].timeout, gates[1].parallel), (super::super::TIMEOUT, false));
         assert_eq!((gates[1].blocking, gates[1].severity), (false, Severity::S0));
+        assert_eq!((&gates[0].count, &gates[1].count), (&None, &Some("{} bad".parse().unwrap())));
         assert_eq!(parse(""), Ok(Vec::new()));
     }
 
@@ -143,11 +194,46 @@ mod tests {
             ("[gates.x]\nrun = 'a'\ntimeout = 0", "`timeout` is not a number of seconds"),
             ("[gates.x]\nrun = 'a'\nparallel = 1", "`parallel` is not true or false"),
             ("[gates.x]\nrun = 'a'\nseverity = 'bad'", "`severity` is not S0"),
+            ("[gates.x]\nrun = 'a'\ncount = 3", "[gates.x]: `count`: it is not a text with one {}"),
+            ("[gates.x]\nrun = 'a'\ncount = 'failed'", "[gates.x]: `count`: it is not a text with one {}"),
             ("[gates.x]\nrun = 'a'\ncommand = 'b'", "`command` is no setting of a gate"),
             ("[gates.\"../x\"]\nrun = 'a'", "[gates.../x]: "),
         ] {
             let message = parse(text).unwrap_err();
             assert!(message.contains(expected), "{text:?}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_gate_is_added_below_what_is_there() {
+        let new = NewGate {
+            name: "unit.fast",
+            line: "echo \"a\tb\" 'c\\' é\u{7f}",
+            timeout: Some(1.5),
+            count: Some("{} bad"),
+        };
+        for text in
+            ["", "# mine\n", "[other]\nx = 1", "[gates.lint]\nrun = 'x'  # why\r\n", "gates.lint.run = 'x'\n"]
+        {
+            let with = with_gate(text, &new).unwrap();
+            assert!(with.starts_with(text), "{with}");
+            let gates = parse(&with).unwrap();
+            let gate = gates.last().unwrap();
+            assert_eq!((gate.name.as_str(), &gate.run), ("unit.fast", &Run::Line(new.line.into())), "{with}");
+            assert_eq!(
+                (gate.timeout, &gate.count),
+                (Duration::from_millis(1500), &Some("{} bad".parse().unwrap()))
+            );
+            assert!(with_gate(&with, &new).is_err(), "once");
+        }
+        let plain = NewGate { name: "lint", line: "cargo clippy", ..NewGate::default() };
+        assert_eq!(with_gate("", &plain).unwrap(), "[gates.lint]\nrun = \"cargo clippy\"\n");
+        assert!(
+            with_gate("gates = {x = {run = 'a'}}\n", &plain).unwrap_err().contains("cannot be added below")
+        );
+        assert!(with_gate("[oops", &plain).unwrap_err().contains("line 1"));
+        for (name, line) in [("../x", "a"), ("x", " ")] {
+            assert!(with_gate("", &NewGate { name, line, ..NewGate::default() }).is_err());
         }
     }
 }

@@ -4,20 +4,27 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Gate, Run};
+use super::{Gate, Run, python_tests};
+use crate::foreign;
 
 /// The name of a gate and its line for the shell.
 type Line = (&'static str, String);
 
 /// Returns the gates that can be told. Where there are several languages, the gates of all but the first have its name.
 pub fn gates(root: &Path) -> Vec<Gate> {
-    let languages = [("rust", rust(root)), ("node", node(root)), ("python", python(root)), ("go", go(root))];
+    let mut languages =
+        vec![("rust", rust(root)), ("node", node(root)), ("python", python(root)), ("go", go(root))];
+    // Files that are named as tests are a sign where nothing else is one.
+    if languages.iter().all(|(_, lines)| lines.is_empty()) {
+        languages.push(("python", python_tests::line(root).map(|line| ("test", line)).into_iter().collect()));
+    }
     let mut gates: Vec<Gate> = Vec::new();
     for (language, lines) in languages {
         let first = gates.is_empty();
         gates.extend(lines.into_iter().map(|(name, line)| {
             let name = if first { name.to_owned() } else { format!("{name}-{language}") };
-            Gate::new(name.parse().expect("words make a name"), Run::Line(line))
+            let gate = Gate::new(name.parse().expect("words make a name"), Run::Line(line));
+            Gate { detected: true, ..gate }
         }));
     }
     gates
@@ -70,7 +77,11 @@ fn python(root: &Path) -> Vec<Line> {
         ("security", "bandit", "bandit -q -r ."),
     ];
     let named = tools.into_iter().filter(|(_, tool, _)| project.contains(tool));
-    named.map(|(gate, _, line)| (gate, line.to_owned())).collect()
+    let mut lines: Vec<Line> = named.map(|(gate, _, line)| (gate, line.to_owned())).collect();
+    if !lines.iter().any(|(gate, _)| *gate == "test") {
+        lines.extend(python_tests::line(root).map(|line| ("test", line)));
+    }
+    lines
 }
 
 fn go(root: &Path) -> Vec<Line> {
@@ -87,7 +98,7 @@ fn go(root: &Path) -> Vec<Line> {
 }
 
 fn read(root: &Path, file: &str) -> Option<String> {
-    std::fs::read_to_string(root.join(file)).ok()
+    foreign::read_text(&root.join(file), foreign::MANIFEST).ok()
 }
 
 #[cfg(test)]
@@ -98,7 +109,9 @@ mod tests {
     fn check(files: &[(&str, &str)], expected: &[&str]) {
         let root = tempfile::tempdir().unwrap();
         for (file, text) in files {
-            std::fs::write(root.path().join(file), text).unwrap();
+            let path = root.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
         }
         let line = |gate: Gate| match gate.run {
             Run::Line(line) => format!("{}: {line}", gate.name),
@@ -138,6 +151,32 @@ mod tests {
         check(
             &[("go.mod", "module x"), ("pyproject.toml", "mypy")],
             &["type: mypy .", "lint-go: go vet ./...", "type-go: go build ./...", "test-go: go test ./..."],
+        );
+    }
+    #[test]
+    fn tests_of_python_are_told_by_their_files() {
+        let unittest = "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): pass\n";
+        let function = "def test_a():\n    assert True\n";
+        check(&[("test_a.py", unittest)], &["test: python3 -m unittest"]);
+        check(&[("tests/test_a.py", unittest)], &["test: python3 -m unittest discover -s tests"]);
+        check(
+            &[("tests/__init__.py", ""), ("tests/test_a.py", unittest)],
+            &["test: python3 -m unittest discover -s tests -t ."],
+        );
+        check(
+            &[("test_a.py", unittest), ("test/test_b.py", unittest)],
+            &["test: python3 -m unittest && python3 -m unittest discover -s test"],
+        );
+        let pytest = ["test: python3 -m pytest -q"];
+        check(&[("test_a.py", function)], &pytest);
+        check(&[("tests/unit/a_test.py", "import pytest\n")], &pytest);
+        check(&[("tests/test_a.py", unittest), ("tests/conftest.py", "")], &pytest);
+        check(&[("test_a.py", unittest), ("requirements-dev.txt", "pytest==8\n")], &pytest);
+        check(&[("a.py", unittest), ("docs/test_x.txt", "")], &[]);
+        check(&[("pyproject.toml", "[project]"), ("tests/test_a.py", function)], &pytest);
+        check(
+            &[("go.mod", "module x"), ("tests/test_a.py", function)],
+            &["lint: go vet ./...", "type: go build ./...", "test: go test ./..."],
         );
     }
 }

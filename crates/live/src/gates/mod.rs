@@ -1,20 +1,26 @@
 //! The quality gates of a project: which there are, and how their commands come out.
 //!
 //! Commands come from the project's configuration ([`config`]), else from what its files tell about its tools
-//! (`detect.rs`), else from whoever types one. They never come from state, which others may write.
+//! (`detect.rs`), else from whoever types one. They never come from state, which others may write, and what is configured
+//! runs only with the user's consent ([`consent`]).
 
 pub mod config;
+pub mod consent;
 mod detect;
+mod judging;
+mod python_tests;
 mod run;
 
 use std::path::Path;
 use std::time::Duration;
 
-use anthill_core::model::agent_loop::Severity;
+use anthill_core::model::agent_loop::{CountPattern, Severity};
 use anthill_core::model::ids::Key;
 
+pub(crate) use self::judging::Bench;
+pub use self::judging::judge;
 pub(crate) use self::run::run_within;
-pub use self::run::{Event, Ran, run_all};
+pub use self::run::{Event, Ran, run_one};
 pub use crate::runner::Run;
 
 /// How long a gate may take unless it says so itself.
@@ -32,11 +38,24 @@ pub struct Gate {
     pub blocking: bool,
     /// How bad its failure is.
     pub severity: Severity,
+    /// Where its output says how many issues there are.
+    pub count: Option<CountPattern>,
+    /// Whether nobody asked for it: the project's files tell of it.
+    pub detected: bool,
 }
 
 impl Gate {
     pub fn new(name: Key, run: Run) -> Gate {
-        Gate { name, run, timeout: TIMEOUT, parallel: false, blocking: true, severity: Severity::S1 }
+        Gate {
+            name,
+            run,
+            timeout: TIMEOUT,
+            parallel: false,
+            blocking: true,
+            severity: Severity::S1,
+            count: None,
+            detected: false,
+        }
     }
 }
 

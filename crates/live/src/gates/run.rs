@@ -6,8 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anthill_core::model::agent_loop::Ended;
+use anthill_core::ops;
+use anthill_core::store::Engine;
 
-use super::Gate;
+use super::{Gate, consent};
 use crate::runner::minder::{Call, Cut, Finished, Minder};
 use crate::runner::shift::Shift;
 use crate::runner::watchdog::Watchdog;
@@ -15,6 +17,10 @@ use crate::runner::{Limits, Site};
 
 /// What a shell says of a program that it cannot start.
 const CANNOT_RUN: i32 = 126;
+
+/// By these words a tool that is there says that a part of it is not.
+const PART_MISSING: [&str; 3] =
+    ["error: no such command: `", " is not installed for the toolchain ", ": No module named pytest"];
 
 /// How a gate's command ended, and the last it said.
 #[derive(Debug)]
@@ -27,22 +33,31 @@ pub struct Ran {
 /// What happens meanwhile.
 #[derive(Debug)]
 pub enum Event<'g> {
+    /// Somebody else runs the gates.
+    Waiting,
     Begun(&'g Gate),
     Ended(&'g Gate, &'g Ran),
     Warning(String),
 }
 
-/// Runs gates in their order; neighbours that are parallel run side by side. Returns how each ended.
-pub fn run_all(gates: &[Gate], site: &Site, tell: &(dyn Fn(Event<'_>) + Sync)) -> Vec<Ran> {
+/// Runs one gate.
+pub fn run_one(
+    engine: &dyn Engine,
+    gate: &Gate,
+    site: &Site,
+    tell: &(dyn Fn(Event<'_>) + Sync),
+) -> ops::Result<Ran> {
+    consent::check(engine, &site.root, std::slice::from_ref(gate))?;
     let watchdog = Watchdog::start(site.watchdog.as_deref());
     if let Err(error) = watchdog.trouble() {
         tell(Event::Warning(format!("a gate's command will outlive us if we are killed: {error}")));
     }
-    // Nobody ends this one.
-    run_within(gates, site, (&Shift::default(), &watchdog), tell).unwrap_or_default()
+    let ran = run_within(std::slice::from_ref(gate), site, (&Shift::default(), &watchdog), tell);
+    Ok(ran.and_then(|mut ran| ran.pop()).expect("BUG: nobody ends this shift"))
 }
 
-/// The same until the shift is over; then there is nothing to tell.
+/// Runs gates in their order; neighbours that are parallel run side by side. Returns how each ended; nothing if the shift
+/// was over before.
 pub(crate) fn run_within(
     gates: &[Gate],
     site: &Site,
@@ -82,16 +97,21 @@ fn run(gate: &Gate, site: &Site, shift: &Shift, watchdog: &Watchdog) -> Option<R
     let begun = Instant::now();
     let (ended, output) = match Minder::new(&shift.enter(), watchdog).run(&mut call) {
         Ok(Finished { cut: Some(Cut::Stopped), .. }) => return None,
-        Ok(finished) => (how(&finished, gate), lines(finished.said())),
+        Ok(finished) => {
+            let output = lines(finished.said());
+            (how(&finished, gate, &output), output)
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => (Ended::Missing, error.to_string()),
         Err(error) => (Ended::Exit(CANNOT_RUN), error.to_string()),
     };
     Some(Ran { ended, output, took: begun.elapsed() })
 }
 
-fn how(finished: &Finished, gate: &Gate) -> Ended {
+fn how(finished: &Finished, gate: &Gate, output: &str) -> Ended {
+    let lacks_a_part = || PART_MISSING.iter().any(|sign| output.contains(sign));
     match (&finished.cut, finished.status.code()) {
         (Some(_), _) => Ended::TimedOut(gate.timeout.as_secs_f64()),
+        (None, Some(code)) if gate.detected && code != 0 && lacks_a_part() => Ended::Missing,
         (None, Some(code)) => Ended::Exit(code),
         (None, None) => Ended::Signal(finished.status.signal().unwrap_or(0)),
     }
@@ -112,7 +132,8 @@ mod tests {
 
     fn run_in_root(gates: &[Gate]) -> Vec<Ran> {
         let site = Site { root: "/".into(), environment: Vec::new(), watchdog: None };
-        run_all(gates, &site, &|_| {})
+        let watchdog = Watchdog::start(None);
+        run_within(gates, &site, (&Shift::default(), &watchdog), &|_| {}).unwrap()
     }
 
     #[test]
@@ -126,6 +147,14 @@ mod tests {
         let words = vec!["no-such-tool-here".into()];
         let typed = Gate::new("g".parse().unwrap(), Run::Command(words));
         assert_eq!(run_in_root(&[typed])[0].ended, Ended::Missing);
+    }
+
+    #[test]
+    fn a_detected_tool_may_lack_a_part() {
+        let line = "echo 'python3: No module named pytest' >&2; exit 1";
+        let gates = [Gate { detected: true, ..gate("g", line) }, gate("g", line)];
+        let ended: Vec<Ended> = run_in_root(&gates).iter().map(|ran| ran.ended).collect();
+        assert_eq!(ended, [Ended::Missing, Ended::Exit(1)]);
     }
 
     #[test]

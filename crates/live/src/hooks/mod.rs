@@ -2,6 +2,7 @@
 //!
 //! - [`notice`]: a change on its way from the command that made it to here.
 //! - [`fingerprint`]: what a command is at this moment, to be held against what the user trusted.
+//! - [`obstacle`]: why a hook does not run.
 //! - `process`: one command in a group of its own, for five seconds at most.
 //!
 //! Nobody waits for this and nobody hears of its failures but the session's `hooks.log`. The hooks of one session
@@ -9,23 +10,26 @@
 
 pub mod fingerprint;
 pub mod notice;
+pub mod obstacle;
 mod process;
+pub mod scripts;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anthill_core::model::ids::SessionId;
+use anthill_core::model::redact::redact;
 use anthill_core::model::room::{Room, Root};
 use anthill_core::model::time;
 use anthill_core::ops::hooks::{self, Listening, Occasion};
-use anthill_core::ops::trust::{self, Verdict};
 use anthill_core::ops::{Actor, Result};
 use anthill_core::store::{Engine, Seat};
 use anthill_core::view::text::escape;
 use serde_json::Value;
 
 use self::notice::Notice;
+use self::obstacle::Owner;
 use self::process::{How, Outcome};
 
 /// A change made by a hook runs hooks again, but no deeper than this.
@@ -43,25 +47,35 @@ const WAITING: usize = 16;
 /// Where hooks are run, and for whom.
 pub struct Runner<'a> {
     pub engine: &'a dyn Engine,
-    pub actor: &'a Actor,
+    pub actor: Actor,
     pub home: PathBuf,
     pub root: PathBuf,
     /// How many hooks led to the change: 0 for one that a person or an agent made.
     pub depth: u32,
     /// Whether a directory belongs to the project of `root`.
-    pub is_here: &'a dyn Fn(&Path) -> bool,
+    pub is_here: Box<dyn Fn(&Path) -> bool>,
 }
 
 impl Runner<'_> {
-    /// Runs all hooks for a change. A failure of one session is no reason to leave out others.
+    /// Runs all hooks for a change.
     pub fn attend(&self, mut notice: Notice) -> Result<()> {
         notice.look(self.engine);
-        let project = notice.event["project_id"].as_str().map(str::to_owned);
-        let occasion = Occasion { kind: notice.doc.kind.name, project: project.as_deref() };
-        for listening in hooks::listening(self.engine, &occasion, self.actor)? {
-            if self.concerns(&notice, &listening) {
+        self.for_each(&notice, |listening| self.serve(&notice, listening))
+    }
+
+    /// Leaves in every log that is concerned why no hook runs for a change.
+    pub fn excuse(&self, notice: &Notice, why: &str) -> Result<()> {
+        self.for_each(notice, |listening| self.refuse(listening, why))
+    }
+
+    /// A failure of one session is no reason to leave out others.
+    fn for_each(&self, notice: &Notice, act: impl Fn(&Listening) -> Result<()>) -> Result<()> {
+        let project = notice.event["project_id"].as_str();
+        let occasion = Occasion { kind: notice.doc.kind.name, project };
+        for listening in hooks::listening(self.engine, &occasion, &self.actor)? {
+            if self.concerns(notice, &listening) {
                 // What cannot be logged either has nowhere to be told.
-                let _ = self.serve(&notice, &listening);
+                let _ = act(&listening);
             }
         }
         Ok(())
@@ -76,10 +90,7 @@ impl Runner<'_> {
 
     fn serve(&self, notice: &Notice, listening: &Listening) -> Result<()> {
         let session = &listening.session;
-        let refuse = |why: &str| {
-            let told = |hook| self.log_once(session, notice, hook, why);
-            listening.hooks.iter().try_for_each(told)
-        };
+        let refuse = |why: &str| self.refuse(listening, why);
         if self.depth >= DEEPEST {
             return refuse(&format!("hooks have led to each other {DEEPEST} times in a row"));
         }
@@ -107,33 +118,14 @@ impl Runner<'_> {
 
     fn serve_hook(&self, notice: &Notice, listening: &Listening, hook: &Value) -> Result<()> {
         let session = &listening.session;
+        let owner = Owner::new(session, listening.working_directory.as_deref(), &self.root);
+        if let Some(obstacle) = owner.obstacle(self.engine, hook)? {
+            return self.log_once(session, hook, &obstacle.to_string());
+        }
         let command = hook["command"].as_str().unwrap_or_default();
-        let place = listening.working_directory.as_deref().map(PathBuf::from).filter(|place| place.is_dir());
-        let place = place.unwrap_or_else(|| self.root.clone());
-        let fingerprint = match fingerprint::take(command, &place) {
-            Ok(fingerprint) => fingerprint,
-            Err(error) => return self.log_once(session, notice, hook, &format!("its script: {error}")),
-        };
-        let why = match trust::judge(self.engine, &fingerprint)? {
-            Verdict::Trusted => {
-                let outcome =
-                    process::run(self.prepare(command, &place, notice, listening), notice.line(), LIMIT);
-                return hooks::log(self.engine, session, &self.told(notice, hook, &outcome), self.actor);
-            }
-            Verdict::Unknown => {
-                format!("its command is not trusted; allow it: anthill trust {}", quoted(command))
-            }
-            Verdict::Changed => {
-                let now = fingerprint
-                    .file
-                    .map_or("gone".into(), |(_, hash)| hash.chars().take(12).collect::<String>());
-                format!(
-                    "its script has changed since it was trusted (now {now}); allow it: anthill trust {}",
-                    quoted(command)
-                )
-            }
-        };
-        self.log_once(session, notice, hook, &why)
+        let command = self.prepare(command, &owner.place, notice, listening);
+        let outcome = process::run(command, notice.line(), LIMIT);
+        hooks::log(self.engine, session, &self.told(notice, hook, &outcome), &self.actor)
     }
 
     fn prepare(&self, command: &str, place: &Path, notice: &Notice, listening: &Listening) -> Command {
@@ -154,7 +146,7 @@ impl Runner<'_> {
 
     /// Says how a hook ended and what it printed. What it printed is indented: it cannot pass for a line of ours.
     fn told(&self, notice: &Notice, hook: &Value, outcome: &Outcome) -> String {
-        let (at, head) = (time::stamp(self.actor.now()), head(notice, hook));
+        let (at, head) = (time::stamp(self.actor.now()), obstacle::head(hook));
         let revision = &notice.event["revision"];
         let took = outcome.took.as_millis();
         let how = match &outcome.how {
@@ -164,7 +156,7 @@ impl Runner<'_> {
             How::NotStarted(error) => format!("could not be run: {error}"),
         };
         let mut text = format!("[{at}] {head} at revision {revision}: {how}\n");
-        for line in outcome.output.lines() {
+        for line in redact(&outcome.output).lines() {
             text.push_str(&format!("    {}\n", escape(line)));
         }
         if outcome.is_cut {
@@ -173,14 +165,14 @@ impl Runner<'_> {
         text
     }
 
-    fn log_once(&self, session: &SessionId, notice: &Notice, hook: &Value, why: &str) -> Result<()> {
-        let text = format!("{}: not run: {why}", head(notice, hook));
-        hooks::log_once(self.engine, session, &escape(&text.replace('\n', " ")), self.actor)
+    fn refuse(&self, listening: &Listening, why: &str) -> Result<()> {
+        listening.hooks.iter().try_for_each(|hook| self.log_once(&listening.session, hook, why))
     }
-}
 
-fn head(notice: &Notice, hook: &Value) -> String {
-    format!("{} on {}", hook["id"].as_str().unwrap_or_default().replace('\n', " "), notice.doc.kind.name)
+    fn log_once(&self, session: &SessionId, hook: &Value, why: &str) -> Result<()> {
+        let text = format!(": not run: {why}").replace('\n', " ");
+        hooks::log_once(self.engine, session, &obstacle::head(hook), &escape(&text), &self.actor)
+    }
 }
 
 /// Returns what the shell is to run. A command of plain words gets its arguments behind its own; a line of shell says
@@ -193,11 +185,6 @@ fn script(command: &str) -> String {
     }
 }
 
-/// Returns a text as one word for a shell.
-pub fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,10 +195,5 @@ mod tests {
         for line in ["echo hi;", "sleep 9 &", "cat >f", "x # y", "a\nb", "echo $1", "a || b", "é"] {
             assert_eq!(script(line), line);
         }
-    }
-
-    #[test]
-    fn a_quoted_text_is_one_word() {
-        assert_eq!(quoted("echo 'a b'"), r"'echo '\''a b'\'''");
     }
 }

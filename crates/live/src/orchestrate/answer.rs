@@ -1,6 +1,7 @@
 //! What an agent's end means for its order. Pure: words in, an answer or a failure out.
 
 use anthill_core::model::error_class::ErrorClass;
+use anthill_core::model::outcome::last_object;
 use anthill_core::model::pipeline::table::{self, Outcome, Purpose, Role};
 use anthill_core::model::pipeline::{Content, Order};
 use anthill_core::model::plan::word;
@@ -16,20 +17,28 @@ pub fn read(order: &Order, finished: &Finished) -> Result<Answer, Trouble> {
     if let Some(trouble) = Trouble::of(finished) {
         return Err(trouble);
     }
-    let found = match order.purpose {
-        Purpose::Plan => plan(finished).map(Answer::Plan),
-        _ => report(order, finished).map(Answer::Report),
-    };
-    found.ok_or_else(|| {
-        let what = "it ended well, but its last words are no answer";
+    found(order, finished).ok_or_else(|| {
+        let what = "it ended well, but its last words are no answer, also when it was asked again";
         Trouble::new(ErrorClass::Unknown, with_details(what, finished))
     })
+}
+
+/// Whether an agent has ended well and said nothing that answers its order.
+pub fn is_unclear(order: &Order, finished: &Finished) -> bool {
+    finished.cut.is_none() && Trouble::of(finished).is_none() && found(order, finished).is_none()
+}
+
+fn found(order: &Order, finished: &Finished) -> Option<Answer> {
+    match order.purpose {
+        Purpose::Plan => plan(finished).map(Answer::Plan),
+        _ => report(order, finished).map(Answer::Report),
+    }
 }
 
 fn plan(finished: &Finished) -> Option<Value> {
     let is_plan = |object: &Content| object.contains_key("task_groups") || object.contains_key("all_tasks");
     let inner = |object: &Content| object.get("plan").and_then(Value::as_object).is_some_and(is_plan);
-    let mut found = finished.transcript.answer(|object| is_plan(object) || inner(object))?;
+    let mut found = last_object(finished.transcript.words(), |object| is_plan(object) || inner(object))?;
     Some(if is_plan(&found) { found.into() } else { found.shift_remove("plan")? })
 }
 
@@ -39,7 +48,7 @@ fn report(order: &Order, finished: &Finished) -> Option<Report> {
         let said = object.get("status")?.as_str()?.trim().to_uppercase().replace([' ', '-'], "_");
         allowed.iter().copied().find(|outcome| word(outcome) == said)
     };
-    let mut content = finished.transcript.answer(|object| outcome(object).is_some())?;
+    let mut content = last_object(finished.transcript.words(), |object| outcome(object).is_some())?;
     let said = outcome(&content)?;
     content.shift_remove("status");
     tidy(order.role, &mut content);
@@ -128,7 +137,7 @@ mod tests {
         );
         check(Purpose::Plan, r#"{"plan": {"task_groups": [1]}}"#, r#"plan {"task_groups":[1]}"#);
         check(Purpose::Plan, r#"{"all_tasks": []}"#, r#"plan {"all_tasks":[]}"#);
-        let none = "unknown: it ended well, but its last words are no answer";
+        let none = "unknown: it ended well, but its last words are no answer, also when it was asked again";
         check(Purpose::Test, r#"{"status": "APPROVED"}"#, &format!("{none}\n{{\"status\": \"APPROVED\"}}"));
         check(Purpose::Plan, "", none);
     }

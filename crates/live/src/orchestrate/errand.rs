@@ -2,18 +2,22 @@
 
 use std::time::Duration;
 
+use anthill_core::model::changes::Changes;
 use anthill_core::model::error_class::ErrorClass;
 use anthill_core::model::ids::Key;
 use anthill_core::model::pipeline::spending::{Failure, failures};
-use anthill_core::model::pipeline::table::Purpose;
+use anthill_core::model::pipeline::table::{Purpose, Role};
 use anthill_core::model::pipeline::{NO_GROUP, Order, Pipeline};
 use anthill_core::model::plan::word;
 use anthill_core::model::redact::redact;
+use anthill_core::model::service::Diagnosis;
 use anthill_core::ops::orchestrate::{self as tries, Answer, Begun, Ended, Settled};
 use anthill_core::ops::{self, pipeline};
 use anthill_core::view::prompt;
 
 use super::{Error, Event, Orchestra, Result, answer};
+use crate::changes;
+use crate::runner::health;
 use crate::runner::minder::{Call, Cut, Finished, Minder};
 use crate::runner::shift::Place;
 use crate::runner::trouble::{Trouble, bad_end, brief, with_details};
@@ -24,6 +28,8 @@ enum Tried {
     Settled,
     /// Not again before this time.
     Again(Duration),
+    /// The connection got lost, which may be over by now.
+    Hiccup,
     Over,
 }
 
@@ -36,6 +42,7 @@ impl Orchestra<'_> {
         if self.worktrees.is_some() && order.purpose == Purpose::Review && !self.check_merge(order)? {
             return Ok(());
         }
+        let mut hiccups = 0;
         while self.shift.signal().is_none() {
             let begun = persist(|| tries::begin_try(self.engine, &order.id, self.job.budget, self.actor))?;
             let (number, run) = match begun {
@@ -46,8 +53,10 @@ impl Orchestra<'_> {
                     return Ok(());
                 }
             };
+            self.known().idle.started(order, self.actor.now().as_millisecond());
             self.tell(Event::Started { order: order.clone(), number });
-            match self.try_once(order, number, &run, place)? {
+            match self.try_once((order, number), &run, place, hiccups)? {
+                Tried::Hiccup => hiccups += 1,
                 Tried::Again(delay) if Minder::new(place, &self.watchdog).pause(delay).is_none() => {}
                 Tried::Again(_) | Tried::Settled | Tried::Over => return Ok(()),
             }
@@ -55,25 +64,46 @@ impl Orchestra<'_> {
         Ok(())
     }
 
-    fn try_once(&self, order: &Order, number: u64, run: &Pipeline, place: &Place<'_>) -> Result<Tried> {
-        let finished = match self.run_agent(order, number, run, place) {
-            Ok(finished) => finished,
+    fn try_once(
+        &self,
+        (order, number): (&Order, u64),
+        run: &Pipeline,
+        place: &Place<'_>,
+        hiccups: u32,
+    ) -> Result<Tried> {
+        let (finished, changed) = match self.run_agent(order, number, run, place) {
+            Ok(ran) => ran,
             Err(error) => {
                 let trouble =
                     Trouble { cannot_run: true, ..Trouble::new(ErrorClass::Unknown, error.to_string()) };
                 return self.failed(order, number, run, &trouble, Ended::default());
             }
         };
-        let ended = Ended { usage: finished.transcript.usage, failure: None, log: finished.said() };
+        let (usage, log) = (finished.transcript.usage, finished.said());
+        let ended = Ended { usage, log, changed, ..Ended::default() };
         if finished.cut == Some(Cut::Stopped) {
             self.end_try(order, number, &ended, None)?;
             self.tell(Event::Stopped { order: order.clone() });
             return Ok(Tried::Over);
         }
+        let agent = self.job.agents.of(order.role);
+        if let Some(diagnosis) = health::diagnose(agent, &finished, &health::now(self.actor)) {
+            let settled = self.end_try(order, number, &ended, None)?;
+            let may_be_over = health::is_hiccup(&diagnosis) && hiccups == 0 && self.job.retries != Some(0);
+            return match settled.is_open {
+                // It has reported by itself before.
+                false => Ok(self.settled(order, &settled)),
+                true if may_be_over => Ok(Tried::Hiccup),
+                true => self.put_back(order, &diagnosis, &finished),
+            };
+        }
         let trouble = match answer::read(order, &finished) {
             Err(trouble) => trouble,
             Ok(answer) => match self.hand_in(order, number, run, &ended, answer) {
-                Ok(settled) => return Ok(self.settled(order, &settled)),
+                Ok(settled) => {
+                    self.shift.is_served();
+                    return Ok(self.settled(order, &settled));
+                }
                 Err(Error::Ops(error)) if Orchestra::is_refusal(&error) => {
                     Trouble::new(ErrorClass::Unknown, format!("its answer was refused: {error}"))
                 }
@@ -83,16 +113,25 @@ impl Orchestra<'_> {
         self.failed(order, number, run, &trouble, ended)
     }
 
-    fn run_agent(&self, order: &Order, number: u64, run: &Pipeline, place: &Place<'_>) -> Result<Finished> {
+    /// Runs an agent, asks it once more if it does not answer, and looks at what really changed meanwhile.
+    fn run_agent(
+        &self,
+        order: &Order,
+        number: u64,
+        run: &Pipeline,
+        place: &Place<'_>,
+    ) -> Result<(Finished, Option<Changes>)> {
         // Ids that somebody made up name no files.
         let name = order.id.parse::<Key>().map_or_else(|_| "order".into(), |id| id.to_string());
         let file = self.files.write_value(&format!("{name}-{number}"), &prompt::order(run, order))?;
-        let line = self.job.agents.of(order.role);
+        let agent = self.job.agents.of(order.role);
         let place_of_work = {
             let _turn = self.turn();
             self.workplace(run, order).map_err(no_place)?
         };
-        let mut command = self.job.site.command(&Run::Line(line.to_owned()));
+        let before = Some(&place_of_work).filter(|_| order.role == Role::Developer);
+        let before = before.and_then(|dir| changes::look(dir));
+        let mut command = self.job.site.command(&Run::Line(agent.line.clone()));
         command.current_dir(place_of_work);
         let group = if order.group == NO_GROUP { String::new() } else { format!("-{}", order.group) };
         command
@@ -109,8 +148,36 @@ impl Orchestra<'_> {
             sign_of_life: Some(file.path()),
             tell: None,
         };
-        let ran = Minder::new(place, &self.watchdog).run(&mut call);
-        ran.map_err(|source| Error::Command { program: line.to_owned(), source })
+        let mut minder = Minder::new(place, &self.watchdog);
+        let cannot_run = |source| Error::Command { program: agent.line.clone(), source };
+        let finished = minder.run(&mut call).map_err(cannot_run)?;
+        let changed = || before?.since(self.worktrees.is_none() && run.open_orders().count() > 1);
+        if !answer::is_unclear(order, &finished) || !self.is_open(order)? {
+            return Ok((finished, changed()));
+        }
+        self.tell(Event::Unclear { order: order.clone() });
+        let mut again =
+            minder.question(&call, agent, &finished, &prompt::question(order)).map_err(cannot_run)?;
+        again.transcript.usage.add(finished.transcript.usage);
+        again.stdout = format!("{}\n--- asked for an answer\n{}", finished.said(), again.stdout);
+        Ok((again, changed()))
+    }
+
+    /// Whether somebody still waits for this order.
+    fn is_open(&self, order: &Order) -> Result<bool> {
+        Ok(pipeline::show(self.engine)?.open_orders().any(|open| open.id == order.id))
+    }
+
+    /// Leaves an order open whose agent's service does not serve: until it does, or somebody mends it.
+    fn put_back(&self, order: &Order, diagnosis: &Diagnosis, finished: &Finished) -> Result<Tried> {
+        let told = with_details(diagnosis.ailment.words(), finished);
+        let reason = brief(&redact(&told));
+        self.tell(Event::PutBack { order: order.clone(), reason: reason.clone() });
+        if !diagnosis.ailment.passes() {
+            return Err(health::stopped(self.job.agents.of(order.role), diagnosis.ailment, &reason));
+        }
+        self.shift.rest(diagnosis, self.actor.now());
+        Ok(Tried::Over)
     }
 
     /// Hands in an answer. One that completes a group which would not merge is turned into what has to change.
@@ -168,7 +235,14 @@ impl Orchestra<'_> {
         ended.failure = Some(Failure { class: word(trouble.class), reason: reason.clone() });
         let trouble = Trouble { reason: reason.clone(), ..trouble.clone() };
         let instead = if again_in.is_some() { None } else { answer::instead(order, &trouble) };
+        ended.most_alike = Some(self.job.most_alike);
+        ended.hopeless = again_in.is_none() && instead.is_none();
         let settled = self.end_try(order, number, &ended, instead.as_ref())?;
+        if let Some(why) = settled.given_up {
+            self.tell(Event::Failed { order: order.clone(), reason, again_in: None });
+            self.tell(Event::GaveUp { group: order.group.clone(), reason: why });
+            return Ok(Tried::Over);
+        }
         if !settled.is_open && instead.is_none() {
             // It has reported by itself before it failed.
             return Ok(self.settled(order, &settled));

@@ -2,33 +2,45 @@
 //!
 //! One thread asks for orders; every order has a thread of its own, from its first try to its report (`errand`). All
 //! that matters is in the store: if we are killed, our agents are killed too (the runner's watchdog), their orders stay
-//! open, and the next orchestrator starts them again. What an agent says becomes an answer in `answer`; where a
-//! group works if not in the project itself, is decided in `worktrees`.
+//! open, and the next orchestrator starts them again. A thread listens for what others change: agents that report by
+//! themselves, and people who edit. What an agent says becomes an answer in `answer`; where a group works if not in the
+//! project itself, is decided in `worktrees`; how long developers wait though they could begin, is measured in `idle`.
 
 mod answer;
 mod errand;
+mod idle;
 mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::{self, SyncSender};
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
 use anthill_core::error::Code;
 use anthill_core::model::documents::pipeline::RunStatus;
+use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::model::pipeline::table::Role;
-use anthill_core::model::pipeline::{Caps, Order, Pipeline};
+use anthill_core::model::pipeline::{Caps, KINDS, NO_GROUP, Order, Pipeline, REPLACED};
 use anthill_core::model::room::Room;
-use anthill_core::ops::orchestrate::Budget;
+use anthill_core::model::time;
+use anthill_core::ops::orchestrate::{self as tries, Budget};
 use anthill_core::ops::{self, Actor, pipeline};
-use anthill_core::store::{Engine, Seat};
+use anthill_core::store::{Engine, Listener, Seat};
+use jiff::Timestamp;
 
+use self::idle::Idle;
 use self::worktrees::Worktrees;
-use crate::runner::shift::Shift;
+use crate::runner::profile::Agent;
+use crate::runner::shift::{Nudge, Pause, Shift};
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
-use crate::runner::{Closing, EVENTS, Error, Limits, Result, Site, persist, signals};
+use crate::runner::{Closing, EVENTS, Error, Limits, Result, Site, health, persist, signals};
+
+/// How long to listen before looking whether it is over.
+const LISTEN: Duration = Duration::from_millis(200);
 
 /// How long to wait for another orchestrator that is about to end.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -44,24 +56,34 @@ pub struct Job {
     pub limits: Limits,
     /// How often a failed try is repeated, instead of what its class says.
     pub retries: Option<u64>,
+    /// After how many failures of one kind a group is given up.
+    pub most_alike: u64,
     /// A line for the shell that must end well before the end of the run is looked at.
     pub check: Option<String>,
     pub budget: Budget,
     /// Whether every group works in a git worktree of its own.
     pub worktrees: bool,
+    /// Whether worktrees are made where links lead, also out of the project.
+    pub follow_links: bool,
 }
 
-/// The agents, as lines for the shell.
+/// The agents.
 #[derive(Debug)]
 pub struct Agents {
-    pub usual: String,
-    pub of_roles: Vec<(Role, String)>,
+    /// `None` where every role has its own.
+    pub usual: Option<Agent>,
+    pub of_roles: Vec<(Role, Agent)>,
 }
 
 impl Agents {
-    fn of(&self, role: Role) -> &str {
+    fn of(&self, role: Role) -> &Agent {
         let own = self.of_roles.iter().rfind(|(of, _)| *of == role);
-        own.map_or(&self.usual, |(_, line)| line)
+        let own = own.map(|(_, agent)| agent).or(self.usual.as_ref());
+        own.expect("a role without an agent of its own has the usual one")
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Agent> {
+        self.usual.iter().chain(self.of_roles.iter().map(|(_, agent)| agent))
     }
 }
 
@@ -82,9 +104,28 @@ pub enum Event {
         reason: String,
         again_in: Option<Duration>,
     },
-    /// The try ended because everybody stops.
+    /// The agent ended without an answer, and is asked once more.
+    Unclear {
+        order: Order,
+    },
+    /// The service behind the agent does not serve: nothing is said about the work.
+    PutBack {
+        order: Order,
+        reason: String,
+    },
+    /// Nobody is started until then.
+    Paused {
+        until: Timestamp,
+        reason: &'static str,
+    },
+    /// The try ended because everybody stops, or somebody has given the group another status.
     Stopped {
         order: Order,
+    },
+    /// Nobody is started for this group any more.
+    GaveUp {
+        group: String,
+        reason: String,
     },
     /// A group's branch is in the branch of the project root.
     Merged {
@@ -114,14 +155,13 @@ pub enum End {
 /// Makes sure that nobody else starts agents for the same run, until the answer is dropped. Who was killed has the seat
 /// until its last agent is gone.
 pub fn take_seat(engine: &dyn Engine) -> Result<Box<dyn Seat>> {
-    let seat = engine.seat(&Room::Pipeline, "orchestrate", PATIENCE).map_err(ops::Error::from)?;
-    seat.ok_or_else(|| {
+    tries::seat(engine, PATIENCE)?.ok_or_else(|| {
         let hint = "see how far it is: anthill pipeline status";
         ops::Error::refused("another orchestrator is at work on this run", hint).into()
     })
 }
 
-/// Runs the pipeline until it is over, and tells what happens.
+/// Runs the pipeline until it is over, and tells what happens. Who does so, and how it ended, is written down.
 pub fn run(
     engine: &dyn Engine,
     job: &Job,
@@ -129,14 +169,45 @@ pub fn run(
     seat: &dyn Seat,
     tell: &mut dyn FnMut(Event),
 ) -> Result<End> {
+    // Better told before anything begins.
+    job.agents.all().try_for_each(|agent| health::check_place(agent, &job.site.root))?;
+    // Of a run that is complete, at most a merge is left.
+    let is_open = pipeline::show(engine)?.status() != RunStatus::Completed;
+    if is_open {
+        persist(|| tries::take_over(engine, process::id(), actor))?;
+    }
+    let mut idle = 0.0;
+    let ended = conduct(engine, job, actor, seat, tell, &mut idle);
+    let gave_up = match &ended {
+        Ok(End::Budget(reason)) => Some(reason.clone()),
+        Ok(End::Stuck(stuck)) => Some(format!("nothing can go on: {}", stuck.join("; "))),
+        Err(error) => Some(error.to_string()),
+        Ok(End::Completed | End::Limit(_) | End::Signal(_)) => None,
+    };
+    if is_open {
+        let left = persist(|| tries::leave(engine, gave_up.as_deref(), idle, actor));
+        // What went wrong before matters more than that it cannot be written down.
+        return ended.and_then(|end| left.map(|_| end).map_err(Error::from));
+    }
+    ended
+}
+
+/// Runs it, and counts for how many seconds developers stood idle.
+fn conduct(
+    engine: &dyn Engine,
+    job: &Job,
+    actor: &Actor,
+    seat: &dyn Seat,
+    tell: &mut dyn FnMut(Event),
+    idle: &mut f64,
+) -> Result<End> {
     let shift = Arc::new(Shift::default());
     let signals = signals::heed(&shift)?;
     let (events, told) = mpsc::sync_channel(EVENTS);
     let (watchdog, files) =
         (Watchdog::start_holding(job.site.watchdog.as_deref(), seat.share()), TaskFiles::new()?);
     watchdog.tidy(files.dir());
-    let worktrees =
-        job.worktrees.then(|| Worktrees::new(&job.site.root, seat.share(), files.dir())).transpose()?;
+    let worktrees = job.worktrees.then(|| Worktrees::new(job, seat.share(), files.dir())).transpose()?;
     let known = Mutex::default();
     let orchestra = Orchestra {
         engine,
@@ -156,6 +227,7 @@ pub fn run(
         conductor.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     drop(signals);
+    *idle = orchestra.known().idle.seconds();
     match (shift.failure(), shift.signal()) {
         (Some(error), _) => Err(error),
         (None, Some(signal)) => Ok(End::Signal(signal)),
@@ -182,10 +254,11 @@ struct Orchestra<'r> {
 /// What this orchestrator knows of the orders, beside what is stored.
 #[derive(Debug, Default)]
 struct Known {
-    /// Who is at work.
-    busy: BTreeSet<String>,
-    /// Orders that we could not get done, and why.
+    /// Who is at work: by orders, with the group and how to stop it.
+    busy: BTreeMap<String, (String, Sender<Nudge>)>,
+    /// Orders of the project manager that we could not get done, and why.
     stuck: BTreeMap<String, String>,
+    idle: Idle,
     used_up: Option<String>,
     /// Groups whose branches need no merge any more.
     merged: BTreeSet<String>,
@@ -201,11 +274,13 @@ impl Orchestra<'_> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says which orders we could not get done.
-    fn stuck(&self) -> Vec<String> {
+    /// Says what is missing, and which orders of the project manager we could not get done.
+    fn stuck(&self) -> Result<Vec<String>> {
+        let missing = pipeline::show(self.engine)?.missing();
         let mut stuck: Vec<String> = self.known().stuck.values().cloned().collect();
         stuck.sort();
-        stuck
+        stuck.extend(missing);
+        Ok(stuck)
     }
 
     fn conduct(&self) -> Result<End> {
@@ -213,51 +288,110 @@ impl Orchestra<'_> {
         if let Err(error) = self.watchdog.trouble() {
             self.tell(Event::Warning(format!("agents will outlive us if we are killed: {error}")));
         }
+        let mut listener = self.engine.listen(&run_documents()).map_err(ops::Error::from)?;
+        let over = AtomicBool::new(false);
         thread::scope(|scope| {
-            let ended = self.dispatch(scope);
-            if ended.is_err() {
-                self.shift.close();
-            }
+            scope.spawn(|| self.hear(&mut *listener, &over));
+            let ended = thread::scope(|scope| {
+                let ended = self.dispatch(scope);
+                if ended.is_err() {
+                    self.shift.close();
+                }
+                ended
+            });
+            over.store(true, Ordering::Release);
             ended
         })
+    }
+
+    /// Looks again whenever somebody has changed the run: an agent that reports by itself need not have ended.
+    fn hear(&self, listener: &mut dyn Listener, over: &AtomicBool) {
+        while !over.load(Ordering::Acquire) {
+            match listener.wait(Some(LISTEN)) {
+                Ok(true) => self.shift.ring(),
+                Ok(false) => {}
+                // Then news come when agents end.
+                Err(_) => return,
+            }
+        }
     }
 
     fn dispatch<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> Result<End> {
         loop {
             // When the shift is over for another reason, that reason is told.
             let Some(news) = self.shift.wait_for_room(self.job.parallel) else { return Ok(End::Signal(0)) };
+            if let Some(pause) = self.shift.pause() {
+                self.sit_out(&pause);
+                continue;
+            }
             let (open, ended) = self.orders()?;
             let idle = |order: &Order| {
                 let known = self.known();
-                !known.busy.contains(&order.id) && !known.stuck.contains_key(&order.id)
+                let is_busy =
+                    |(_, (group, _)): (&String, &(String, _))| *group == order.group && group != NO_GROUP;
+                !known.busy.contains_key(&order.id)
+                    && !known.stuck.contains_key(&order.id)
+                    && !known.busy.iter().any(is_busy)
             };
             if let Some(order) = open.into_iter().find(idle) {
                 self.send_off(scope, order);
             } else if !self.shift.wait_for_news(news, None, false) {
-                return Ok(ended.unwrap_or_else(|| End::Stuck(self.stuck())));
+                return ended.map_or_else(|| self.stuck().map(End::Stuck), Ok);
             }
         }
     }
 
     /// Returns the orders that may be started now, or why there will be none.
     fn orders(&self) -> Result<(Vec<Order>, Option<End>)> {
-        let run = pipeline::show(self.engine)?;
-        // Who begins now should find what is complete.
-        let merged = {
+        loop {
+            // Nobody of ours approves from here on until the orders are open: who begins should find what is complete.
             let _turn = self.turn();
-            self.merge_complete(&run)
-        };
-        if let Err(unmerged) = merged {
-            return Ok((Vec::new(), Some(End::Stuck(vec![unmerged]))));
+            let run = pipeline::show(self.engine)?;
+            self.stop_replaced(&run);
+            if let Err(unmerged) = self.merge_complete(&run) {
+                return Ok((Vec::new(), Some(End::Stuck(vec![unmerged]))));
+            }
+            if let Some(end) = self.over(&run) {
+                return Ok((Vec::new(), Some(end)));
+            }
+            let most = u64::try_from(self.job.parallel).unwrap_or(u64::MAX);
+            let next = || pipeline::next_within(self.engine, Caps::of(Some(most)), self.actor);
+            let (orders, done) = persist(next)?;
+            done.warnings.into_iter().for_each(|warning| self.tell(Event::Warning(warning)));
+            self.known().idle.saw(&run, &orders, self.actor.now().as_millisecond());
+            // A reviewer may have reported by itself meanwhile.
+            if self.is_merged(&done.pipeline) {
+                return Ok((orders, None));
+            }
         }
-        if let Some(end) = self.over(&run) {
-            return Ok((Vec::new(), Some(end)));
+    }
+
+    /// Waits until the service serves again, in everybody's sight.
+    fn sit_out(&self, pause: &Pause) {
+        let reason = pause.ailment.words();
+        self.tell(Event::Paused { until: pause.until, reason });
+        self.show_pause(Some(&format!("paused until {}: {reason}", time::stamp(pause.until))));
+        self.shift.sit_out(pause, &|| self.actor.now());
+        self.known().idle.made_room(self.actor.now().as_millisecond());
+        if self.shift.pause().is_none() {
+            self.show_pause(None);
         }
-        let most = u64::try_from(self.job.parallel).unwrap_or(u64::MAX);
-        let next = || pipeline::next_within(self.engine, Caps::of(Some(most)), None, self.actor);
-        let (orders, done) = persist(next)?;
-        done.warnings.into_iter().for_each(|warning| self.tell(Event::Warning(warning)));
-        Ok((orders, None))
+    }
+
+    fn show_pause(&self, pause: Option<&str>) {
+        if let Err(error) = tries::pause(self.engine, pause, self.actor) {
+            self.tell(Event::Warning(format!("`pipeline status` does not tell of the pause: {error}")));
+        }
+    }
+
+    /// Stops agents whose groups somebody has given another status.
+    fn stop_replaced(&self, run: &Pipeline) {
+        for (id, (_, agent)) in &self.known().busy {
+            if run.said(id) == Some(REPLACED) {
+                // Who is not there any more needs no nudge.
+                let _ = agent.send(Nudge::Stop);
+            }
+        }
     }
 
     fn over(&self, run: &Pipeline) -> Option<End> {
@@ -272,12 +406,18 @@ impl Orchestra<'_> {
 
     fn send_off<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, order: Order) {
         let place = self.shift.enter();
-        self.known().busy.insert(order.id.clone());
+        self.known().busy.insert(order.id.clone(), (order.group.clone(), place.sender.clone()));
         scope.spawn(move || {
             if let Err(error) = self.attend(&order, &place) {
                 self.shift.fail(error);
             }
-            self.known().busy.remove(&order.id);
+            {
+                let (mut known, now) = (self.known(), self.actor.now().as_millisecond());
+                if known.busy.len() >= self.job.parallel {
+                    known.idle.made_room(now);
+                }
+                known.busy.remove(&order.id);
+            }
             drop(place);
         });
     }
@@ -286,4 +426,11 @@ impl Orchestra<'_> {
     fn is_refusal(error: &ops::Error) -> bool {
         matches!(error.code(), Code::Refused | Code::Invalid | Code::Conflict | Code::NotFound)
     }
+}
+
+/// Returns the documents whose change may give us something to do.
+fn run_documents() -> Vec<Doc> {
+    let doc =
+        |kind: &&str| Doc::shared(Kind::find(kind).expect("the pipeline's kinds are known"), Room::Pipeline);
+    KINDS[..3].iter().map(doc).collect()
 }

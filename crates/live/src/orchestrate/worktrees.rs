@@ -4,9 +4,8 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::sync::{MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -18,7 +17,8 @@ use anthill_core::ops::orchestrate::Answer;
 use anthill_core::ops::pipeline::Report;
 use serde_json::json;
 
-use super::{Error, Event, Orchestra, Result};
+use super::{Error, Event, Job, Orchestra, Result};
+use crate::{foreign, git};
 
 const DIR: &str = ".claude/worktrees";
 
@@ -39,9 +39,17 @@ pub struct Worktrees {
 }
 
 impl Worktrees {
-    /// Refuses a project root that is on no branch.
-    pub fn new(root: &Path, held: Option<OwnedFd>, scratch: &Path) -> Result<Worktrees> {
-        let (root, scratch) = (root.to_owned(), scratch.to_owned());
+    /// Refuses a project root that is on no branch, or whose worktrees would be somewhere else.
+    pub fn new(job: &Job, held: Option<OwnedFd>, scratch: &Path) -> Result<Worktrees> {
+        let (root, scratch) = (job.site.root.clone(), scratch.to_owned());
+        if !job.follow_links
+            && let Some(elsewhere) = foreign::leads_out(&root, DIR)
+        {
+            let message =
+                format!("`{DIR}` is a link that leads out of the project, to `{}`", elsewhere.display());
+            let hint = "if that is meant, add --follow-links; or leave --worktrees out";
+            return Err(ops::Error::refused(message, hint).into());
+        }
         // By the clock that files are dated by.
         let made = scratch.metadata().and_then(|scratch| scratch.modified());
         let begun = made.map_err(|source| Error::Io { action: "look at a directory of ours", source })?;
@@ -221,14 +229,9 @@ impl Worktrees {
 
     fn output(&self, place: &Path, args: &[&str]) -> Told<Output> {
         let held = self.held.as_ref().and_then(|held| held.try_clone().ok());
-        let mut command = Command::new("git");
-        // It reads nothing, so what it is to hold can be its input. Ctrl-C is not meant for it.
-        command.arg("-C").arg(place).args(args).process_group(0);
-        command.stdin(held.map_or_else(Stdio::null, Stdio::from));
-        // A hook of git may have started us.
-        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
-            command.env_remove(name);
-        }
+        let mut command = git::command(place);
+        // It reads nothing, so what it is to hold can be its input.
+        command.args(args).stdin(held.map_or_else(Stdio::null, Stdio::from));
         let (out, err) = (self.scratch.join("git.out"), self.scratch.join("git.err"));
         let mut ran = || {
             let status = command.stdout(emptied(&out)?).stderr(emptied(&err)?).status()?;
@@ -314,6 +317,13 @@ impl Orchestra<'_> {
             self.known().merged.insert(group.to_owned());
         }
         Ok(())
+    }
+
+    /// Whether nothing is left to merge of what is complete.
+    pub(super) fn is_merged(&self, run: &Pipeline) -> bool {
+        let known = self.known();
+        self.worktrees.is_none()
+            || run.group_ids().filter(|id| run.is_complete(id)).all(|id| known.merged.contains(id))
     }
 
     /// Whether an answer would complete a group.

@@ -1,5 +1,5 @@
 //! Looks after one command: started, listened to, and ended when it takes too long, falls silent, is at work on what
-//! is not ours any more, or everybody stops. What fails is tried again as its class deserves.
+//! is not ours any more, or everybody stops.
 
 use std::io;
 use std::path::Path;
@@ -8,12 +8,11 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anthill_core::model::usage::Tries;
 use rustix::process::Signal;
 
 use super::child::{self, Process};
-use super::report::{self, Verdict};
 use super::shift::{Nudge, Place};
+use super::site::shell;
 use super::transcript::Transcript;
 use super::watchdog::Watchdog;
 
@@ -40,6 +39,24 @@ pub struct Call<'c> {
     /// A file whose change is a sign of life, as is any output.
     pub sign_of_life: Option<&'c Path>,
     pub tell: Option<Teller>,
+}
+
+impl<'c> Call<'c> {
+    /// Returns a call of another line, with another input, in the same place and within the same limits.
+    pub fn of_line(&self, line: &str, input: String) -> Call<'c> {
+        let mut command = shell(line);
+        if let Some(dir) = self.command.get_current_dir() {
+            command.current_dir(dir);
+        }
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let (limits, sign_of_life, tell) = (self.limits, self.sign_of_life, self.tell.clone());
+        Call { command, input, limits, sign_of_life, tell }
+    }
 }
 
 /// The sign of life that somebody expects of us while a command runs.
@@ -97,21 +114,6 @@ impl Finished {
     }
 }
 
-/// What came of a call, after one or more tries.
-pub enum Reply {
-    Answered(Answered),
-    /// Everybody stops, or the work is not ours any more.
-    Cut(Cut, Tries),
-}
-
-pub struct Answered {
-    pub verdict: Verdict,
-    pub discoveries: Vec<String>,
-    /// It could not even be started.
-    pub cannot_run: bool,
-    pub tries: Tries,
-}
-
 /// Whoever looks after one command at a time.
 pub struct Minder<'m> {
     place: &'m Place<'m>,
@@ -129,47 +131,6 @@ impl<'m> Minder<'m> {
         self.next_beat = Instant::now().checked_add(beat.every);
         self.beat = Some(beat);
         self
-    }
-
-    /// Runs a command until it has answered, or another try would not help. `again` is told why there is another.
-    pub fn ask(
-        &mut self,
-        call: &mut Call<'_>,
-        retries: Option<u64>,
-        again: &dyn Fn(&str, Duration),
-    ) -> io::Result<Reply> {
-        let mut tries = Tries::default();
-        loop {
-            let finished = self.run(call)?;
-            if let Some(cut @ (Cut::Stopped | Cut::Lost(_))) = &finished.cut {
-                note(&mut tries, &finished, "stopped");
-                return Ok(Reply::Cut(cut.clone(), tries));
-            }
-            let discoveries = report::discoveries(&finished);
-            let trouble = match report::read(&finished) {
-                Ok(verdict) => {
-                    note(&mut tries, &finished, "answered");
-                    return Ok(Reply::Answered(Answered { verdict, discoveries, cannot_run: false, tries }));
-                }
-                Err(trouble) => trouble,
-            };
-            note(&mut tries, &finished, trouble.reason.lines().next().unwrap_or_default());
-            let delay = trouble.again_in(tries.failed, retries);
-            tries.failed += 1;
-            let Some(delay) = delay else {
-                let verdict = Verdict::Failed(trouble.reason);
-                return Ok(Reply::Answered(Answered {
-                    verdict,
-                    discoveries,
-                    cannot_run: trouble.cannot_run,
-                    tries,
-                }));
-            };
-            again(&trouble.reason, delay);
-            if let Some(cut) = self.pause(delay) {
-                return Ok(Reply::Cut(cut, tries));
-            }
-        }
     }
 
     /// Runs a command to its end.
@@ -234,12 +195,6 @@ impl<'m> Minder<'m> {
         }
         None
     }
-}
-
-fn note(tries: &mut Tries, finished: &Finished, result: &str) {
-    tries.count += 1;
-    tries.usage.add(finished.transcript.usage);
-    tries.log += &format!("--- try {}: {result}\n{}\n", tries.count, finished.said());
 }
 
 /// Why a wait is over.

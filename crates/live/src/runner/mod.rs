@@ -5,14 +5,17 @@
 //!
 //! - [`Site`]: where commands are run; [`profile`]: which command line a coding agent is.
 //! - `child`: one process group: start, feed, listen, kill.
-//! - `minder`: looks after one command: limits, signs of life, tries and pauses.
+//! - `minder`: looks after one command: limits and signs of life; `asking`: asks until there is an answer.
 //! - `transcript`: what coding agents print about themselves.
-//! - `trouble`: why a try came to nothing, and whether another may help; `report`: what an end means for a piece of work.
+//! - `trouble`: why a try came to nothing, and whether another may help; `report`: what an end means for a piece of work;
+//!   `health`: when the trouble is not the work's, but that of the service behind an agent.
 //! - `shift`: what the threads of one run know together; `signals`: Ctrl-C and its kin end it.
 //! - [`watchdog`]: if the runner is killed, its commands do not go on without it.
 
+pub(crate) mod asking;
 pub(crate) mod child;
 pub(crate) mod clip;
+pub(crate) mod health;
 pub(crate) mod minder;
 pub mod profile;
 pub(crate) mod report;
@@ -31,6 +34,7 @@ use std::{io, thread};
 use anthill_core::error::Code;
 use anthill_core::ops;
 
+pub use self::health::local;
 pub use self::minder::Limits;
 pub use self::site::{Run, Site};
 pub use self::trouble::brief;
@@ -48,6 +52,9 @@ pub enum Error {
     /// The shell could not run the line that an agent is.
     #[error("cannot run the agent `{line}`: {reason}")]
     Agent { line: String, reason: String },
+    /// What the agent depends on does not work, and does not mend itself.
+    #[error("{what}: {reason}")]
+    Service { what: &'static str, reason: String, cure: String },
     #[error("cannot {action}")]
     Io {
         action: &'static str,

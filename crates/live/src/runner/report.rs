@@ -1,5 +1,6 @@
 //! What the end of a command means for its piece of work. Pure: text in, verdict out.
 
+use anthill_core::model::outcome::{Answer, Outcome, object_at_end};
 use anthill_core::model::task::Report;
 use serde_json::{Map, Value};
 
@@ -18,34 +19,60 @@ pub enum Verdict {
     Released,
 }
 
-/// Reads what a command has answered, or why it has not.
-pub fn read(finished: &Finished) -> Result<Verdict, Trouble> {
+/// Who has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    /// Its exit code is its answer; the object that its output ends with may say more.
+    Command,
+    /// It has to say what came of the work.
+    Agent,
+}
+
+/// Reads what somebody has answered, or why they have not; `None` if they do not say.
+pub fn read(finished: &Finished, speaker: Speaker) -> Result<Option<Verdict>, Trouble> {
     match Trouble::of(finished) {
         Some(trouble) => Err(trouble),
-        None => Ok(verdict(&fields(finished), finished.transcript.words())),
+        None => Ok(verdict(&answer(finished, speaker), finished.transcript.words())),
     }
 }
 
-/// Returns what everybody should know, however the command ended.
-pub fn discoveries(finished: &Finished) -> Vec<String> {
-    texts(&fields(finished), "discoveries")
+/// Returns what everybody should know, however it ended.
+pub fn discoveries(finished: &Finished, speaker: Speaker) -> Vec<String> {
+    texts(&answer(finished, speaker).fields, "discoveries")
 }
 
-fn fields(finished: &Finished) -> Map<String, Value> {
-    finished.transcript.last_line_object().unwrap_or_default()
+fn answer(finished: &Finished, speaker: Speaker) -> Answer {
+    let words = finished.transcript.words();
+    if speaker == Speaker::Agent {
+        return Answer::of(words);
+    }
+    let fields = object_at_end(words).unwrap_or_default();
+    let said = fields.get("status").and_then(Value::as_str).map(Outcome::of_status);
+    // It ended well, and says nothing else.
+    let outcome = said.filter(|said| *said != Outcome::Unclear).unwrap_or(Outcome::Done);
+    Answer { outcome, fields }
 }
 
-fn verdict(fields: &Map<String, Value>, words: &str) -> Verdict {
+/// Returns that the work is done, with these words as its summary.
+pub fn done(words: &str) -> Verdict {
+    Verdict::Done(Report { output: summary(&Map::new(), words), ..Report::default() })
+}
+
+/// Returns what follows from an answer; `words` stand for a summary that is missing.
+pub fn verdict(Answer { outcome, fields }: &Answer, words: &str) -> Option<Verdict> {
     let summary = summary(fields, words);
-    match fields.get("status").and_then(Value::as_str) {
-        Some("failed" | "error") => Verdict::Failed(summary),
-        Some("released") => Verdict::Released,
-        _ => Verdict::Done(Report {
+    Some(match outcome {
+        Outcome::Done => Verdict::Done(Report {
             output: summary,
             modified: texts(fields, "files_modified"),
             created: texts(fields, "files_created"),
         }),
-    }
+        Outcome::Failed => Verdict::Failed(summary),
+        // A person has to look at it, as at a failure.
+        Outcome::Blocked => Verdict::Failed(format!("blocked: {summary}")),
+        Outcome::Released => Verdict::Released,
+        Outcome::Unclear => return None,
+    })
 }
 
 fn summary(fields: &Map<String, Value>, words: &str) -> String {
@@ -73,17 +100,26 @@ mod tests {
         Finished::made(raw, None, stdout, stderr)
     }
 
-    #[track_caller]
-    fn check(finished: &Finished, expected: &str) {
-        let shown = match read(finished) {
-            Ok(Verdict::Done(Report { output, modified, created })) => {
+    fn shown(finished: &Finished, speaker: Speaker) -> String {
+        match read(finished, speaker) {
+            Ok(Some(Verdict::Done(Report { output, modified, created }))) => {
                 format!("done: {output} {modified:?} {created:?}")
             }
-            Ok(Verdict::Failed(reason)) => format!("failed: {reason}"),
-            Ok(Verdict::Released) => "released".into(),
+            Ok(Some(Verdict::Failed(reason))) => format!("failed: {reason}"),
+            Ok(Some(Verdict::Released)) => "released".into(),
+            Ok(None) => "unclear".into(),
             Err(trouble) => format!("trouble: {}", trouble.reason),
-        };
-        assert_eq!(shown, expected);
+        }
+    }
+
+    #[track_caller]
+    fn check(finished: &Finished, expected: &str) {
+        assert_eq!(shown(finished, Speaker::Command), expected);
+    }
+
+    #[track_caller]
+    fn check_agent(words: &str, expected: &str) {
+        assert_eq!(shown(&ended(0, words, ""), Speaker::Agent), expected, "{words}");
     }
 
     #[test]
@@ -95,30 +131,47 @@ mod tests {
     }
 
     #[test]
-    fn a_json_object_on_the_last_line_is_the_answer() {
+    fn the_object_that_a_command_ends_with_is_its_answer() {
         let answer =
             r#"{"summary":"s","files_modified":["a",1," "],"files_created":["b"],"discoveries":["d"]}"#;
         let ended_well = ended(0, &format!("talk\n{answer}\n\n"), "");
         check(&ended_well, r#"done: s ["a"] ["b"]"#);
-        assert_eq!(discoveries(&ended_well), ["d"]);
+        assert_eq!(discoveries(&ended_well, Speaker::Command), ["d"]);
         check(&ended(0, r#"{"status":"success","summary":"s"}"#, ""), "done: s [] []");
         check(&ended(0, r#"{"status":"failed","summary":"no luck"}"#, ""), "failed: no luck");
+        check(
+            &ended(0, "```json\n{\n \"status\": \"failed\",\n \"summary\": \"no\"\n}\n```", ""),
+            "failed: no",
+        );
+        check(&ended(0, r#"{"status":"blocked","summary":"no key"}"#, ""), "failed: blocked: no key");
         check(&ended(0, r#"{"status":"error"}"#, ""), r#"failed: {"status":"error"}"#);
         check(&ended(0, r#"{"status":"released"}"#, ""), "released");
+        check(&ended(0, r#"{"status":"200 OK","summary":"s"}"#, ""), "done: s [] []");
         check(&ended(0, r#"{"result":"r"}"#, ""), r#"done: {"result":"r"} [] []"#);
-        check(&ended(0, "{\"summary\":\"s\"}\nlater", ""), "done: {\"summary\":\"s\"}\nlater [] []");
+        check(&ended(0, "{\"status\":\"failed\"}\nlater", ""), "done: {\"status\":\"failed\"}\nlater [] []");
     }
 
     #[test]
-    fn of_a_coding_agent_the_last_words_count() {
+    fn an_agent_has_to_say_what_came_of_it() {
+        let failed =
+            "I tried.\n\n```json\n{\n  \"status\": \"failed\",\n  \"summary\": \"no disk\"\n}\n```\nSorry.";
+        check_agent(failed, "failed: no disk");
+        check_agent(
+            r#"Well: {"status":"done","summary":"s","files_modified":["a"]} bye"#,
+            r#"done: s ["a"] []"#,
+        );
+        check_agent(r#"{"status":"blocked","summary":"which port?"}"#, "failed: blocked: which port?");
+        check_agent(r#"{"status":"released"}"#, "released");
+        for words in ["All done.", "", r#"{"summary":"s"}"#, r#"{"status":"done | failed"}"#] {
+            check_agent(words, "unclear");
+        }
         let result = |is_error: bool, words: &str| {
             serde_json::json!({"type": "result", "subtype": "success", "is_error": is_error, "result": words})
                 .to_string()
         };
-        check(&ended(0, &result(false, "All done."), ""), "done: All done. [] []");
-        let answer = r#"{"summary":"s","files_modified":["a"]}"#;
-        check(&ended(0, &result(false, &format!("Well:\n{answer}")), ""), r#"done: s ["a"] []"#);
-        check(&ended(0, &result(true, "API Error: 500"), ""), "trouble: API Error: 500");
+        check_agent(&result(false, "All done."), "unclear");
+        check_agent(&result(false, "Well:\n{\"status\":\"done\",\"summary\":\"s\"}"), "done: s [] []");
+        check_agent(&result(true, "API Error: 500"), "trouble: API Error: 500");
     }
 
     #[test]

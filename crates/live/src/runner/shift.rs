@@ -1,13 +1,19 @@
 //! What the threads of a runner know together: who is at work, what is new, and whether it is over.
 
 use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anthill_core::model::ids::Key;
+use anthill_core::model::service::{Ailment, Diagnosis};
+use jiff::Timestamp;
 
 use super::Error;
+
+/// How long a pause goes on before the clock is looked at again: a machine that sleeps meanwhile does not count.
+const LOOK: Duration = Duration::from_secs(60);
 
 /// What the thread of a task is woken by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +24,16 @@ pub enum Nudge {
     Stop,
     /// Its command is to end at once.
     Kill,
+}
+
+/// A time in which nobody starts anything, as the service does not serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pause {
+    pub ailment: Ailment,
+    /// When it is over by the clock of those who read about it.
+    pub until: Timestamp,
+    /// When it is over at the latest.
+    ends: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -35,6 +51,9 @@ struct State {
     entered: u64,
     /// What commands of this shift did not want to do.
     given_back: HashSet<Key>,
+    pause: Option<Pause>,
+    /// How many pauses there were since the service served last.
+    pauses: u32,
     closed: bool,
     signal: Option<i32>,
     failure: Option<Error>,
@@ -93,6 +112,46 @@ impl Shift {
         }
     }
 
+    /// Has everybody pause, as long as the diagnosis says or as it takes longer each time. Those at work go on.
+    pub fn rest(&self, diagnosis: &Diagnosis, now: Timestamp) {
+        let ailment = diagnosis.ailment;
+        self.change(|state| {
+            let told = diagnosis.until.map(|until| until.duration_since(now).unsigned_abs());
+            let wait = told.unwrap_or_else(|| ailment.pause(state.pauses));
+            let wait = wait + jitter(wait);
+            let Some(ends) = Instant::now().checked_add(wait) else { return };
+            let pause = Pause { ailment, until: now.checked_add(wait).unwrap_or(Timestamp::MAX), ends };
+            if state.pause.is_none() {
+                state.pauses = state.pauses.saturating_add(1);
+            }
+            if state.pause.is_none_or(|pause| pause.ends < ends) {
+                state.pause = Some(pause);
+            }
+        });
+    }
+
+    /// Says that the service serves.
+    pub fn is_served(&self) {
+        self.state().pauses = 0;
+    }
+
+    pub fn pause(&self) -> Option<Pause> {
+        self.state().pause
+    }
+
+    /// Waits until this pause is over, or there is another, or everything is over.
+    pub fn sit_out(&self, pause: &Pause, now: &dyn Fn() -> Timestamp) {
+        let mut state = self.state();
+        while !state.is_over() && state.pause.as_ref() == Some(pause) {
+            let left = pause.ends.saturating_duration_since(Instant::now());
+            if left.is_zero() || now() >= pause.until {
+                state.pause = None;
+                return;
+            }
+            state = self.sleep(state, Some(left.min(LOOK)));
+        }
+    }
+
     /// Takes a place among those at work. Who comes after the end is told to stop.
     pub fn enter(&self) -> Place<'_> {
         let (sender, nudges) = mpsc::channel();
@@ -146,6 +205,12 @@ impl Shift {
     }
 }
 
+/// Returns a little time, at most a twentieth: those who were told the same time do not come back all at once.
+fn jitter(wait: Duration) -> Duration {
+    let random = RandomState::new().build_hasher().finish() % 1000;
+    wait.min(Duration::from_secs(600)) * u32::try_from(random).unwrap_or(0) / 20_000
+}
+
 /// A place among those at work, until it is dropped.
 #[derive(Debug)]
 pub struct Place<'s> {
@@ -177,6 +242,34 @@ mod tests {
         let seen = shift.wait_for_room(1).expect("there is room again");
         assert!(!shift.wait_for_news(seen, None, false), "nobody is left who could set something free");
         assert!(shift.wait_for_news(seen, Some(Duration::ZERO), true), "time to look again");
+    }
+
+    #[test]
+    fn everybody_pauses_and_longer_each_time() {
+        let (shift, now) = (Shift::default(), Timestamp::UNIX_EPOCH);
+        let ill = |until: Option<i64>| Diagnosis {
+            ailment: Ailment::Overload,
+            until: until.map(|seconds| Timestamp::from_second(seconds).unwrap()),
+        };
+        let length = || shift.pause().map(|pause| pause.until.as_second());
+        assert_eq!(length(), None);
+        shift.rest(&ill(Some(0)), now);
+        let pause = shift.pause().expect("there is one");
+        shift.sit_out(&pause, &|| now);
+        assert_eq!(length(), None, "it is over");
+        shift.rest(&ill(None), now);
+        assert!((10..=11).contains(&length().unwrap()), "the second is longer");
+        shift.rest(&ill(None), now);
+        shift.rest(&ill(Some(5)), now);
+        assert!((20..=21).contains(&length().unwrap()), "the longest counts");
+        let pause = shift.pause().unwrap();
+        shift.sit_out(&pause, &|| Timestamp::from_second(3600).unwrap());
+        assert_eq!(length(), None, "a machine that slept does not count its sleep again");
+        shift.is_served();
+        shift.rest(&ill(None), now);
+        assert!((5..=6).contains(&length().unwrap()), "from the begin");
+        shift.interrupt(2);
+        shift.sit_out(&shift.pause().unwrap(), &|| now);
     }
 
     #[test]

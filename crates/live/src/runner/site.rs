@@ -23,11 +23,7 @@ pub enum Run {
 impl Site {
     pub fn command(&self, run: &Run) -> Command {
         let mut command = match run {
-            Run::Line(line) => {
-                let mut command = Command::new("/bin/sh");
-                command.args(["-c", line]);
-                command
-            }
+            Run::Line(line) => shell(line),
             Run::Command(words) => {
                 let (program, arguments) =
                     words.split_first().map_or((OsStr::new(""), &[][..]), |(program, rest)| (program, rest));
@@ -41,6 +37,13 @@ impl Site {
         command.env_remove("CLAUDECODE");
         command
     }
+}
+
+/// Returns the shell with a line to run.
+pub(crate) fn shell(line: &str) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", line]);
+    command
 }
 
 impl Run {

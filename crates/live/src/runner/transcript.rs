@@ -4,8 +4,9 @@
 //! `stream-json`) and opencode (`run --format json`) are told apart by their events, so that any command line that ends
 //! with one of them is understood. What is no event is plain talk. Pure: bytes in, words and figures out.
 
+use anthill_core::model::ids::Key;
 use anthill_core::model::usage::Usage;
-use serde_json::{Deserializer, Map, Value};
+use serde_json::Value;
 
 use super::clip::head;
 
@@ -15,11 +16,8 @@ const LONGEST: usize = 16 << 20;
 /// How much of a line is told.
 const SHOWN: usize = 8 << 10;
 
-/// How much of plain talk is kept, and how much of anything is searched for an answer.
+/// How much of plain talk is kept.
 const KEPT: usize = 256 << 10;
-
-/// How many places in a text are tried as the begin of an object.
-const PLACES: usize = 5000;
 
 #[derive(Debug, Default)]
 pub struct Transcript {
@@ -28,6 +26,8 @@ pub struct Transcript {
     pub usage: Usage,
     /// What the client says went wrong.
     pub error: Option<String>,
+    /// By which name the client would go on with the conversation.
+    pub conversation: Option<Key>,
     /// The agent's last words by the client's events.
     words: Option<String>,
     plain: String,
@@ -87,17 +87,6 @@ impl Transcript {
         self.words.as_deref().unwrap_or(&self.plain)
     }
 
-    /// Returns the JSON object that the last line of the last words is.
-    pub fn last_line_object(&self) -> Option<Map<String, Value>> {
-        let line = self.words().lines().rfind(|line| !line.trim().is_empty())?;
-        serde_json::from_str(line).ok()
-    }
-
-    /// Returns the last JSON object in the last words that is wanted.
-    pub fn answer(&self, wanted: impl Fn(&Map<String, Value>) -> bool) -> Option<Map<String, Value>> {
-        objects(tail(self.words())).into_iter().rev().find(|object| wanted(object))
-    }
-
     /// Takes an event. Returns whether it was one.
     fn event(&mut self, event: &Value) -> bool {
         let text = |name: &str| event.get(name).and_then(Value::as_str);
@@ -107,7 +96,11 @@ impl Transcript {
             }
             Some("result") if event.get("stats").is_some() => self.gemini_result(event),
             Some("message") if text("role") == Some("assistant") => self.gemini_message(event),
-            Some("turn.completed") => self.usage.add(tokens(&event["usage"], CODEX)),
+            Some("turn.completed") => {
+                self.usage.add(tokens(&event["usage"], CODEX));
+                // What it told before, it has got over.
+                self.error = None;
+            }
             Some("turn.failed" | "error") => self.error = Some(message(event)),
             Some("item.completed") if event["item"]["type"] == "agent_message" => {
                 self.words = event["item"]["text"].as_str().map(Into::into);
@@ -129,6 +122,10 @@ impl Transcript {
             ) => {}
             _ => return false,
         }
+        let name = ["session_id", "thread_id", "sessionID"].into_iter().find_map(text);
+        let name = name.and_then(|name| name.parse::<Key>().ok());
+        // It becomes an argument, and must not look like an option.
+        self.conversation = name.filter(|name| !name.as_str().starts_with('-')).or(self.conversation.take());
         true
     }
 
@@ -137,10 +134,9 @@ impl Transcript {
         self.words = said.map(Into::into).or(self.words.take());
         self.usage =
             Usage { cost_usd: dollars(event.get("total_cost_usd")), ..tokens(&event["usage"], CLAUDE) };
-        if event["is_error"] == Value::Bool(true) {
-            let what = said.or_else(|| event.get("subtype").and_then(Value::as_str));
-            self.error = Some(what.unwrap_or("the client says that it failed").into());
-        }
+        let failed = event["is_error"] == Value::Bool(true);
+        let what = said.or_else(|| event.get("subtype").and_then(Value::as_str));
+        self.error = failed.then(|| what.unwrap_or("the client says that it failed").into());
     }
 
     fn gemini_message(&mut self, event: &Value) {
@@ -153,9 +149,7 @@ impl Transcript {
 
     fn gemini_result(&mut self, event: &Value) {
         self.usage.add(tokens(&event["stats"], GEMINI));
-        if event["status"] == "error" {
-            self.error = Some(message(event));
-        }
+        self.error = (event["status"] == "error").then(|| message(event));
     }
 
     fn opencode_step(&mut self, part: &Value) {
@@ -201,7 +195,14 @@ fn message(event: &Value) -> String {
     let error = event.get("error").unwrap_or(event);
     let data = error.get("data").unwrap_or(error);
     let text = [data.get("message"), error.get("message"), error.get("name")].into_iter().flatten();
-    text.filter_map(Value::as_str).next().map_or_else(|| error.to_string(), Into::into)
+    let Some(said) = text.filter_map(Value::as_str).next() else { return error.to_string() };
+    let name = error.get("name").and_then(Value::as_str).filter(|name| *name != said);
+    // What opencode knows beside the words.
+    let status = data.get("statusCode").and_then(Value::as_u64).map(|status| format!(" (status {status})"));
+    let wait = data["responseHeaders"].get("retry-after").and_then(Value::as_str);
+    let wait = wait.map(|wait| format!(" Retry-After: {wait}"));
+    let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
+    format!("{name}{said}{}{}", status.unwrap_or_default(), wait.unwrap_or_default())
 }
 
 /// Returns the end of a text, from a character on.
@@ -209,23 +210,6 @@ fn tail(text: &str) -> &str {
     let from = text.len().saturating_sub(KEPT);
     let border = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     &text[border..]
-}
-
-/// Returns the JSON objects in a text, in their order, without those inside of others.
-fn objects(text: &str) -> Vec<Map<String, Value>> {
-    let (mut found, mut at) = (Vec::new(), 0);
-    for _ in 0..PLACES {
-        let Some(next) = text[at..].find('{').map(|next| at + next) else { break };
-        let mut reading = Deserializer::from_str(&text[next..]).into_iter::<Value>();
-        at = match reading.next() {
-            Some(Ok(Value::Object(object))) => {
-                found.push(object);
-                next + reading.byte_offset().max(1)
-            }
-            _ => next + 1,
-        };
-    }
-    found
 }
 
 #[cfg(test)]
@@ -308,29 +292,42 @@ mod tests {
         assert_eq!(error(&failed), "API Error: 429");
         assert_eq!(error(r#"{"type":"turn.failed","error":{"message":"stream closed"}}"#), "stream closed");
         assert_eq!(error(r#"{"type":"error","message":"no"}"#), "no");
-        assert_eq!(error(r#"{"type":"error","error":{"name":"X","data":{"message":"no key"}}}"#), "no key");
+        assert_eq!(
+            error(r#"{"type":"error","error":{"name":"X","data":{"message":"no key"}}}"#),
+            "X: no key"
+        );
+        assert_eq!(
+            error(
+                r#"{"type":"error","error":{"name":"APIError","data":{"message":"no","statusCode":429,"responseHeaders":{"retry-after":"7"}}}}"#
+            ),
+            "APIError: no (status 429) Retry-After: 7"
+        );
         assert_eq!(error(r#"{"type":"result","status":"error","error":{"message":"no"},"stats":{}}"#), "no");
     }
 
     #[test]
-    fn the_last_wanted_object_is_the_answer() {
-        let answer = |text: &str| {
-            let status = heard(text).answer(|object| object.get("status").is_some_and(Value::is_string));
-            status.map(|object| object["status"].as_str().unwrap().to_owned())
-        };
-        assert_eq!(answer("talk\n{\"status\": \"PASS\"}\n\n").as_deref(), Some("PASS"));
-        assert_eq!(
-            answer("{\"status\": \"FAIL\"} {\"status\": \"PASS\"} {\"other\": 1}").as_deref(),
-            Some("PASS")
-        );
-        assert_eq!(
-            answer("```json\n{\n  \"status\": \"PASS\",\n \"x\": {\"status\": \"inner\"}}\n```").as_deref(),
-            Some("PASS")
-        );
-        assert_eq!(answer(&"{\"a\":".repeat(100_000)), None);
-        assert_eq!(answer(&"{{{{{".repeat(100_000)), None);
-        assert_eq!(answer("{\"status\": 1} nothing"), None);
-        let result = CLAUDE_RESULT.replace("Done", r#"All is well.\n\n{\"status\": \"APPROVED\"}"#);
-        assert_eq!(answer(&result).as_deref(), Some("APPROVED"));
+    fn what_the_client_got_over_is_no_error() {
+        let lost = r#"{"type":"error","message":"Reconnecting... 1/5"}"#;
+        let turn = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}"#;
+        assert_eq!(heard(&format!("{lost}\n{turn}")).error, None);
+        assert_eq!(heard(&format!("{lost}\n{CLAUDE_RESULT}")).error, None);
+        let gemini = r#"{"type":"result","status":"success","stats":{}}"#;
+        assert_eq!(heard(&format!("{lost}\n{gemini}")).error, None);
+        assert_eq!(heard(lost).error.as_deref(), Some("Reconnecting... 1/5"));
+    }
+
+    #[test]
+    fn the_name_of_the_conversation_is_known() {
+        let conversation = |text: &str| heard(text).conversation.map(|name| name.to_string());
+        assert_eq!(conversation(CLAUDE_RESULT).as_deref(), Some("s"));
+        let codex = r#"{"type":"thread.started","thread_id":"0199-a"}"#;
+        assert_eq!(conversation(codex).as_deref(), Some("0199-a"));
+        let opencode = r#"{"type":"text","sessionID":"ses_1","part":{"text":"Hi"}}"#;
+        assert_eq!(conversation(opencode).as_deref(), Some("ses_1"));
+        for strange in ["-rf", "a b", "$(x)", ""] {
+            let event = serde_json::json!({"type": "init", "session_id": strange});
+            assert_eq!(conversation(&event.to_string()), None, "{strange}");
+        }
+        assert_eq!(conversation(r#"{"session_id":"x"}"#), None, "no event");
     }
 }

@@ -4,6 +4,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
 use anthill_core::model::error_class::{self, ErrorClass};
+use anthill_core::model::outcome::Answer;
+use serde_json::Value;
 
 use super::clip::tail;
 use super::minder::{Cut, Finished};
@@ -68,11 +70,10 @@ pub fn bad_end(finished: &Finished) -> Option<String> {
 /// Adds to what happened what the command had to say about it.
 pub fn with_details(what: &str, finished: &Finished) -> String {
     let heard = &finished.transcript;
-    let summary =
-        heard.last_line_object().and_then(|fields| Some(fields.get("summary")?.as_str()?.to_owned()));
+    let fields = Answer::of(heard.words()).fields;
+    let summary = fields.get("summary").and_then(Value::as_str).unwrap_or_default();
     let error = heard.error.as_deref().unwrap_or_default();
-    let told =
-        [error, summary.as_deref().unwrap_or_default(), &finished.stderr, heard.words(), &finished.stdout];
+    let told = [error, summary, &finished.stderr, heard.words(), &finished.stdout];
     match told.into_iter().find(|text| !text.trim().is_empty()) {
         Some(told) => format!("{what}\n{}", tail(told, DETAILS)),
         None => what.to_owned(),

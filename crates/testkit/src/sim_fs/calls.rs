@@ -11,6 +11,7 @@ use super::{Machine, SimFs};
 
 impl Fs for SimFs {
     fn read(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        let path = &*self.at(path);
         self.call("read", path, |machine| match machine.world.bytes(path)? {
             Some(bytes) if bytes.len() as u64 > limit => Err(ErrorKind::FileTooLarge.into()),
             bytes => Ok(bytes.map(<[u8]>::to_vec)),
@@ -18,6 +19,7 @@ impl Fs for SimFs {
     }
 
     fn read_from(&self, path: &str, offset: u64) -> io::Result<Option<Vec<u8>>> {
+        let path = &*self.at(path);
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         self.call("read_from", path, |machine| {
             let bytes = machine.world.bytes(path)?;
@@ -26,6 +28,7 @@ impl Fs for SimFs {
     }
 
     fn open(&self, path: &str, access: Access) -> io::Result<Option<Box<dyn Handle>>> {
+        let path = &*self.at(path);
         let ino = self.call("open", path, |machine| match access {
             Access::Read | Access::Write | Access::Append => machine.world.file(path),
             Access::Create => machine.world.file_or_create(path).map(Some),
@@ -39,27 +42,50 @@ impl Fs for SimFs {
     }
 
     fn size(&self, path: &str) -> io::Result<Option<u64>> {
+        let path = &*self.at(path);
         self.call("size", path, |machine| Ok(machine.world.bytes(path)?.map(|bytes| bytes.len() as u64)))
     }
 
     fn entries(&self, dir: &str) -> io::Result<Vec<String>> {
+        let dir = &*self.at(dir);
         self.call("entries", dir, |machine| machine.world.entries(dir))
     }
 
+    fn folders(&self, dir: &str) -> io::Result<Vec<String>> {
+        let dir = &*self.at(dir);
+        self.call("folders", dir, |machine| machine.world.folders(dir))
+    }
+
     fn create_dir(&self, dir: &str) -> io::Result<bool> {
-        self.call("create_dir", dir, |machine| machine.world.create_dir(dir))
+        let dir = &*self.at(dir);
+        self.call("create_dir", dir, |machine| {
+            let above = self.root.match_indices('/').map(|(end, _)| &self.root[..end]);
+            // Whoever makes a root also makes what is above it, and durably.
+            for above in above.filter(|_| dir == self.root) {
+                machine.world.create_dir(above)?;
+                machine.world.sync_name(above)?;
+            }
+            let made = machine.world.create_dir(dir)?;
+            if dir == self.root && !dir.is_empty() {
+                machine.world.sync_name(dir)?;
+            }
+            Ok(made)
+        })
     }
 
     fn write_new(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = &*self.at(path);
         self.call_writing("write_new", path, bytes, |machine, bytes| machine.world.write_new(path, bytes))
     }
 
     fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let path = &*self.at(path);
         let write = |machine: &mut Machine, bytes: &[u8]| machine.world.write_at(path, offset, bytes);
         self.call_writing("write_at", path, bytes, write)
     }
 
     fn append(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = &*self.at(path);
         self.call_writing("append", path, bytes, |machine, bytes| {
             let end = machine.world.bytes(path)?.map_or(0, <[u8]>::len);
             machine.world.write_at(path, end as u64, bytes)
@@ -67,10 +93,12 @@ impl Fs for SimFs {
     }
 
     fn truncate(&self, path: &str, length: u64) -> io::Result<()> {
+        let path = &*self.at(path);
         self.call("truncate", path, |machine| machine.world.truncate(path, length))
     }
 
     fn sync_file(&self, path: &str) -> io::Result<()> {
+        let path = &*self.at(path);
         let result = self.call("sync_file", path, |machine| machine.world.sync_file(path));
         if result.is_err() && !self.killed() {
             let world = &mut self.machine().world;
@@ -81,14 +109,17 @@ impl Fs for SimFs {
     }
 
     fn sync_dir(&self, dir: &str) -> io::Result<()> {
+        let dir = &*self.at(dir);
         self.call("sync_dir", dir, |machine| machine.world.sync_dir(dir))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let (from, to) = (&*self.at(from), &*self.at(to));
         self.call("rename", &format!("{from} -> {to}"), |machine| machine.world.rename(from, to))
     }
 
     fn exchange(&self, one: &str, other: &str) -> io::Result<()> {
+        let (one, other) = (&*self.at(one), &*self.at(other));
         self.call("exchange", &format!("{one} <-> {other}"), |machine| match machine.exchange_supported {
             true => machine.world.exchange(one, other),
             false => Err(ErrorKind::Unsupported.into()),
@@ -96,10 +127,12 @@ impl Fs for SimFs {
     }
 
     fn remove(&self, path: &str) -> io::Result<bool> {
+        let path = &*self.at(path);
         self.call("remove", path, |machine| machine.world.remove(path))
     }
 
     fn lock(&self, path: &str, mode: LockMode, patience: Duration) -> io::Result<Box<dyn Lock>> {
+        let path = &*self.at(path);
         let deadline = Instant::now().checked_add(patience);
         let mut attempt = self.call("lock", path, |machine| machine.lock(path, mode));
         while attempt.as_ref().is_err_and(|error| error.kind() == ErrorKind::TimedOut) {
@@ -116,11 +149,18 @@ impl Fs for SimFs {
         Ok(format!("boot-{}", self.machine().boot))
     }
 
+    fn mounted(&self, path: &str) -> io::Result<Option<u64>> {
+        let path = &*self.at(path);
+        self.call("mounted", path, |machine| Ok(Some(machine.mounting)))
+    }
+
     fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
+        let path = &*self.at(path);
         self.call("stat", path, |machine| Ok(machine.world.file(path)?.map(|ino| machine.stat(ino))))
     }
 
     fn folder_stamp(&self, dir: &str) -> io::Result<Option<u64>> {
+        let dir = &*self.at(dir);
         self.call("folder_stamp", dir, |machine| {
             let names = machine.world.entries(dir)?;
             let mut hasher = DefaultHasher::new();
@@ -140,7 +180,7 @@ impl Fs for SimFs {
     }
 
     fn display(&self, path: &str) -> String {
-        format!("/sim/{path}")
+        format!("/sim/{}", self.at(path))
     }
 }
 
@@ -211,6 +251,10 @@ impl Handle for SimHandle {
 
     fn opened(&self) -> &Stat {
         &self.opened
+    }
+
+    fn look(&self) -> io::Result<Stat> {
+        self.fs.call("handle.look", &self.path, |machine| Ok(machine.stat(self.ino)))
     }
 
     fn mark(&self) -> io::Result<Stat> {

@@ -40,6 +40,8 @@ pub struct SimFs {
     /// Told when a lock is let go. Whoever waits for one is not woken by every call of its holder: many that wait would
     /// take all the time from it.
     freed: Arc<Condvar>,
+    /// Where the root is on the disk.
+    root: String,
 }
 
 #[derive(Debug)]
@@ -48,12 +50,27 @@ struct Machine {
     faults: Faults,
     locks: BTreeMap<Ino, Vec<LockMode>>,
     boot: usize,
+    /// Counts how often the disk was mounted.
+    mounting: u64,
+    /// Counts through how many mounts it was looked at.
+    mount: u64,
     network_fs: Option<&'static str>,
     /// How many handles are open, by file.
     opened: BTreeMap<Ino, usize>,
     exchange_supported: bool,
     leases_supported: bool,
     waiting: bool,
+    /// What another process saves, and before which call.
+    save: Option<(usize, Save)>,
+}
+
+/// How another process saves a file.
+#[derive(Debug, Clone)]
+pub struct Save {
+    pub path: String,
+    pub bytes: Vec<u8>,
+    /// Into the file that is there; otherwise as a new file, renamed over it.
+    pub in_place: bool,
 }
 
 impl SimFs {
@@ -65,12 +82,32 @@ impl SimFs {
             faults: Faults::default(),
             locks: BTreeMap::new(),
             boot: 0,
+            mounting: 0,
+            mount: 0,
             network_fs: None,
             opened: BTreeMap::new(),
             exchange_supported: true,
             leases_supported: true,
             waiting: false,
+            save: None,
         })
+    }
+
+    /// Lets another process save a file right before a call; the first call after `set_plan` is number 1.
+    pub fn set_save(&self, call: usize, save: Save) {
+        self.machine().save = Some((call, save));
+    }
+
+    /// Returns another root on the same disk.
+    pub fn below(&self, root: &str) -> SimFs {
+        SimFs { root: self.at(root), ..self.clone() }
+    }
+
+    /// Returns the disk as the processes of a container see it: through another mount.
+    pub fn through_another_mount(&self) -> SimFs {
+        let seen = self.after_kill();
+        seen.machine().mount += 1;
+        seen
     }
 
     /// Starts a plan; calls are counted and traced anew. To go on after a kill, take [`SimFs::after_kill`]
@@ -115,18 +152,25 @@ impl SimFs {
     /// It shares nothing with this one, so it also serves to try many plans from one starting point.
     pub fn after_kill(&self) -> SimFs {
         let machine = self.machine();
-        SimFs::from_machine(machine.restarted(machine.world.clone(), machine.boot))
+        let (boot, mounting) = (machine.boot, machine.mounting);
+        SimFs::from_machine(machine.restarted(machine.world.clone(), boot, mounting))
     }
 
     /// Returns at most `budget` machines as they may be after a power loss now, all different on disk.
     ///
     /// First come none, all, every prefix, each one lost and each one kept of the unsynced effects, and each
     /// damage to each write (half written, zero-filled); then every subset if there are at most 12 effects;
-    /// then further combinations, the same on every run.
+    /// then further combinations, the same on every run. Every second one is of a disk that was pulled out and put back
+    /// while the machine went on: the boot is the same, but it is mounted anew.
     pub fn crash_images(&self, budget: usize) -> Vec<SimFs> {
         let machine = self.machine();
         let images = crash::images(&machine.world, budget).into_iter();
-        images.map(|world| SimFs::from_machine(machine.restarted(world, machine.boot + 1))).collect()
+        let first = machine.faults.trace().len();
+        let numbered = images.enumerate().map(|(number, world)| {
+            let boot = machine.boot + (first + number) % 2;
+            SimFs::from_machine(machine.restarted(world, boot, machine.mounting + 1))
+        });
+        numbered.collect()
     }
 
     /// Writes a file as another process would that syncs it and its name; parents are created.
@@ -164,7 +208,17 @@ impl SimFs {
     }
 
     fn from_machine(machine: Machine) -> SimFs {
-        SimFs { machine: Arc::new(Mutex::new(machine)), moved: Arc::default(), freed: Arc::default() }
+        let machine = Arc::new(Mutex::new(machine));
+        SimFs { machine, moved: Arc::default(), freed: Arc::default(), root: String::new() }
+    }
+
+    /// Returns where a path is on the disk.
+    fn at(&self, path: &str) -> String {
+        match (self.root.as_str(), path) {
+            ("", path) => path.into(),
+            (root, "") => root.into(),
+            (root, path) => format!("{root}/{path}"),
+        }
     }
 
     /// A guard dropped while a test panics must not panic again, hence no poisoning.
@@ -217,6 +271,7 @@ impl SimFs {
     ) -> io::Result<T> {
         let mut machine = self.machine();
         self.moved.notify_all();
+        machine.let_others_save();
         let (bytes, error) = match machine.faults.enter(method, path) {
             Fate::Run => return act(&mut machine, bytes),
             Fate::Refuse(error) => return Err(error),
@@ -230,15 +285,30 @@ impl SimFs {
 }
 
 impl Machine {
-    fn restarted(&self, world: World, boot: usize) -> Machine {
+    fn restarted(&self, world: World, boot: usize, mounting: u64) -> Machine {
         let (faults, locks, opened) = (Faults::default(), BTreeMap::new(), BTreeMap::new());
-        Machine { world, faults, locks, opened, boot, ..*self }
+        Machine { world, faults, locks, opened, boot, mounting, save: None, ..*self }
+    }
+
+    /// Does what another process does at this moment. A process that is dead by now sees nothing of it.
+    fn let_others_save(&mut self) {
+        let next = self.faults.trace().len() + 1;
+        if let Some((_, save)) = self.save.take_if(|(call, _)| *call == next && !self.faults.killed()) {
+            let Save { path, bytes, in_place } = save;
+            let target = if in_place { path.clone() } else { format!("{path}.swp") };
+            let saved = self.world.write_at(&target, 0, &bytes).and_then(|()| {
+                self.world.truncate(&target, bytes.len() as u64)?;
+                if in_place { Ok(()) } else { self.world.rename(&target, &path) }
+            });
+            saved.unwrap_or_else(|error| panic!("cannot save `{path}`: {error}"));
+        }
     }
 
     fn stat(&self, ino: Ino) -> Stat {
         let identity = Identity { inode: ino as u64, born: 0 };
         let (size, modified) = (self.world.bytes_of(ino).len() as u64, self.world.modified(ino).into());
-        Stat { size, identity: Some(identity), modified, names: 1 }
+        let mount = Some(self.mounting << 32 | self.mount);
+        Stat { size, identity: Some(identity), modified, names: 1, mount }
     }
 
     fn lock(&mut self, path: &str, mode: LockMode) -> io::Result<Ino> {

@@ -99,6 +99,15 @@ impl World {
         }
     }
 
+    pub(super) fn folders(&self, dir: &str) -> io::Result<Vec<String>> {
+        let mut names = self.entries(dir)?;
+        let is_folder = |ino| matches!(&**self.volatile.node(ino), Node::Dir(_));
+        names.retain(|name| {
+            self.volatile.find(&format!("{dir}/{name}")).ok().flatten().is_some_and(is_folder)
+        });
+        Ok(names)
+    }
+
     pub(super) fn create_dir(&mut self, dir: &str) -> io::Result<bool> {
         let slot = self.volatile.slot(dir)?;
         match self.volatile.at(&slot).map(|ino| &**self.volatile.node(ino)) {

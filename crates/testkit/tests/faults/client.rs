@@ -9,18 +9,21 @@ use std::thread;
 
 use anthill_core::error::Code;
 use anthill_core::model::client_event::Event;
+use anthill_core::model::ids::ProjectId;
 use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::model::message::{Letter, Sender};
 use anthill_core::model::present::Arrival;
 use anthill_core::model::room::Room;
-use anthill_core::ops::client::{self, World};
+use anthill_core::ops::client::{self, Charge, World};
 use anthill_core::ops::{Error, messages};
 use anthill_core::store::Engine;
 use anthill_core::store::file::fs::Fs;
+use anthill_testkit::effort::sample;
 use anthill_testkit::sim_fs::{Plan, SimFs, errno};
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use crate::probe::{contents, report};
+use crate::probe::{PART, contents, report};
 use crate::scenarios::{Store, actor, add, claim};
 
 /// How many disks are made of one on which the power failed.
@@ -46,8 +49,32 @@ impl World for Nowhere {
         "tester".into()
     }
 
+    fn project(&self) -> Option<ProjectId> {
+        None
+    }
+
+    fn hides_session(&self) -> bool {
+        false
+    }
+
+    fn charge(&self) -> Option<Charge> {
+        None
+    }
+
     fn mark(&self) -> String {
         "mark".into()
+    }
+
+    fn tail(&self, _: &str, _: u64) -> Option<String> {
+        None
+    }
+
+    fn zone(&self) -> TimeZone {
+        TimeZone::UTC
+    }
+
+    fn is_first_trouble(&self, _: &Event) -> bool {
+        true
     }
 }
 
@@ -183,7 +210,7 @@ fn sweep(events: &[Event], disk: &SimFs, expected: &Value) -> usize {
     run(&rehearsal, event);
     let calls = rehearsal.calls();
     let (mut points, mut seen) = (0, HashSet::new());
-    for plan in (1..=calls).flat_map(plans) {
+    for plan in sample(&event.name, PART, 1..=calls).into_iter().flat_map(plans) {
         let fs = disk.after_kill();
         fs.set_plan(plan);
         let (troubles, told) = run(&fs, event);

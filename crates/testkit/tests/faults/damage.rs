@@ -3,10 +3,11 @@
 use anthill_core::error::Code;
 use anthill_core::model::room::Room;
 use anthill_core::store::{Durability, Engine, Finding};
+use anthill_testkit::effort::sample;
 use anthill_testkit::sim_fs::SimFs;
 use serde_json::{Value, json};
 
-use crate::probe::{contents, report};
+use crate::probe::{PART, contents, report};
 use crate::scenarios::{Store, add, claim, describe, doc, with_buffers};
 
 const HIDDEN: &str = "orchestration/.anthill";
@@ -244,12 +245,13 @@ fn damaged_journal_costs_history_only() {
     // Behind the last line stand empty ones, of which the first and the last are enough.
     let end = whole.trim_ascii_end().len() + 1;
     let last = whole[..end - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
-    for index in (last..=end).chain([whole.len() - 1]).chain((0..last).step_by(97)) {
+    let places = |step| (last..=end).chain([whole.len() - 1]).chain((0..last).step_by(step));
+    for index in sample("flipped", PART, places(97)) {
         let mut bytes = whole.clone();
         bytes[index] ^= 0x11;
         spoil(&format!("byte {index} of {} flipped", whole.len()), &bytes);
     }
-    for length in (last..=end).chain([whole.len() - 1]).chain((0..last).step_by(61)) {
+    for length in sample("cut", PART, places(61)) {
         spoil(&format!("journal cut to {length} of {}", whole.len()), &whole[..length]);
     }
     spoil("journal of zeros", &vec![0; whole.len()]);

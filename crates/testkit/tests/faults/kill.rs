@@ -23,7 +23,7 @@ pub fn recover(case: &Case, disk: &SimFs, plan: Plan) -> SimFs {
 fn killed_anywhere_gives_old_or_new() {
     sweep("kill points", |ref case| {
         let mut points = 0;
-        for (call, plan) in (1..=case.trace.len()).flat_map(|call| kills(call).map(|plan| (call, plan))) {
+        for (call, plan) in case.calls().flat_map(|call| kills(call).map(|plan| (call, plan))) {
             let (fs, result) = case.scenario.run(&case.disk, plan);
             let point = case.at(call, &format!("{plan:?} -> {result:?}"));
             assert!(fs.killed(), "{point}: survived");
@@ -40,7 +40,7 @@ fn killed_anywhere_gives_old_or_new() {
 fn killed_while_recovering_changes_nothing() {
     sweep("kill points while recovering", |ref case| {
         let mut points = 0;
-        for call in (1..=case.trace.len()).step_by(case.stride()) {
+        for call in case.calls().step_by(case.stride()) {
             let fs = case.scenario.run(&case.disk, Plan::KillAt(call)).0.after_kill();
             let before = case.see(&fs);
             let calls = recover(case, &fs, Plan::None).calls();

@@ -1,12 +1,13 @@
 //! Crashes the file engine at every call, in every way, and looks whether it kept its promises.
 //!
 //! One table of [`scenarios`]; each module sweeps it with one kind of misfortune: death of the process
-//! ([`kill`]), failing calls ([`errors`]), loss of power ([`power`]). [`damage`] spoils files by hand.
+//! ([`kill`]), failing calls ([`errors`]), loss of power ([`power`]). [`damage`] spoils files by hand, [`edits`] saves them in the middle of a commit.
 //! [`client`] does the same to the hooks of a whole session, [`orchestrate`] to a whole run of the pipeline.
 //! [`probe`] holds what must be true afterwards, whatever happened.
 
 mod client;
 mod damage;
+mod edits;
 mod errors;
 mod kill;
 mod orchestrate;

@@ -23,11 +23,12 @@ use anthill_core::ops::{Result, history};
 use anthill_core::store::Engine;
 use anthill_core::store::file::fs::Fs;
 use anthill_core::view::pipeline as view;
+use anthill_testkit::effort::sample;
 use anthill_testkit::sim_fs::{Plan, SimFs, errno};
 use serde_json::{Value, json};
 
 use crate::kill::kills;
-use crate::probe::{contents, report};
+use crate::probe::{PART, contents, report};
 use crate::scenarios::{Store, actor, doc};
 
 /// How many disks are made of one on which the power failed.
@@ -57,7 +58,7 @@ fn take(fs: &SimFs, turn: &Turn) -> Result<Turn> {
         }
         Turn::Ask if pipeline::show(engine)?.status() == RunStatus::Completed => Turn::Report,
         Turn::Ask => {
-            let (mut orders, _) = pipeline::next_within(engine, Caps::of(None), None, &actor)?;
+            let (mut orders, _) = pipeline::next_within(engine, Caps::of(None), &actor)?;
             Turn::Start(orders.remove(0))
         }
         Turn::Start(order) => match orchestrate::begin_try(engine, &order.id, Budget::default(), &actor)? {
@@ -71,7 +72,9 @@ fn take(fs: &SimFs, turn: &Turn) -> Result<Turn> {
         Turn::End(order, number, in_vain) => {
             let usage = Usage { cost_usd: 0.1, input_tokens: 10, output_tokens: 2, cached_tokens: 5 };
             let failure = in_vain.then(|| Failure { class: "timeout".into(), reason: "too slow".into() });
-            let ended = Ended { usage, failure, log: format!("of {}", order.id) };
+            let most_alike = Some(3);
+            let log = format!("of {}", order.id);
+            let ended = Ended { usage, failure, most_alike, log, ..Ended::default() };
             let answer = (!in_vain).then(|| answer(order));
             let settled =
                 orchestrate::end_try(engine, (&order.id, *number), &ended, answer.as_ref(), &actor)?;
@@ -212,7 +215,7 @@ fn values(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
 fn without_tries(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let counts = ["revision", "tries", "tries_counted", "try", "spawns"];
+            let counts = ["revision", "tries", "tries_counted", "try", "spawns", "total_spawns"];
             let stays = fields.iter().filter(|(name, _)| !counts.contains(&name.as_str()));
             stays.map(|(name, value)| (name.clone(), without_tries(value))).collect()
         }
@@ -247,7 +250,8 @@ impl Case<'_> {
         rehearsal.set_plan(Plan::None);
         take(&rehearsal, self.turn).unwrap();
         let (calls, mut points) = (rehearsal.calls(), 0);
-        for plan in (1..=calls).flat_map(plans).chain([Plan::None]) {
+        let tried = sample(&format!("{:?}", self.turn), PART, 1..=calls);
+        for plan in tried.into_iter().flat_map(plans).chain([Plan::None]) {
             let fs = self.disk.after_kill();
             fs.set_plan(plan);
             let result = take(&fs, self.turn);

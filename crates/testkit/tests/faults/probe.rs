@@ -9,10 +9,14 @@ use anthill_core::error::Code;
 use anthill_core::model::kind::Doc;
 use anthill_core::store::file::fs::Fs;
 use anthill_core::store::{Durability, Engine};
+use anthill_testkit::effort::sample;
 use anthill_testkit::sim_fs::{Plan, SimFs};
 use serde_json::Value;
 
 use crate::scenarios::{SCENARIOS, Scenario, Store};
+
+/// A short run of the tests goes through one in so many calls of each scenario.
+pub const PART: usize = 5;
 
 /// What a read of each document gives: revision and content, nothing, or the code of an error.
 pub type Seen = Vec<Result<Option<(u64, Value)>, Code>>;
@@ -87,12 +91,20 @@ impl Case {
         case
     }
 
-    /// Returns the calls before which the disk is not as it was before an earlier one.
+    /// Returns the calls at which something happens, in this run of the tests.
+    pub fn calls(&self) -> impl Iterator<Item = usize> {
+        sample(self.scenario.name, PART, 1..=self.trace.len()).into_iter()
+    }
+
+    /// Returns those of them before which the disk is not as it was before an earlier one.
     pub fn telling_calls(&self) -> impl Iterator<Item = usize> {
         let looks = |call: &str| {
-            ["read", "size", "entries", "folder_stamp"].iter().any(|method| call.starts_with(method))
+            ["read", "size", "entries", "folders", "folder_stamp", "mounted"]
+                .iter()
+                .any(|method| call.starts_with(method))
         };
-        (1..=self.trace.len()).filter(move |call| *call == 1 || !looks(&self.trace[call - 2]))
+        let tells = |call: &usize| *call == 1 || !looks(&self.trace[call - 2]);
+        sample(self.scenario.name, PART, (1..=self.trace.len()).filter(tells)).into_iter()
     }
 
     /// Returns the step in which a sweep within a sweep goes through the calls: all of them, unless there are very many.

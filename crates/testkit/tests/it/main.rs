@@ -1,5 +1,6 @@
 mod conformance;
 mod copies;
+mod edits;
 mod histories;
 mod lists;
 mod model;

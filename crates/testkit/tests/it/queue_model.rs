@@ -120,6 +120,8 @@ impl Task {
 #[derive(Debug, Clone, Default)]
 pub struct Queue {
     tasks: Vec<Task>,
+    /// Whoever has claimed anything is in the register.
+    known: BTreeSet<usize>,
 }
 
 impl Queue {
@@ -311,6 +313,7 @@ impl Queue {
         let Some(best) = (0..self.tasks.len()).filter(ready).min_by_key(order) else {
             return "nothing".into();
         };
+        self.known.insert(worker);
         let task = &mut self.tasks[best];
         task.epoch += 1;
         (task.status, task.owner, task.not_before) = ("claimed", Some(worker), None);
@@ -374,7 +377,7 @@ impl Queue {
                 };
                 let lost = self.tasks.iter().find(taken);
                 lost.map_or(Ok(()), |lost| lost.fence(On { worker, task: 0, epoch: None }))?;
-                Err(Code::NotFound)
+                if self.known.contains(&worker) { Ok(String::new()) } else { Err(Code::NotFound) }
             }
         }
     }

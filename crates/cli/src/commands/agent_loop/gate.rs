@@ -2,21 +2,21 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use anthill_core::error::Code;
-use anthill_core::model::agent_loop::{Check, Ended, GateStatus, Severity, Verdict};
+use anthill_core::model::agent_loop::{Check, Ended, Failures, Severity, Verdict};
 use anthill_core::model::ids::Key;
 use anthill_core::ops::agent_loop::{self, Done, GateReport};
-use anthill_live::gates::{Event, Gate, Gates, Ran, Run, config, run_all};
+use anthill_live::gates::config::{self, NewGate};
+use anthill_live::gates::{Event, Gate, Gates, Run, judge, run_one};
 use clap::Args;
-use serde_json::Value;
 
 use crate::args::seconds;
 use crate::context::{Context, parse_id};
 use crate::error::{CliError, Result};
-use crate::hooks;
 use crate::output::{Format, Output};
 use crate::planning::{ExpectArgs, one_of};
 use crate::staff;
 use crate::start::ExitCode;
+use crate::{consent, hooks};
 
 /// Run a quality gate and record how it came out; with --all, end the iteration
 ///
@@ -24,12 +24,14 @@ use crate::start::ExitCode;
 /// `--`. It runs in the project root, in a process group of its own that is killed at its time-out.
 /// The last of what it printed is kept in `.claude/state/loop/gates/NAME.log`, without secrets.
 ///
-/// Exit 0 of the command is a pass, 127 (no such tool) a skip, anything else a failure: recorded, and
-/// exit 1. With --issues and no command it records what you found; issues of severity S2 or S3 are a
-/// warning.
+/// Exit 0 of the command is a pass, anything else a failure: recorded, and exit 1. Only a gate that the
+/// project's files tell of is skipped when its tool is missing. How many tests failed is read from what
+/// the command printed, or by `count` of the configuration. With --issues and no command it records
+/// what you found; issues of severity S2 or S3 are a warning.
 ///
 /// --all runs every gate and judges the iteration: failed gates become items, two passing iterations
-/// in a row with no open item complete the loop. Exit 1 if a gate failed or the loop is held up.
+/// in a row with no open item complete the loop. If somebody else judges just now, their result is
+/// yours too. Exit 1 if a gate failed or the loop is held up.
 ///
 /// Examples:
 ///   anthill loop gate lint
@@ -67,34 +69,49 @@ pub fn run(context: &Context<'_>, args: &GateArgs) -> Result<ExitCode> {
     if args.all {
         agent_loop::check_goes_on(&work)?;
     }
-    let reports = match &args.name {
-        Some(name) if args.issues.is_some() && args.command.is_empty() => vec![told(parse_id(name)?, args)],
-        Some(name) => run_gates(context, vec![chosen(context, parse_id(name)?, args)?], args)?,
-        None => run_gates(context, every(context)?, args)?,
-    };
     let expect = args.expect.expect_revision;
-    let done = agent_loop::note_gates(&*context.engine, &reports, args.all, expect, &context.actor)?;
+    let (engine, actor) = (&*context.engine, &context.actor);
+    let (gates, done) = match &args.name {
+        None => {
+            let (gates, site) = (every(context)?, staff::site(context)?);
+            hooks::keep_running();
+            let tell = |event: Event<'_>| progress(context.output, &event);
+            let done = judge(engine, &gates, &site, (expect, actor), &tell)?;
+            (gates, done)
+        }
+        Some(name) if args.issues.is_some() && args.command.is_empty() => {
+            let report = told(parse_id(name)?, args);
+            let gate = Gate::new(report.name.clone(), Run::Line(String::new()));
+            (vec![gate], agent_loop::note_gates(engine, &[report], false, expect, actor)?)
+        }
+        Some(name) => {
+            let gate = chosen(context, parse_id(name)?, args)?;
+            let report = run_gate(context, &gate, args)?;
+            (vec![gate], agent_loop::note_gates(engine, &[report], false, expect, actor)?)
+        }
+    };
     done.warnings.iter().for_each(|warning| context.output.warning(warning));
     if context.output.json {
         context.output.changed(&done.work.queue, Format::Json)?;
     } else {
-        tell(context, &reports, &done)?;
+        tell(context, &gates, &done)?;
     }
-    let failed = reports.iter().any(|report| report.check.status() == GateStatus::Fail);
+    let failed = gates.iter().any(|gate| result(&done, gate, "status") == Some("fail"));
     let held = matches!(done.verdict, Some(Verdict::Failed(_) | Verdict::Paused(_) | Verdict::Stopped(_)));
     Ok(ExitCode::from(u8::from(failed || held)))
 }
 
 /// Returns the gate that is meant, with what was typed for it.
 fn chosen(context: &Context<'_>, name: Key, args: &GateArgs) -> Result<Gate> {
-    let (_, gates) = super::gates(context)?;
+    let (root, gates) = super::gates(context)?;
     let known = gates.find(name.as_str()).cloned();
     let mut gate = match (known, args.command.is_empty()) {
         (Some(gate), true) => gate,
-        (Some(gate), false) => Gate { run: Run::Command(args.command.clone()), ..gate },
+        (Some(gate), false) => Gate { run: Run::Command(args.command.clone()), detected: false, ..gate },
         (None, false) => Gate::new(name, Run::Command(args.command.clone())),
         (None, true) => return Err(unknown(&name, &gates)),
     };
+    consent::obtain(context, &root, std::slice::from_ref(&gate))?;
     if let Some(seconds) = args.timeout {
         gate.timeout = Duration::from_secs_f64(seconds);
     }
@@ -102,11 +119,12 @@ fn chosen(context: &Context<'_>, name: Key, args: &GateArgs) -> Result<Gate> {
 }
 
 pub fn every(context: &Context<'_>) -> Result<Vec<Gate>> {
-    let (_, gates) = super::gates(context)?;
+    let (root, gates) = super::gates(context)?;
     if gates.list.is_empty() {
         let message = "no gate is configured, and the project's files tell of none";
-        return Err(CliError::new(Code::Refused, message).hinted(lines_to_add("lint")));
+        return Err(CliError::new(Code::Refused, message).hinted(how_to_add("test")));
     }
+    consent::obtain(context, &root, &gates.list)?;
     Ok(gates.list)
 }
 
@@ -116,12 +134,18 @@ fn unknown(name: &Key, gates: &Gates) -> CliError {
     let error =
         if known.is_empty() { error } else { error.hinted(format!("known are: {}", known.join(", "))) };
     error
-        .hinted(lines_to_add(name.as_str()))
+        .hinted(how_to_add(name.as_str()))
         .hinted(format!("or run a command for it: anthill loop gate {name} -- CMD"))
 }
 
-fn lines_to_add(name: &str) -> String {
-    format!("add to {}:  [gates.{name}]  run = \"COMMAND\"", config::FILE)
+/// Says how a project gets a gate: by a command, and what that writes.
+pub fn how_to_add(name: &str) -> String {
+    let lines = config::lines_of(&NewGate { name, line: "COMMAND", ..NewGate::default() });
+    format!(
+        "add one: anthill loop add-gate {name} -- COMMAND\nor write into {}:\n{}",
+        config::FILE,
+        lines.trim_end()
+    )
 }
 
 fn told(name: Key, args: &GateArgs) -> GateReport {
@@ -131,25 +155,26 @@ fn told(name: Key, args: &GateArgs) -> GateReport {
         severity: args.severity,
         default_severity: Severity::S1,
         blocking: true,
+        detected: false,
         seconds: None,
+        failures: Failures::default(),
     };
     GateReport { name, check, output: None }
 }
 
-fn run_gates(context: &Context<'_>, gates: Vec<Gate>, args: &GateArgs) -> Result<Vec<GateReport>> {
+fn run_gate(context: &Context<'_>, gate: &Gate, args: &GateArgs) -> Result<GateReport> {
     let site = staff::site(context)?;
     hooks::keep_running();
-    let ran = run_all(&gates, &site, &|event| progress(context.output, &event));
-    let report = |(gate, ran): (Gate, Ran)| {
-        let mut report = ran.report(&gate);
-        (report.check.issues, report.check.severity) = (args.issues, args.severity);
-        report
-    };
-    Ok(gates.into_iter().zip(ran).map(report).collect())
+    let ran = run_one(&*context.engine, gate, &site, &|event| progress(context.output, &event))?;
+    let mut report = ran.report(gate);
+    report.check.issues = args.issues.or(report.check.issues);
+    report.check.severity = args.severity;
+    Ok(report)
 }
 
 pub fn progress(output: &Output, event: &Event<'_>) {
     match event {
+        Event::Waiting => output.status("somebody else runs the gates; waiting for what they say"),
         Event::Begun(gate) => output.progress(&format!("{}: running", gate.name)),
         Event::Ended(gate, ran) => {
             output.progress(&format!("{}: ended after {:.1} s", gate.name, ran.took.as_secs_f64()));
@@ -158,8 +183,8 @@ pub fn progress(output: &Output, event: &Event<'_>) {
     }
 }
 
-fn tell(context: &Context<'_>, reports: &[GateReport], done: &Done) -> Result<()> {
-    context.output.said(&lines(reports, done).join("\n"))?;
+fn tell(context: &Context<'_>, gates: &[Gate], done: &Done) -> Result<()> {
+    context.output.said(&lines(gates, done).join("\n"))?;
     let next = match &done.verdict {
         None | Some(Verdict::Complete) => return Ok(()),
         Some(Verdict::Failed(_)) => "anthill loop take",
@@ -169,16 +194,23 @@ fn tell(context: &Context<'_>, reports: &[GateReport], done: &Done) -> Result<()
     Ok(())
 }
 
+/// Returns what is recorded of a gate.
+fn result<'d>(done: &'d Done, gate: &Gate, field: &str) -> Option<&'d str> {
+    done.work.gate(gate.name.as_str())?.get(field)?.as_str()
+}
+
 /// Returns a line for each gate, and one for what follows.
-pub fn lines(reports: &[GateReport], done: &Done) -> Vec<String> {
-    let line = |report: &GateReport| {
-        let name = report.name.as_str();
-        let result = done.work.gate(name);
-        let field = |field: &str| result.and_then(|result| result.get(field)).and_then(Value::as_str);
+pub fn lines(gates: &[Gate], done: &Done) -> Vec<String> {
+    let line = |gate: &Gate| {
+        let field = |name: &str| result(done, gate, name);
+        let status = field("status").unwrap_or("not run");
         let reason = field("reason").map(|reason| format!(" ({reason})")).unwrap_or_default();
-        let bad = matches!(report.check.status(), GateStatus::Fail | GateStatus::Warn);
-        let log = field("log").filter(|_| bad).map(|log| format!(", see {log}")).unwrap_or_default();
-        format!("{name}: {}{reason}{log}", report.check.status().word())
+        let is_bad = ["fail", "warn"].contains(&status);
+        let issues = done.work.gate(gate.name.as_str()).and_then(|result| result.get("issues")?.as_u64());
+        let issues = issues.filter(|issues| is_bad && *issues > 1);
+        let issues = issues.map(|issues| format!(", {issues} issues")).unwrap_or_default();
+        let log = field("log").filter(|_| is_bad).map(|log| format!(", see {log}")).unwrap_or_default();
+        format!("{}: {status}{reason}{issues}{log}", gate.name)
     };
     let iteration = done.work.iteration();
     let verdict = done.verdict.as_ref().map(|verdict| match verdict {
@@ -188,5 +220,5 @@ pub fn lines(reports: &[GateReport], done: &Done) -> Vec<String> {
         Verdict::Paused(reason) => format!("Paused: {reason}"),
         Verdict::Stopped(reason) => format!("Stopped: {reason}"),
     });
-    reports.iter().map(line).chain(verdict).collect()
+    gates.iter().map(line).chain(verdict).collect()
 }

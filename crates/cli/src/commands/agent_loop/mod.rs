@@ -1,8 +1,10 @@
 //! The work loop: items, gates, iterations.
 
 mod add;
+mod add_gate;
 mod done;
 mod gate;
+mod release;
 mod reset;
 mod run;
 mod start;
@@ -12,6 +14,7 @@ mod take;
 use std::path::PathBuf;
 
 use anthill_core::error::Code;
+use anthill_core::model::agent_loop::GivenBack;
 use anthill_core::ops::agent_loop::Done;
 use anthill_live::gates::{Gates, config};
 use clap::Subcommand;
@@ -26,27 +29,29 @@ use crate::start::ExitCode;
 /// A loop has a task, items to do (S0 the worst, S3 the least) and gates: commands such as the linter
 /// and the tests. An iteration ends with all gates run. A gate that fails becomes an item; when all
 /// have passed in two iterations in a row and no item is open, the loop is complete. It stops after
-/// --max-iterations, and when the same gates fail three times in a row; an open item as bad as
-/// --pause-on holds it up for you.
+/// --max-iterations, when the same failures come three times in a row (fewer or others are progress),
+/// and when no gate could be run; an open item as bad as --pause-on holds it up for you.
 ///
 /// Every change also writes `.claude/state/loop/LOOP_STATE.md`, a view for people. Gates come from
 /// `.claude/anthill.toml`, else from what the project's files tell (Cargo.toml, package.json,
-/// pyproject.toml, go.mod):
+/// pyproject.toml, tests of Python, go.mod):
 ///
 ///   [gates.lint]
 ///   run = "cargo clippy -- -D warnings"
-///   timeout = 600          seconds
-///   parallel = false       true: side by side with its neighbours that say so too
-///   blocking = true        false: a failure is a warning
-///   severity = "S1"        how bad a failure is
+///   timeout = 600          # seconds
+///   parallel = false       # true: side by side with its neighbours that say so too
+///   blocking = true        # false: a failure is a warning
+///   severity = "S1"        # how bad a failure is
+///   count = "{} warnings"  # where its output says how many issues there are
 ///
 /// Examples:
 ///   anthill loop start "implement user authentication"
 ///   anthill loop add "Add session management" -p S1
 ///   anthill loop take
 ///   anthill loop done work-001
+///   anthill loop add-gate test -- pytest -q
 ///   anthill loop gate --all
-///   anthill loop run --agent "claude -p"
+///   anthill loop run --agent claude
 ///   anthill loop status
 #[derive(Debug, Subcommand)]
 #[command(verbatim_doc_comment)]
@@ -54,8 +59,10 @@ pub enum AgentLoop {
     Start(start::StartArgs),
     Add(add::AddArgs),
     Take(take::TakeArgs),
+    Release(release::ReleaseArgs),
     Done(done::DoneArgs),
     Gate(gate::GateArgs),
+    AddGate(add_gate::AddGateArgs),
     Run(run::RunArgs),
     Status(status::StatusArgs),
     Reset(reset::ResetArgs),
@@ -67,8 +74,10 @@ pub fn run(context: &Context<'_>, command: &AgentLoop) -> Result<ExitCode> {
         AgentLoop::Start(args) => done(start::run(context, args)),
         AgentLoop::Add(args) => done(add::run(context, args)),
         AgentLoop::Take(args) => done(take::run(context, args)),
+        AgentLoop::Release(args) => done(release::run(context, args)),
         AgentLoop::Done(args) => done(done::run(context, args)),
         AgentLoop::Gate(args) => gate::run(context, args),
+        AgentLoop::AddGate(args) => done(add_gate::run(context, args)),
         AgentLoop::Run(args) => run::run(context, args),
         AgentLoop::Status(_) => done(status::run(context)),
         AgentLoop::Reset(args) => done(reset::run(context, args)),
@@ -88,8 +97,13 @@ fn report(context: &Context<'_>, done: &Done, said: &str, next: &str) -> Result<
     Ok(())
 }
 
+/// Says that an item was taken from somebody who is gone.
+fn taken_back(given: &GivenBack) -> String {
+    format!("Taken back from {}, who is gone: {}", given.by, given.id)
+}
+
 /// Finds the project and its gates.
-fn gates(context: &Context<'_>) -> Result<(PathBuf, Gates)> {
+pub fn gates(context: &Context<'_>) -> Result<(PathBuf, Gates)> {
     let root = context.roots.project().map_err(|error| io_error("find the gates", &error))?;
     let gates = Gates::of(&root)?;
     Ok((root, gates))

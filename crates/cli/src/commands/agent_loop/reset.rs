@@ -13,7 +13,7 @@ use crate::planning::{ExpectArgs, text};
 ///
 /// Examples:
 ///   anthill loop reset
-///   anthill undo work_queue        take it back
+///   anthill undo work_queue        # take it back
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct ResetArgs {

@@ -1,4 +1,5 @@
 use anthill_core::ops::agent_loop;
+use anthill_live::gates::Gate;
 use anthill_live::looping::{self, End, Event, Job};
 use anthill_live::runner::brief;
 use clap::Args;
@@ -8,7 +9,7 @@ use crate::args::seconds;
 use crate::context::Context;
 use crate::error::Result;
 use crate::hooks;
-use crate::output::{Format, Output, shorten};
+use crate::output::{Format, shorten};
 use crate::planning::text;
 use crate::staff::{self, CareArgs};
 use crate::start::ExitCode;
@@ -16,16 +17,19 @@ use crate::start::ExitCode;
 /// Let an agent do the items, and judge by the gates, until the loop is complete
 ///
 /// An agent is `claude`, `codex`, `gemini`, `opencode`, or any line of shell. It works in the project
-/// root and gets an item as a prompt on stdin; exit 0 means done. What fails, takes too long or falls
-/// silent is tried again as its kind of error deserves; then the item is put back and the run ends.
-/// When no item waits, all gates are run and the iteration is judged, as by `anthill loop gate
-/// --all`. A loop without items begins with its task as one.
+/// root, gets an item as a prompt on stdin, and says in its last words how the item stands, as for
+/// `anthill worker run`. What fails, takes too long or falls silent is tried again as its kind of
+/// error deserves; then the item is put back and the run ends. What the agent's service cannot do
+/// now (a usage limit, overload, a lost connection) is waited for. When no item waits, all gates are
+/// run and the iteration is judged, as by `anthill loop gate --all`. A loop without items begins with
+/// its task as one.
 ///
 /// It finds ANTHILL_TASK_ID (the item), ANTHILL_TASK_FILE (the item as JSON), ANTHILL_WORKER,
 /// ANTHILL_ROOT and ANTHILL_HOME in its environment. When it has ended, whatever it left running is
 /// killed. What it printed is kept in .claude/state/loop/items, what agents used in the work queue.
-/// Ctrl-C puts the item back. Exit 1 means that the loop is paused, has stopped, waits for somebody
-/// else, or that an item could not be done.
+/// Ctrl-C puts the item back, and the next run takes over what a killed one had. Several runs at once
+/// share the items and judge together. Exit 1 means that the loop is paused, has stopped, waits for
+/// somebody else, or that an item could not be done.
 ///
 /// Examples:
 ///   anthill loop run
@@ -37,7 +41,7 @@ pub struct RunArgs {
     /// What does an item: claude, codex, gemini, opencode, or a line of shell
     #[arg(long, value_name = "AGENT", default_value = "claude")]
     agent: String,
-    /// Who takes the items [default: the session, else the user]
+    /// Who takes the items, for people [default: the run's own name, such as run-1]
     #[arg(long = "as", value_name = "WHO")]
     who: Option<String>,
     /// Stop an agent that takes longer
@@ -51,8 +55,8 @@ pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
     agent_loop::check_goes_on(&agent_loop::show(&*context.engine)?)?;
     let actor = &context.actor;
     let job = Job {
-        agent: staff::line(&args.agent)?,
-        who: args.who.as_ref().or(actor.session.as_ref()).unwrap_or(&actor.user).clone(),
+        agent: staff::agent(&args.agent)?,
+        who: args.who.clone(),
         limits: args.care.limits(Some(args.timeout)),
         retries: args.care.retries,
         max_cost: args.care.max_cost,
@@ -61,7 +65,8 @@ pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
         site: staff::site(context)?,
     };
     hooks::keep_running();
-    let (end, usage) = looping::run(&*context.engine, &job, actor, &|event| tell(context.output, &event))?;
+    let (end, usage) =
+        looping::run(&*context.engine, &job, actor, &|event| tell(context, &job.gates, &event))?;
     if context.output.json {
         context.output.changed(&agent_loop::show(&*context.engine)?.queue, Format::Json)?;
     }
@@ -79,7 +84,8 @@ pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
     }
 }
 
-fn tell(output: &Output, event: &Event<'_>) {
+fn tell(context: &Context<'_>, gates: &[Gate], event: &Event<'_>) {
+    let output = context.output;
     match event {
         Event::Taken(item) => {
             let title = text(item, "title").replace(['\n', '\r', '\t'], " ");
@@ -91,10 +97,13 @@ fn tell(output: &Output, event: &Event<'_>) {
         Event::PutBack { id, reason } => {
             output.status(&format!("Put back: {id}: {}", shorten(&brief(reason), 200)));
         }
+        Event::Paused { until, reason } => output.status(&staff::paused(&context.actor, *until, reason)),
         Event::Gate(event) => gate::progress(output, event),
-        Event::Judged(reports, done) => {
+        Event::TakenBack(given) => output.status(&super::taken_back(given)),
+        Event::Waiting { id, by } => output.progress(&format!("{id}: {by} has it; waiting")),
+        Event::Judged(done) => {
             done.warnings.iter().for_each(|warning| output.warning(warning));
-            output.status(&gate::lines(reports, done).join("\n"));
+            output.status(&gate::lines(gates, done).join("\n"));
         }
         Event::Warning(warning) => output.warning(warning),
     }

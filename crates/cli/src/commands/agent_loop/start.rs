@@ -11,12 +11,12 @@ use crate::planning::{ExpectArgs, one_of};
 /// Begin a loop, or go on with the one that is there
 ///
 /// The same task again goes on: a loop that was paused or has stopped does so too. Another task needs
-/// --reset until the loop is complete.
+/// --reset until the loop is complete; a complete one does not begin again without --reset.
 ///
 /// Examples:
 ///   anthill loop start "implement user authentication"
 ///   anthill loop start "fix the build" --reset --max-iterations 10
-///   anthill loop start --max-iterations 100     go on after it stopped
+///   anthill loop start --max-iterations 100     # go on after it stopped
 ///   anthill loop start --pause-on none
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]

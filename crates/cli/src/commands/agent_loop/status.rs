@@ -1,7 +1,7 @@
 use anthill_core::model::agent_loop::{COMPLETE, PAUSED, STOPPED, WorkLoop, is_open};
 use anthill_core::ops::agent_loop;
 use anthill_core::view;
-use anthill_live::gates::{Gate, Gates, Run, Source, config};
+use anthill_live::gates::{Gate, Gates, Run, Source, config, consent};
 use clap::Args;
 use serde_json::Value;
 
@@ -24,13 +24,19 @@ pub fn run(context: &Context<'_>) -> Result<()> {
     if context.output.json {
         return context.output.value(&work.queue, Format::Json);
     }
-    let (_, gates) = super::gates(context)?;
+    let (root, gates) = super::gates(context)?;
     let mut lines = head(&work);
     lines.extend(gate_lines(&work, &gates));
-    let items = view::agent_loop::items(&work.queue);
+    let items = view::agent_loop::items(&work.queue, &context.actor.clock.moment());
     lines.push(if items.is_empty() { "items: none".into() } else { "items".into() });
     lines.extend(items.iter().map(|item| format!("  {item}")));
     context.output.said(&lines.join("\n"))?;
+    let waiting = consent::missing(&*context.engine, &root, &gates.list)?;
+    if !waiting.is_empty() {
+        let names: Vec<&str> = waiting.iter().map(|waiting| waiting.gate.name.as_str()).collect();
+        let names = names.join(", ");
+        context.output.status(&format!("not trusted, so not run: {names}; let them run: {}", consent::TYPED));
+    }
     context.output.status(&format!("next: {}", next(&work, &gates)));
     Ok(())
 }
@@ -94,12 +100,14 @@ fn command(gate: &Gate) -> String {
 fn next(work: &WorkLoop, gates: &Gates) -> String {
     match work.status() {
         STOPPED => return "anthill loop start --max-iterations N, or anthill loop reset".into(),
-        COMPLETE => return "nothing; for more work: anthill loop add TITLE -p S1".into(),
+        COMPLETE => {
+            return "anthill loop start TASK, or for more work of this one anthill loop add TITLE".into();
+        }
         _ => {}
     }
     match (work.items().iter().any(is_open), gates.list.is_empty()) {
         (true, _) => "anthill loop take".into(),
         (false, false) => "anthill loop gate --all".into(),
-        (false, true) => format!("write [gates.lint] run = \"COMMAND\" into {}", config::FILE),
+        (false, true) => "anthill loop add-gate test -- COMMAND".into(),
     }
 }

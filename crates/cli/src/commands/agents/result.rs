@@ -12,7 +12,7 @@ use crate::output::{Format, shorten};
 ///
 /// Examples:
 ///   anthill agents result agent-uuid-1234
-///   anthill agents result agent-uuid-1234 --json      exactly as it is stored
+///   anthill agents result agent-uuid-1234 --json      # exactly as it is stored
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct ResultArgs {

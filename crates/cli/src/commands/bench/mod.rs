@@ -47,10 +47,10 @@ use crate::output::{Format, Output};
 /// how many times as long the others take; `-` is not installed, blank is not compared.
 ///
 /// Examples:
-///   anthill bench --quick                    under half a minute
-///   anthill bench --svg claim.svg            all of it, and a picture of claim times
+///   anthill bench --quick                    # under half a minute
+///   anthill bench --svg claim.svg            # all of it, and a picture of claim times
 ///   anthill bench --json > bench.json
-///   anthill bench --sizes 1000,50000         your own numbers of tasks
+///   anthill bench --sizes 1000,50000         # your own numbers of tasks
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct BenchArgs {

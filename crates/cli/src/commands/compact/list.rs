@@ -17,7 +17,8 @@ use crate::planning::text;
 pub struct ListArgs {}
 
 pub fn run(context: &Context<'_>, _: &ListArgs) -> Result<()> {
-    let backups = compact::list(&*context.engine)?;
+    let (backups, warnings) = compact::list(&*context.engine)?;
+    warnings.iter().for_each(|warning| context.output.warning(warning));
     if context.output.json {
         let stored = backups.into_iter().map(|backup| backup.value).collect();
         return context.output.value(&Value::Array(stored), Format::Json);
@@ -29,7 +30,7 @@ pub fn run(context: &Context<'_>, _: &ListArgs) -> Result<()> {
     let row = |backup: &compact::Backup| {
         let value = &backup.value;
         json!({
-            "backup": backup.key, "timestamp": text(value, "timestamp"),
+            "backup": backup.key, "session": text(value, "session_id"), "timestamp": text(value, "timestamp"),
             "reason": text(value, "reason").replace(['\n', '\r', '\t'], " "), "holds": super::held(value),
         })
     };

@@ -18,7 +18,7 @@ use crate::error::Result;
 /// Examples:
 ///   anthill compact backup --reason context_limit_approaching
 ///   anthill compact list
-///   anthill compact restore              what the newest backup would give back
+///   anthill compact restore              # what the newest backup would give back
 ///   anthill compact restore --apply
 #[derive(Debug, Subcommand)]
 #[command(verbatim_doc_comment)]

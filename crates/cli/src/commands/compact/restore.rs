@@ -17,11 +17,11 @@ use crate::planning::text;
 /// Examples:
 ///   anthill compact restore
 ///   anthill compact restore 20260129_104500 --apply
-///   anthill undo work_queue               if it was not what you wanted
+///   anthill undo work_queue               # if it was not what you wanted
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RestoreArgs {
-    /// The backup, as `anthill compact list` names it, or its time [default: the newest]
+    /// The backup, as `anthill compact list` names it, or its time [default: the newest of this session]
     timestamp: Option<String>,
     /// Write it back
     #[arg(long)]
@@ -60,6 +60,7 @@ pub fn run(context: &Context<'_>, args: &RestoreArgs) -> Result<()> {
 fn line(kind: &str, standing: Standing, restored: &Restored) -> String {
     let what = match (standing, restored.applied) {
         (Standing::Same, _) => "the same",
+        (Standing::Damaged, _) => "is damaged, stays as it is (mend it: anthill doctor --repair)",
         (Standing::Missing, false) => "is missing, would be written back",
         (Standing::Differs, false) => "differs, would be written back",
         (Standing::Missing, true) => "was missing, written back",
@@ -74,8 +75,9 @@ fn json(restored: &Restored) -> Value {
             Standing::Same => "same",
             Standing::Missing => "missing",
             Standing::Differs => "differs",
+            Standing::Damaged => "damaged",
         };
-        let restored = restored.applied && *standing != Standing::Same;
+        let restored = restored.applied && matches!(standing, Standing::Missing | Standing::Differs);
         object([("kind", (*kind).into()), ("found", word.into()), ("restored", restored.into())])
     };
     let value = &restored.backup.value;

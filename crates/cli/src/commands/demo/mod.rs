@@ -225,15 +225,15 @@ impl Stage<'_> {
 const WHERE_TO_LOOK: &str = "\
 Look around:
   cd DIR
-  bin/tally data/sample.txt 3               what they built
-  cat .coordination/tasks.json              the queue is a file
-  cat .coordination/summary.md              all results
-  cat .coordination/logs/ant-2.log          the one that was killed
-  EXE history queue        who changed what
+  bin/tally data/sample.txt 3               # what they built
+  cat .coordination/tasks.json              # the queue is a file
+  cat .coordination/summary.md              # all results
+  cat .coordination/logs/ant-2.log          # the one that was killed
+  EXE history queue        # who changed what
 In a project of yours:
   anthill leader init \"the goal\"
   anthill leader add-task \"the first task\"
-  anthill worker run ant-1 --until-empty -- claude -p       or codex exec, gemini -p, a script
+  anthill worker run ant-1 --until-empty --agent claude     # or codex, gemini, opencode, 'a line of shell'
 Remove the demonstration: rm -r DIR";
 
 fn tasks(queue: &Value) -> Vec<Task> {

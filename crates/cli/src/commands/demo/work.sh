@@ -1,6 +1,6 @@
 #!/bin/sh
 # Does one task of the demonstration. A coding agent could stand here instead:
-#   anthill worker run ant-1 --until-empty -- claude -p
+#   anthill worker run ant-1 --until-empty --agent claude
 set -eu
 cat > /dev/null                       # the task's prompt comes on stdin; a script knows what to do without it
 sleep "${DEMO_PAUSE:-1}"              # so that there is something to watch

@@ -2,7 +2,7 @@ use anthill_core::ops::planning::epics::{self, NewEpic};
 use clap::Args;
 
 use crate::args::prose;
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_new_id};
 use crate::error::Result;
 use crate::planning::{ExpectArgs, ProjectArgs, report, text};
 
@@ -33,7 +33,7 @@ pub struct AddArgs {
 
 pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
     let new = NewEpic {
-        id: args.id.as_deref().map(parse_id).transpose()?,
+        id: args.id.as_deref().map(parse_new_id).transpose()?,
         title: args.title.clone(),
         priority: args.priority.clone(),
     };

@@ -1,8 +1,11 @@
 use std::time::Duration;
 
 use anthill_core::model::error_class::ErrorClass;
+use anthill_core::model::service;
 use anthill_core::ops::errors::{self, NewError, Standing};
+use anthill_core::view::shell;
 use clap::Args;
+use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 use crate::args::{prose, seconds};
@@ -51,7 +54,7 @@ pub struct RecordArgs {
     /// More about it: a JSON object
     #[arg(long, value_name = "JSON")]
     context: Option<String>,
-    /// How long the other side says to wait (counts for rate_limit)
+    /// How long the other side says to wait [default: what the message says, such as `Retry-After: 7`]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     retry_after: Option<f64>,
     #[command(flatten)]
@@ -60,6 +63,8 @@ pub struct RecordArgs {
 
 pub fn run(context: &Context<'_>, args: &RecordArgs) -> Result<()> {
     let new = if args.stdin.is_some() { from_json(parse_value("-")?)? } else { from_options(args)? };
+    let now = context.actor.now().to_zoned(TimeZone::system());
+    let new = NewError { retry_after: new.retry_after.or_else(|| service::wait(&new.message, &now)), ..new };
     let done = errors::record(&*context.engine, &new, args.expect.expect_revision, &context.actor)?;
     done.warnings.iter().for_each(|warning| context.output.warning(warning));
     let error = &done.error;
@@ -93,7 +98,7 @@ fn receiver(error: &Value) -> &'static str {
 }
 
 fn next(error: &Value) -> String {
-    let id = text(error, "id");
+    let id = shell::word(text(error, "id"));
     match (errors::standing(error), error.get("work_item").and_then(Value::as_str)) {
         (Standing::Escalated, Some(item)) => {
             format!("next: {item} of the loop's work queue; when it is done: anthill error resolve {id}")

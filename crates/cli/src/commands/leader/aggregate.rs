@@ -1,5 +1,6 @@
+use anthill_core::model::changes::NO_CHANGE;
 use anthill_core::model::paper::Paper;
-use anthill_core::ops::queue::lead;
+use anthill_core::ops::queue::lead::{self, Aggregated};
 use clap::Args;
 use serde_json::json;
 
@@ -16,10 +17,22 @@ use crate::output::Format;
 pub struct AggregateArgs {}
 
 pub fn run(context: &Context<'_>, _: &AggregateArgs) -> Result<()> {
-    let results = lead::aggregate(&*context.engine, &context.actor)?;
-    let path = Paper::Summary.path();
+    let Aggregated { results, hollow } = lead::aggregate(&*context.engine, &context.actor)?;
+    let path = context.shown(&Paper::Summary.path());
     match context.output.json {
-        true => context.output.changed(&json!({"path": path, "results": results}), Format::Json),
-        false => context.output.said(&format!("Put {results} results together: {path}")),
+        true => {
+            let mut value = json!({"path": path, "results": results});
+            if !hollow.is_empty() {
+                value["without_change"] = json!(hollow);
+            }
+            context.output.changed(&value, Format::Json)
+        }
+        false => {
+            context.output.said(&format!("Put {results} results together: {path}"))?;
+            if !hollow.is_empty() {
+                context.output.warning(&format!("done, {NO_CHANGE}: {}", hollow.join(", ")));
+            }
+            Ok(())
+        }
     }
 }

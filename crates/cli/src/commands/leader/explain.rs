@@ -1,6 +1,7 @@
 use anthill_core::model::ids::Key;
 use anthill_core::model::task::word;
 use anthill_core::ops::queue::look;
+use anthill_core::view::papers;
 use clap::Args;
 
 use crate::context::{Context, parse_id};
@@ -26,5 +27,7 @@ pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Result<()> {
     }
     let head = format!("{id} is {}", word(explained.task.status()));
     let reasons = explained.reasons.iter().map(|reason| format!("  - {}", reason.text));
-    context.output.said(&std::iter::once(head).chain(reasons).collect::<Vec<_>>().join("\n"))
+    let usage = explained.task.value().get("usage").filter(|usage| usage.is_object());
+    let used = usage.map(|usage| format!("  - its agents have used {}", papers::used(usage)));
+    context.output.said(&std::iter::once(head).chain(reasons).chain(used).collect::<Vec<_>>().join("\n"))
 }

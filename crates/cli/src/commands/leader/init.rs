@@ -1,3 +1,4 @@
+use anthill_core::model::room::Room;
 use anthill_core::ops::queue::lead;
 use clap::Args;
 use serde_json::json;
@@ -5,6 +6,7 @@ use serde_json::json;
 use crate::args::prose;
 use crate::context::Context;
 use crate::error::Result;
+use crate::git;
 use crate::output::Format;
 
 /// Lay out the queue of this project; what is there already stays
@@ -25,6 +27,9 @@ pub struct InitArgs {
     approach: Option<String>,
 }
 
+/// What is nobody's business but this machine's: the history, and what commands have printed.
+const OWN: [&str; 2] = [".coordination/.anthill/", ".coordination/logs/"];
+
 pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
     let done = lead::init(&*context.engine, &args.goal, args.approach.as_deref(), &context.actor)?;
     if context.output.json {
@@ -32,7 +37,8 @@ pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
         return context.output.changed(&value, Format::Json);
     }
     let list = |files: &[String]| {
-        files.iter().map(|file| format!("  .coordination/{file}")).collect::<Vec<_>>().join("\n")
+        let shown = |file: &String| format!("  {}", context.shown(&Room::Queue.path(file)));
+        files.iter().map(shown).collect::<Vec<_>>().join("\n")
     };
     if !done.created.is_empty() {
         context.output.said(&format!("Created:\n{}", list(&done.created)))?;
@@ -40,6 +46,18 @@ pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
     if !done.kept.is_empty() {
         context.output.said(&format!("Kept as they are:\n{}", list(&done.kept)))?;
     }
+    propose_ignoring(context);
     context.output.status("next: anthill leader add-task \"what is to be done\" -p 1 --files PATH…");
     Ok(())
+}
+
+/// Says which rules keep git from taking along what should stay here.
+fn propose_ignoring(context: &Context<'_>) {
+    let open = context.roots.project().map(|root| git::not_ignored(&root, &OWN)).unwrap_or_default();
+    if !open.is_empty() {
+        context.output.status(&format!(
+            "git would take along the history and the logs of the queue; to keep them here, add to .gitignore:\n  {}",
+            open.join("\n  ")
+        ));
+    }
 }

@@ -11,7 +11,7 @@ use crate::error::Result;
 ///
 /// Examples:
 ///   anthill leader reset task-20260119200002-zzzz
-///   anthill leader reset task-20260119200002-zzzz --force     also when it is done
+///   anthill leader reset task-20260119200002-zzzz --force     # also when it is done
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct ResetArgs {

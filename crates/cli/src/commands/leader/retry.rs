@@ -10,7 +10,7 @@ use crate::error::Result;
 ///
 /// Examples:
 ///   anthill leader retry task-20260119200002-zzzz
-///   anthill leader retry task-20260119200002-zzzz --after 30     not before 30 seconds have passed
+///   anthill leader retry task-20260119200002-zzzz --after 30     # not before 30 seconds have passed
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RetryArgs {

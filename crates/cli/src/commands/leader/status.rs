@@ -2,10 +2,11 @@ use std::io::IsTerminal;
 use std::mem::ManuallyDrop;
 use std::time::Duration;
 
-use anthill_core::model::kind::Doc;
+use anthill_core::model::kind::{Doc, UNFIT};
 use anthill_core::model::task::Task;
 use anthill_core::model::time::Moment;
-use anthill_core::ops::read;
+use anthill_core::ops::merge::in_words;
+use anthill_core::ops::{doctor, read};
 use anthill_core::view::board::{self, Line, Sheet};
 use clap::Args;
 use jiff::SignedDuration;
@@ -20,7 +21,7 @@ use crate::output::{Format, compact};
 ///
 /// Examples:
 ///   anthill leader status
-///   anthill leader status --watch         redraw as things happen, until Ctrl-C
+///   anthill leader status --watch         # redraw as things happen, until Ctrl-C
 ///   anthill leader status --json | jq .progress
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
@@ -66,12 +67,44 @@ pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
 fn draw_excerpt(context: &Context<'_>) -> Option<Vec<Line>> {
     let excerpt = read::excerpt(&*context.engine, &Doc::queue(), board::MOST)?;
     let now = context.actor.clock.moment();
-    board::board_of_excerpt(&excerpt, now.at, &left(&now), context.output.width())
+    let mut lines = board::board_of_excerpt(&excerpt, now.at, &left(&now), context.output.width())?;
+    if excerpt.counts.iter().any(|(word, count)| *word == UNFIT && *count > 0) {
+        lines.extend(unfit(context));
+    }
+    lines.extend(paused(context));
+    lines.extend(aside(context));
+    Some(lines)
 }
 
 fn draw(context: &Context<'_>, queue: &Value) -> Vec<Line> {
     let now = context.actor.clock.moment();
-    board::board(queue, now.at, &left(&now), context.output.width())
+    let mut lines = board::board(queue, now.at, &left(&now), context.output.width());
+    lines.extend(unfit(context));
+    lines.extend(paused(context));
+    lines.extend(aside(context));
+    lines
+}
+
+/// Tells of edits of the queue that could not be joined.
+fn aside(context: &Context<'_>) -> Vec<Line> {
+    let asides = context.engine.asides(&Doc::queue().room).unwrap_or_default();
+    board::notices(asides.iter().map(in_words), context.output.width())
+}
+
+/// Names the tasks that nobody gets, as their ids are none. What cannot be looked at is no reason to have no board.
+fn unfit(context: &Context<'_>) -> Vec<Line> {
+    let findings = doctor::odd_ids(&*context.engine, &Doc::queue()).unwrap_or_default();
+    let told: Vec<_> = findings.iter().map(|finding| finding.message.clone()).collect();
+    findings.first().map_or_else(Vec::new, |first| board::unfit(&told, &first.fix))
+}
+
+/// Says which workers pause. A register that cannot be read is no reason to have no board.
+fn paused(context: &Context<'_>) -> Vec<Line> {
+    let doc = Doc::workers();
+    let exists = context.engine.may_exist(&doc);
+    let register = exists.then(|| context.engine.read(&doc).ok().flatten()).flatten();
+    let now = context.actor.now();
+    register.map_or_else(Vec::new, |found| board::paused(&found.value, now, context.output.width()))
 }
 
 fn left(now: &Moment) -> impl Fn(&Value) -> Option<SignedDuration> {

@@ -11,7 +11,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::args::seconds;
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_new_id};
 use crate::direct::{Opt, Takes, Words, one};
 use crate::env;
 use crate::error::Result;
@@ -22,7 +22,7 @@ use crate::start::ExitCode;
 /// Examples:
 ///   anthill message send session-abc123 session-xyz789 task_handoff '{"task_id": "task-001"}' \
 ///       --priority high
-///   anthill message poll session-xyz789 --wait 600       blocks until there is one; no polling
+///   anthill message poll session-xyz789 --wait 600       # blocks until there is one; no polling
 ///   anthill message done session-xyz789 msg-20260131120000-1a2b
 ///   anthill message broadcast session-abc123 emergency_stop '{}' --priority critical
 #[derive(Debug, Subcommand)]
@@ -107,8 +107,8 @@ impl LetterArgs {
 
     /// Makes the letter, addressed to its sender until somebody says otherwise.
     fn letter(&self, context: &Context<'_>, from: &str, kind: &str, payload: &str) -> Result<Letter> {
-        let from: SessionId = parse_id(from)?;
-        let key = |text: &Option<String>| text.as_deref().map(parse_id::<Key>).transpose();
+        let from: SessionId = parse_new_id(from)?;
+        let key = |text: &Option<String>| text.as_deref().map(parse_new_id::<Key>).transpose();
         let priority = PRIORITIES.into_iter().find(|known| *known == self.priority).unwrap_or(NORMAL);
         let session = context.actor.session.clone();
         let is_person = match self.sent_as {

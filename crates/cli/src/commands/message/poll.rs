@@ -24,9 +24,9 @@ const LIMIT: u32 = 1000;
 ///
 /// Examples:
 ///   anthill message poll session-xyz789
-///   anthill message poll session-xyz789 --wait 600       waits for one (--wait alone: for ever)
+///   anthill message poll session-xyz789 --wait 600       # waits for one (--wait alone: for ever)
 ///   anthill message poll session-xyz789 --no-mark-read --format table
-///   anthill message poll session-xyz789 --again          what was read and is not done with
+///   anthill message poll session-xyz789 --again          # what was read and is not done with
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct PollArgs {

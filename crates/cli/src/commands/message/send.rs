@@ -3,7 +3,7 @@ use anthill_core::ops::messages;
 use clap::Args;
 
 use super::LetterArgs;
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_new_id};
 use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::{CliError, Result};
 use crate::output::Format;
@@ -57,7 +57,7 @@ impl Direct for SendArgs {
 
 pub fn run(context: &Context<'_>, args: &SendArgs) -> Result<()> {
     let mut letter = args.letter.letter(context, &args.from, &args.kind, &args.payload)?;
-    letter.to = parse_id(&args.to)?;
+    letter.to = parse_new_id(&args.to)?;
     let (engine, to) = (&*context.engine, &letter.to);
     letter.check().map_err(CliError::invalid)?;
     let is_registered = messages::is_registered(engine, to)?;

@@ -12,6 +12,7 @@ use anthill_core::ops::pipeline::{self, NewRun};
 use anthill_core::ops::settings::Settings;
 use anthill_core::view::pipeline::status;
 use anthill_core::view::prompt;
+use anthill_core::view::shell;
 use anthill_live::orchestrate::{self as live, Agents, End, Job};
 use clap::Args;
 use serde_json::Value;
@@ -26,6 +27,9 @@ use crate::planning::{one_of, words_of};
 use crate::staff::{self, CareArgs};
 use crate::start::ExitCode;
 
+/// Who works unless told.
+const AGENT: &str = "claude";
+
 /// Run a whole pipeline: start an agent for every order until the requirements are met
 ///
 /// An agent is `claude`, `codex`, `gemini`, `opencode`, or any line of shell. It gets the order as a
@@ -35,10 +39,11 @@ use crate::start::ExitCode;
 /// ANTHILL_GROUP, ANTHILL_WORKER, ANTHILL_ROOT and ANTHILL_HOME in its environment.
 ///
 /// A try that fails, takes too long or falls silent is repeated as its kind of error deserves; then a
-/// developer's order is reported as INCOMPLETE or BLOCKED, a tester's as BLOCKED, and others stop the
-/// run. What agents print is kept in coordination/logs, what they cost in orchestrator_state.
-/// Everything is in the files: killed at any moment, the same command goes on. Exit 0: completed.
-/// Exit 1: stopped, with the reason and the next command.
+/// developer's order is reported as INCOMPLETE or BLOCKED, a tester's as BLOCKED. A group whose agents
+/// fail again and again in the same way is given up, and the others go on. What agents print is kept
+/// in coordination/logs, what they cost in orchestrator_state. Everything is in the files: killed at
+/// any moment, the same command goes on. Exit 0: completed. Exit 1: stopped, with the reason, what is
+/// missing and the next command; orchestrator_state has status `error` then.
 ///
 /// Examples:
 ///   anthill orchestrate "JWT authentication, user registration, password reset"
@@ -63,7 +68,7 @@ pub struct OrchestrateArgs {
     #[arg(long, value_parser = one_of::<Mode>(), conflicts_with = "resume")]
     mode: Option<Mode>,
     /// Who does the work: claude, codex, gemini, opencode, or a line of shell
-    #[arg(long, value_name = "AGENT", default_value = "claude")]
+    #[arg(long, value_name = "AGENT", default_value = AGENT)]
     agent: String,
     /// Who does it in one role (pm, developer, qa_expert, tech_lead, or how it begins); may be repeated
     #[arg(long, value_name = "ROLE=AGENT", value_parser = role_agent)]
@@ -76,6 +81,9 @@ pub struct OrchestrateArgs {
     timeout: f64,
     #[command(flatten)]
     care: CareArgs,
+    /// Give a group up that has failed N times in the same way; the others go on
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100))]
+    same_failures: u64,
     /// A line of shell that must end well before the project manager may call the run complete
     #[arg(long, value_name = "CMD")]
     check: Option<String>,
@@ -85,6 +93,9 @@ pub struct OrchestrateArgs {
     /// Let every group work in a git worktree of its own, and merge what is approved
     #[arg(long)]
     worktrees: bool,
+    /// Make worktrees also where a link of the project leads out of it
+    #[arg(long, requires = "worktrees")]
+    follow_links: bool,
     /// Show all groups after every report
     #[arg(long)]
     watch: bool,
@@ -94,11 +105,11 @@ pub struct OrchestrateArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &OrchestrateArgs) -> Result<ExitCode> {
-    let job = job(context, args)?;
     let wanted = args.requirements.as_deref().map(requirements).transpose()?;
     if args.dry_run {
-        return preview(context, args, wanted, &job);
+        return preview(context, args, wanted);
     }
+    let job = job(context, args)?;
     if args.resume {
         orchestrate::resume(&*context.engine, wanted.as_deref())?;
     }
@@ -118,21 +129,23 @@ fn new_run(args: &OrchestrateArgs, requirements: String) -> NewRun {
 }
 
 fn job(context: &Context<'_>, args: &OrchestrateArgs) -> Result<Job> {
-    let of_roles = args.role_agent.iter().map(|(role, agent)| Ok((*role, staff::line(agent)?)));
+    let of_roles = args.role_agent.iter().map(|(role, agent)| Ok((*role, staff::agent(agent)?)));
     let of_roles = of_roles.collect::<Result<Vec<_>>>()?;
     let all_named =
         words_of::<Role>().iter().all(|name| of_roles.iter().any(|(role, _)| word(role) == *name));
-    let agents =
-        Agents { usual: if all_named { String::new() } else { staff::line(&args.agent)? }, of_roles };
+    let usual = if all_named { None } else { Some(staff::agent(&args.agent)?) };
+    let agents = Agents { usual, of_roles };
     Ok(Job {
         site: staff::site(context)?,
         agents,
         parallel: parallel(context, args)?,
         limits: args.care.limits(Some(args.timeout)),
         retries: args.care.retries,
+        most_alike: args.same_failures,
         check: args.check.clone(),
         budget: Budget { cost: args.care.max_cost, spawns: args.max_spawns },
         worktrees: args.worktrees,
+        follow_links: args.follow_links,
     })
 }
 
@@ -156,14 +169,9 @@ fn role_agent(text: &str) -> std::result::Result<(Role, String), String> {
     Ok((role, agent.to_owned()))
 }
 
-fn preview(
-    context: &Context<'_>,
-    args: &OrchestrateArgs,
-    wanted: Option<String>,
-    job: &Job,
-) -> Result<ExitCode> {
+fn preview(context: &Context<'_>, args: &OrchestrateArgs, wanted: Option<String>) -> Result<ExitCode> {
     let new = wanted.filter(|_| !args.resume).map(|wanted| new_run(args, wanted));
-    let caps = Caps::of(u64::try_from(job.parallel).ok());
+    let caps = Caps::of(u64::try_from(parallel(context, args)?).ok());
     let (run, orders) = orchestrate::preview(&*context.engine, new.as_ref(), caps, &context.actor)?;
     if context.output.json {
         let orders: Vec<Value> = orders.iter().map(|order| prompt::order(&run, order)).collect();
@@ -188,11 +196,11 @@ fn conclude(context: &Context<'_>, args: &OrchestrateArgs, end: &End) -> Result<
         return Err(stopped(&run, args, end));
     }
     if context.output.json {
-        context.output.value(&status(&run), Format::Json)?;
+        context.output.value(&status(&run, false), Format::Json)?;
     }
     match end {
         End::Signal(signal) => {
-            context.output.status("stopped; go on: anthill orchestrate --resume");
+            context.output.status(&format!("stopped; go on: {}", resumed(args)));
             Ok(staff::stopped_by(*signal))
         }
         _ => Ok(ExitCode::SUCCESS),
@@ -206,7 +214,7 @@ fn stopped(run: &Pipeline, args: &OrchestrateArgs, end: &End) -> CliError {
             reason.clone(),
             vec![
                 "make a smaller plan: anthill pipeline plan --file F".to_owned(),
-                "then go on: anthill orchestrate --resume".to_owned(),
+                format!("then go on: {}", resumed(args)),
             ],
         ),
         End::Budget(reason) => (reason.clone(), vec![raised(args)]),
@@ -214,23 +222,32 @@ fn stopped(run: &Pipeline, args: &OrchestrateArgs, end: &End) -> CliError {
             format!("nothing can go on: {}", stuck.join("; ")),
             vec![
                 "see what the agents printed: ls coordination/logs".to_owned(),
-                "go on: anthill orchestrate --resume".to_owned(),
+                format!("go on: {}", resumed(args)),
             ],
         ),
         End::Completed | End::Signal(_) => (run.summary(), Vec::new()),
     };
     let costs = run.orchestrator.get("costs").cloned().unwrap_or_default();
     let error = CliError::new(Code::Refused, format!("the run `{}` has stopped: {reason}", run.session()));
-    hints.into_iter().fold(error, CliError::hinted).detail("costs", costs)
+    let error = hints.into_iter().fold(error, CliError::hinted);
+    error.detail("missing", run.missing()).detail("costs", costs)
+}
+
+/// Returns the command that goes on with the run by the same agents.
+fn resumed(args: &OrchestrateArgs) -> String {
+    let mut line = "anthill orchestrate --resume".to_owned();
+    if args.agent != AGENT {
+        line += &format!(" --agent {}", shell::word(&args.agent));
+    }
+    for (role, agent) in &args.role_agent {
+        line += &format!(" --role-agent {}={}", word(role), shell::word(agent));
+    }
+    line + if args.worktrees { " --worktrees" } else { "" }
 }
 
 fn raised(args: &OrchestrateArgs) -> String {
     let doubled = |most: f64| (most * 2.0).max(1.0);
     let cost = args.care.max_cost.map(|most| format!(" --max-cost {}", doubled(most)));
     let spawns = args.max_spawns.map(|most| format!(" --max-spawns {}", doubled(most as f64)));
-    format!(
-        "allow more: anthill orchestrate --resume{}{}",
-        cost.unwrap_or_default(),
-        spawns.unwrap_or_default()
-    )
+    format!("allow more: {}{}{}", resumed(args), cost.unwrap_or_default(), spawns.unwrap_or_default())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anthill_core::model::pipeline::{NO_GROUP, Order};
 use anthill_core::model::plan::word;
-use anthill_core::ops::pipeline;
+use anthill_core::ops::{Actor, pipeline};
 use anthill_core::store::Engine;
 use anthill_core::view::pipeline::table;
 use anthill_core::view::text::escape;
@@ -18,9 +18,11 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::output::{Output, shorten};
+use crate::staff;
 
 pub struct Progress<'o> {
     output: &'o Output,
+    actor: &'o Actor,
     /// The run, where all groups are to be shown.
     watched: Option<&'o dyn Engine>,
     /// The lines of those at work, by their orders, on a terminal.
@@ -32,18 +34,22 @@ impl<'o> Progress<'o> {
         let output = context.output;
         let seen = !output.json && std::io::stderr().is_terminal();
         let bars = seen.then(|| (MultiProgress::new(), BTreeMap::new()));
-        Progress { output, watched: watch.then_some(&*context.engine), bars }
+        Progress { output, actor: &context.actor, watched: watch.then_some(&*context.engine), bars }
     }
 
     pub fn tell(&mut self, event: &Event) {
         match event {
             Event::Started { order, number } => self.start(order, *number),
-            Event::Settled { order, .. } | Event::Failed { order, .. } | Event::Stopped { order } => {
+            Event::Settled { order, .. }
+            | Event::Failed { order, .. }
+            | Event::PutBack { order, .. }
+            | Event::Stopped { order } => {
                 self.end(&order.id);
             }
-            Event::Merged { .. } | Event::Checked { .. } | Event::Warning(_) => {}
+            Event::Unclear { .. } | Event::Paused { .. } => {}
+            Event::GaveUp { .. } | Event::Merged { .. } | Event::Checked { .. } | Event::Warning(_) => {}
         }
-        let output = self.output;
+        let (output, actor) = (self.output, self.actor);
         let groups = match event {
             Event::Settled { .. } => self.watched.and_then(groups).unwrap_or_default(),
             _ => Vec::new(),
@@ -51,6 +57,7 @@ impl<'o> Progress<'o> {
         let line = || {
             match event {
                 Event::Warning(warning) => output.warning(warning),
+                Event::Paused { until, reason } => output.status(&staff::paused(actor, *until, reason)),
                 event => output.status(&line_of(event)),
             }
             groups.iter().for_each(|group| output.status(group));
@@ -117,7 +124,12 @@ fn line_of(event: &Event) -> String {
             };
             format!("Failed: {}: {}{then}", name(order), shorten(&brief(reason), 200))
         }
+        Event::Unclear { order } => format!("Asked again: {}: its last words are no answer", name(order)),
+        Event::PutBack { order, reason } => format!("Put back: {}: {}", name(order), shorten(reason, 200)),
+        // It is told by the clock of whoever looks.
+        Event::Paused { reason, .. } => format!("Paused: {reason}"),
         Event::Stopped { order } => format!("Stopped: {}", name(order)),
+        Event::GaveUp { group, reason } => format!("Given up: group {group}: {}", shorten(reason, 200)),
         Event::Merged { group, branch } => format!("Merged: {group} ({branch})"),
         Event::Checked { failure: None } => "Checked: it passes".into(),
         Event::Checked { failure: Some(what) } => format!("Checked: {}", shorten(&brief(what), 200)),

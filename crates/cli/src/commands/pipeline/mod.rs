@@ -83,6 +83,9 @@ fn read_json(file: &str) -> Result<Value> {
 /// Says what to do next with a run.
 fn tell_next(context: &Context<'_>, run: &Run) {
     let line = match run.stop_reason() {
+        Some(reason) if run.is_given_up() => {
+            format!("the run was given up: {reason}; go on: anthill orchestrate --resume")
+        }
         Some(reason) => {
             format!("the run has stopped: {reason}; a new plan lets it go on: anthill pipeline plan --file F")
         }

@@ -12,11 +12,11 @@ use crate::planning::ExpectArgs;
 
 /// Say who is needed now, and with which prompt
 ///
-/// Opens an order for everybody who may begin: dependencies complete, earlier phases complete, at
-/// most 4 developers (and no more agents than `global.max_parallel_agents`) at once. Orders stay
-/// open, with their ids, until they are reported: asking again gives the same ones. With --json an
-/// array of {id, role, group_id, purpose, prompt, state}. --expect-revision is about
-/// orchestrator_state.
+/// Opens an order for everybody who may begin: dependencies complete, a place free, and where the
+/// plan has phases of its own, the earlier ones complete. At most 4 developers work at once, and no
+/// more agents than `global.max_parallel_agents`. Orders stay open, with their ids, until they are
+/// reported: asking again gives the same ones. With --json an array of {id, role, group_id,
+/// purpose, prompt, state}. --expect-revision is about orchestrator_state.
 ///
 /// Examples:
 ///   anthill pipeline next

@@ -1,5 +1,6 @@
-use anthill_core::model::pipeline::NO_GROUP;
-use anthill_core::model::pipeline::table::Role;
+use anthill_core::model::pipeline::table::{Outcome, Role};
+use anthill_core::model::pipeline::{NO_GROUP, WITHOUT_RESULTS};
+use anthill_core::model::plan::word;
 use anthill_core::ops::pipeline::{self, Report};
 use clap::Args;
 use serde_json::{Map, Value};
@@ -17,11 +18,12 @@ use crate::planning::{ExpectArgs, one_of, text};
 ///   qa_expert  PASS, FAIL, BLOCKED, FLAKY
 ///   tech_lead  APPROVED, CHANGES_REQUESTED; UNBLOCKED when asked for help
 ///   pm         COMPLETE (or BAZINGA) with evidence, CONTINUE; GROUP is - unless it is about one group
-/// The file is one JSON object: what the next one should know. The same report again changes nothing;
-/// another one for
-/// the same order is a conflict (exit 3). With --order the order that is answered is sure.
-/// --expect-revision is about the
-/// group's entry, for the pm about orchestrator_state.
+/// The file is one JSON object: what the next one should know. An order is answered after `pipeline
+/// next` gave it out. PASS needs `test_results`, and none that failed. COMPLETE needs evidence for
+/// every success criterion, or for every task where the plan has no criteria. The same report again
+/// changes nothing; another one for the same order is a conflict (exit 3). With --order the order
+/// that is answered is sure. --expect-revision is about the group's entry, for the pm about
+/// orchestrator_state.
 ///
 /// Examples:
 ///   anthill pipeline report developer A READY_FOR_QA --file done.json
@@ -46,6 +48,9 @@ pub struct ReportArgs {
     /// The order that this answers [default: the open one of this role and group]
     #[arg(long, value_name = "ID")]
     order: Option<String>,
+    /// Say PASS without results of tests, and why; the reason is kept and shown
+    #[arg(long, value_name = "REASON")]
+    without_results: Option<String>,
     #[command(flatten)]
     expect: ExpectArgs,
 }
@@ -55,7 +60,7 @@ pub fn run(context: &Context<'_>, args: &ReportArgs) -> Result<()> {
         role: args.role,
         group: args.group.clone(),
         status: args.status.clone(),
-        content: content(args.file.as_deref())?,
+        content: content(args)?,
         order: args.order.clone(),
     };
     let (group, done) =
@@ -73,10 +78,19 @@ pub fn run(context: &Context<'_>, args: &ReportArgs) -> Result<()> {
     Ok(())
 }
 
-fn content(file: Option<&str>) -> Result<Map<String, Value>> {
-    match file.map(read_json).transpose()? {
-        None => Ok(Map::new()),
-        Some(Value::Object(content)) => Ok(content),
-        Some(_) => Err(CliError::invalid("a report is one JSON object").hinted("nothing was changed")),
+fn content(args: &ReportArgs) -> Result<Map<String, Value>> {
+    let mut content = match args.file.as_deref().map(read_json).transpose()? {
+        None => Map::new(),
+        Some(Value::Object(content)) => content,
+        Some(_) => {
+            return Err(CliError::invalid("a report is one JSON object").hinted("nothing was changed"));
+        }
+    };
+    if let Some(reason) = &args.without_results {
+        if word(Outcome::Pass) != args.status {
+            return Err(CliError::invalid("--without-results is for PASS").hinted("nothing was changed"));
+        }
+        content.insert(WITHOUT_RESULTS.into(), reason.as_str().into());
     }
+    Ok(content)
 }

@@ -1,4 +1,4 @@
-use anthill_core::ops::pipeline;
+use anthill_core::ops::{orchestrate, pipeline};
 use anthill_core::view::pipeline::{head, status, table};
 use clap::Args;
 
@@ -9,8 +9,9 @@ use crate::output::Format;
 
 /// Show where the run stands
 ///
-/// With --json an object {pm_state, orchestrator_state, groups, orders}, each as it is stored; orders
-/// are the open ones.
+/// With --json an object {pm_state, orchestrator_state, groups, orders, orchestrator, missing}: the
+/// first three as they are stored, the open orders, who starts the agents ({alive, pid, since, until}),
+/// and what the run lacks.
 ///
 /// Examples:
 ///   anthill pipeline status
@@ -21,10 +22,11 @@ pub struct StatusArgs {}
 
 pub fn run(context: &Context<'_>) -> Result<()> {
     let run = pipeline::show(&*context.engine)?;
+    let conducted = orchestrate::is_conducted(&*context.engine, &run)?;
     if context.output.json {
-        return context.output.value(&status(&run), Format::Json);
+        return context.output.value(&status(&run, conducted), Format::Json);
     }
-    context.output.said(&head(&run).join("\n"))?;
+    context.output.said(&head(&run, conducted).join("\n"))?;
     if run.is_planned() {
         context.output.value(&table(&run, pipeline::caps(&*context.engine)?), Format::Table)?;
     }

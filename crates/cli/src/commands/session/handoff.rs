@@ -34,7 +34,13 @@ pub struct HandoffArgs {
 pub fn run(context: &Context<'_>, args: &HandoffArgs) -> Result<()> {
     let (from, to): (SessionId, SessionId) = (parse_id(&args.from)?, parse_id(&args.to)?);
     let task: Option<Key> = args.task.as_deref().map(parse_id).transpose()?;
-    let handoff = Handoff { from: &from, to: &to, task: task.as_ref(), context: args.context.as_deref() };
+    let handoff = Handoff {
+        from: &from,
+        to: &to,
+        task: task.as_ref(),
+        context: args.context.as_deref(),
+        same_agent: false,
+    };
     let handed = handoff::handoff(&*context.engine, handoff, &context.actor)?;
     report(context, &format!("Handed over from {from} ({}) to", handed.tasks.join(" ")), &handed.to)?;
     context.output.status(&format!("next: anthill session show {to}"));

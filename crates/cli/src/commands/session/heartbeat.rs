@@ -15,7 +15,7 @@ use crate::error::Result;
 ///
 /// Examples:
 ///   anthill session heartbeat session-abc123
-///   anthill session heartbeat session-abc123 --status idle      alive, with nothing to do
+///   anthill session heartbeat session-abc123 --status idle      # alive, with nothing to do
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct HeartbeatArgs {

@@ -15,7 +15,7 @@ use crate::output::{Format, shorten};
 ///
 /// Examples:
 ///   anthill session show session-abc123
-///   anthill session show session-abc123 --json      its state exactly as it is stored
+///   anthill session show session-abc123 --json      # its state exactly as it is stored
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct ShowArgs {

@@ -6,7 +6,7 @@ use anthill_core::ops::sessions::{self, look};
 use clap::Args;
 
 use super::{report, tell_expired};
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_new_id};
 use crate::error::{CliError, Result};
 use crate::git;
 
@@ -24,7 +24,7 @@ use crate::git;
 pub struct StartArgs {
     /// The session [default: a new id]
     id: Option<String>,
-    /// The project that it works on [default: the configuration's default_project]
+    /// The project that it works on [default: this one, or the configuration's default_project]
     #[arg(long, value_name = "ID")]
     project_id: Option<String>,
     /// Where it works [default: here]
@@ -33,10 +33,11 @@ pub struct StartArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
-    let id: Option<SessionId> = args.id.as_deref().map(parse_id).transpose()?;
-    let project: Option<ProjectId> = args.project_id.as_deref().map(parse_id).transpose()?;
+    let id: Option<SessionId> = args.id.as_deref().map(parse_new_id).transpose()?;
+    let project: Option<ProjectId> = args.project_id.as_deref().map(parse_new_id).transpose()?;
     let whereabouts = whereabouts(args.working_directory.as_deref())?;
-    let start = Start { project, default_project: None, whereabouts, user: context.actor.user.clone() };
+    let default_project = context.own_project().map(|project| project.to_string());
+    let start = Start { project, default_project, whereabouts, user: context.actor.user.clone() };
     let (engine, actor) = (&*context.engine, &context.actor);
     let changed = sessions::start(engine, id.as_ref(), &start, actor)?;
     // The session has started: what others left behind is no reason to fail.

@@ -3,7 +3,7 @@ use clap::Args;
 use jiff::civil::Date;
 
 use crate::args::{names, prose};
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_id, parse_new_id};
 use crate::error::Result;
 use crate::planning::{ExpectArgs, ProjectArgs, report, text};
 
@@ -47,7 +47,7 @@ fn day(text: &str) -> std::result::Result<Date, String> {
 
 pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
     let new = NewSprint {
-        id: args.id.as_deref().map(parse_id).transpose()?,
+        id: args.id.as_deref().map(parse_new_id).transpose()?,
         name: args.name.clone(),
         stories: names(&args.stories).iter().map(|id| parse_id(id)).collect::<Result<_>>()?,
         start: args.start_date,

@@ -2,7 +2,7 @@ use anthill_core::ops::planning::stories::{self, NewStory};
 use clap::Args;
 
 use crate::args::{names, prose};
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_id, parse_new_id};
 use crate::error::Result;
 use crate::planning::{ExpectArgs, ProjectArgs, amount, report, text};
 
@@ -39,7 +39,7 @@ pub struct AddArgs {
 
 pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
     let new = NewStory {
-        id: args.id.as_deref().map(parse_id).transpose()?,
+        id: args.id.as_deref().map(parse_new_id).transpose()?,
         epic: parse_id(&args.epic)?,
         title: args.title.clone(),
         points: args.points,

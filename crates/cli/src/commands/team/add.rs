@@ -2,7 +2,7 @@ use anthill_core::ops::planning::tools::{self, MemberFacts};
 use clap::Args;
 
 use crate::args::names;
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_new_id};
 use crate::error::Result;
 use crate::planning::{ExpectArgs, ProjectArgs, amount, report};
 
@@ -38,7 +38,7 @@ pub struct AddArgs {
 
 pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
     let facts = MemberFacts {
-        agent: parse_id(&args.agent)?,
+        agent: parse_new_id(&args.agent)?,
         role: args.role.clone(),
         capacity: args.capacity,
         skills: args.skills.as_deref().map(names),

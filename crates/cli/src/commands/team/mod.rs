@@ -13,7 +13,7 @@ use crate::error::Result;
 /// Examples:
 ///   anthill team add engineering-lead --role "tech lead" --capacity 13
 ///   anthill team show
-///   anthill set team settings.max_parallel_agents 3       how many agents may work at once
+///   anthill set team settings.max_parallel_agents 3       # how many agents may work at once
 #[derive(Debug, Subcommand)]
 #[command(verbatim_doc_comment)]
 pub enum Team {

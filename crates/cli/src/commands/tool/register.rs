@@ -2,7 +2,7 @@ use anthill_core::ops::planning::tools::{self, ToolFacts};
 use clap::Args;
 
 use crate::args::names;
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_new_id};
 use crate::error::Result;
 use crate::planning::{ExpectArgs, report};
 
@@ -41,7 +41,7 @@ pub struct RegisterArgs {
 
 pub fn run(context: &Context<'_>, args: &RegisterArgs) -> Result<()> {
     let facts = ToolFacts {
-        id: parse_id(&args.tool)?,
+        id: parse_new_id(&args.tool)?,
         name: args.name.clone(),
         capabilities: args.capabilities.as_deref().map(names),
         max_instances: args.max_instances.map(u64::from),

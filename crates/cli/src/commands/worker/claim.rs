@@ -4,12 +4,14 @@ use anthill_core::error::Code;
 use anthill_core::model::ids::Key;
 use anthill_core::model::task::{Task, priority};
 use anthill_core::model::time;
+use anthill_core::ops::queue::register;
 use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, NothingReady};
+use anthill_core::view::shell;
 use anthill_live::waiting;
 use clap::Args;
 
 use crate::args::seconds;
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_new_id};
 use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::{CliError, Result};
 use crate::output::Format;
@@ -20,15 +22,19 @@ use crate::output::Format;
 /// nobody works on the same files. You have it until the lease runs out; `start` and `heartbeat`
 /// renew it. Without a sign of life it goes back to the queue by itself. Nothing ready is exit 4.
 ///
+/// Without a name you get one of your own: your session's, else a new one, which is printed. You are
+/// warned if another session at work has the same name.
+///
 /// Examples:
+///   anthill worker claim
 ///   anthill worker claim terminal-2
-///   anthill worker claim terminal-2 --wait 60       wait up to a minute (--wait alone: for ever)
-///   anthill worker claim terminal-2 --lease 3600    for long work without heartbeats
+///   anthill worker claim terminal-2 --wait 60       # wait up to a minute (--wait alone: for ever)
+///   anthill worker claim terminal-2 --lease 3600    # for long work without heartbeats
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct ClaimArgs {
-    /// Who you are
-    worker: String,
+    /// Who you are [default: a name that nobody else has]
+    worker: Option<String>,
     /// Wait for a task, at most this long; without polling
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "86400000", value_parser = seconds)]
     wait: Option<f64>,
@@ -43,7 +49,7 @@ impl Direct for ClaimArgs {
     fn read(words: &mut Words) -> Option<ClaimArgs> {
         let wait = words.wait()?;
         Some(ClaimArgs {
-            worker: words.plain()?,
+            worker: words.plain(),
             wait,
             lease: words.parsed("--lease", |text| seconds(text).ok())?,
         })
@@ -51,7 +57,13 @@ impl Direct for ClaimArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
-    let worker: Key = parse_id(&args.worker)?;
+    let worker: Key = match &args.worker {
+        Some(worker) => parse_new_id(worker)?,
+        None => {
+            let seed = format!("{} {}", context.actor.user, std::process::id());
+            register::new_name(&*context.engine, &seed, &context.actor)?
+        }
+    };
     let request = ClaimRequest { worker: &worker, lease: args.lease };
     let deadline = args.wait.map(|wait| Instant::now() + Duration::from_secs_f64(wait));
     let mut told = false;
@@ -103,9 +115,9 @@ fn show(context: &Context<'_>, worker: &Key, task: &Task) -> Result<()> {
         lines.push(format!("  hints: {}", indented(hints)));
     }
     context.output.said(&lines.join("\n"))?;
-    let id = task.id();
+    let id = shell::word(task.id());
     context.output.status(&format!(
-        "next: anthill worker start {worker} {id}\nthen: anthill worker complete {worker} {id} \"what you did\" --modified FILE… --created FILE…"
+        "next: anthill worker brief {id}\nthen: anthill worker start {worker} {id}\nthen: anthill worker complete {worker} {id} \"what you did\" --modified FILE… --created FILE…"
     ));
     Ok(())
 }

@@ -5,7 +5,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::args::prose;
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_new_id};
 use crate::error::Result;
 use crate::output::Format;
 
@@ -26,9 +26,9 @@ pub struct DiscoverArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &DiscoverArgs) -> Result<()> {
-    let worker: Key = parse_id(&args.worker)?;
+    let worker: Key = parse_new_id(&args.worker)?;
     work::discover(&*context.engine, &worker, &args.text, &context.actor)?;
-    let path = Paper::Discoveries.path();
+    let path = context.shown(&Paper::Discoveries.path());
     match context.output.json {
         true => context
             .output

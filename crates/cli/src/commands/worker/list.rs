@@ -13,7 +13,7 @@ use crate::output::{Format, shorten};
 ///
 /// Examples:
 ///   anthill worker list
-///   anthill worker list --limit 10      the best ten; as fast in a queue of 100,000 tasks
+///   anthill worker list --limit 10      # the best ten; as fast in a queue of 100,000 tasks
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct ListArgs {

@@ -1,5 +1,6 @@
 //! The workers' side of the queue.
 
+mod brief;
 pub(super) mod claim;
 pub(super) mod complete;
 mod discover;
@@ -27,15 +28,17 @@ use crate::start::ExitCode;
 ///
 /// Examples:
 ///   anthill worker claim terminal-2
+///   anthill worker brief TASK-ID
 ///   anthill worker start terminal-2 TASK-ID
 ///   anthill worker complete terminal-2 TASK-ID "What I did" --modified src/a.rs --created src/b.rs
-///   anthill worker run terminal-2 --until-empty -- claude -p
+///   anthill worker run terminal-2 --until-empty --agent claude
 #[derive(Debug, Subcommand)]
 #[command(verbatim_doc_comment)]
 pub enum Worker {
     Register(register::RegisterArgs),
     List(list::ListArgs),
     Claim(claim::ClaimArgs),
+    Brief(brief::BriefArgs),
     Start(start::StartArgs),
     Heartbeat(heartbeat::HeartbeatArgs),
     Complete(complete::CompleteArgs),
@@ -53,6 +56,7 @@ pub fn run<'o>(context: impl FnOnce() -> Result<Context<'o>>, command: &Worker) 
         Worker::Register(args) => done(register::run(&context()?, args)),
         Worker::List(args) => done(list::run(&context()?, args)),
         Worker::Claim(args) => done(claim::run(&context()?, args)),
+        Worker::Brief(args) => done(brief::run(&context()?, args)),
         Worker::Start(args) => done(start::run(&context()?, args)),
         Worker::Heartbeat(args) => done(heartbeat::run(&context()?, args)),
         Worker::Complete(args) => done(complete::run(&context()?, args)),

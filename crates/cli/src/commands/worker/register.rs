@@ -1,16 +1,16 @@
 use anthill_core::model::ids::Key;
-use anthill_core::ops::queue::work;
+use anthill_core::ops::queue::register;
 use clap::Args;
 
 use crate::args::names;
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_new_id};
 use crate::error::Result;
 use crate::output::Format;
 
 /// Tell the team who you are and what you can do
 ///
-/// Only tasks that need a capability (leader add-task --needs) ask for this. Registering again replaces
-/// what you can do.
+/// A claim registers you by itself; only tasks that need a capability (leader add-task --needs) ask for
+/// this. Registering again replaces what you can do.
 ///
 /// Examples:
 ///   anthill worker register terminal-2
@@ -26,8 +26,8 @@ pub struct RegisterArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &RegisterArgs) -> Result<()> {
-    let worker: Key = parse_id(&args.worker)?;
-    let entry = work::register(&*context.engine, &worker, &names(&args.capabilities), &context.actor)?;
+    let worker: Key = parse_new_id(&args.worker)?;
+    let entry = register::register(&*context.engine, &worker, &names(&args.capabilities), &context.actor)?;
     match context.output.json {
         true => context.output.changed(&entry, Format::Json),
         false => context.output.said(&format!("Registered: {worker}")),

@@ -4,13 +4,13 @@ use anthill_core::error::Code;
 use anthill_core::model::ids::Key;
 use anthill_core::model::usage::Usage;
 use anthill_core::ops::settings::Settings;
-use anthill_live::crew::{self, Event, Job, Summary, Until};
-use anthill_live::runner::Run;
+use anthill_live::crew::{self, Doer, Event, Job, Summary, Until};
+use anthill_live::runner::brief;
 use clap::Args;
 use serde_json::json;
 
 use crate::args::seconds;
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_new_id};
 use crate::error::{CliError, Result};
 use crate::hooks;
 use crate::output::{Format, Output, shorten};
@@ -20,19 +20,26 @@ use crate::start::ExitCode;
 /// Run a command or an agent for every task that the worker can claim
 ///
 /// It is `claude`, `codex`, `gemini`, `opencode` or a line of shell (--agent), or a program with its
-/// arguments (after `--`). It gets the task as a prompt on stdin and works in the project root. If it
-/// ends well, the task is done and what it printed is the summary; otherwise the task has failed. It
-/// may also report by itself (anthill worker complete "$ANTHILL_WORKER" "$ANTHILL_TASK_ID" ...), or
-/// print a JSON object as its last line, with any of: summary, files_modified, files_created,
-/// discoveries, status (done, failed or released). Of coding agents that print JSON (claude -p
-/// --output-format json, codex exec --json, ...) the last words count.
+/// arguments (after `--`). It gets the task as a prompt on stdin and works in the project root. It
+/// may report by itself (anthill worker complete "$ANTHILL_WORKER" "$ANTHILL_TASK_ID" ...).
+///
+/// A program's exit code is its answer, and what it printed is the summary; if its output ends with a
+/// JSON object, that may have any of: status (done, failed, blocked or released), summary,
+/// files_modified, files_created, discoveries. An agent has to say in its last words how the task
+/// stands, by an object with a status: alone, in a fence, with words around it. One that does not say
+/// is asked once more; if it does not say then, the task has failed.
 ///
 /// It finds ANTHILL_TASK_ID, ANTHILL_TASK_FILE (the task as JSON), ANTHILL_WORKER, ANTHILL_EPOCH,
 /// ANTHILL_ROOT and ANTHILL_HOME in its environment. Its lease is kept alive while it runs. When it
 /// has ended, whatever it left running is killed. Ctrl-C stops the commands and gives their tasks
 /// back; a second one does not wait for them. An agent (--agent) that fails is tried again as its
-/// kind of error deserves: a rate limit or a lost connection after a while. What was printed is kept
-/// in .coordination/logs/tasks. Exit 1 means that a task has failed, or that the budget is used up.
+/// kind of error deserves.
+///
+/// When an agent's service has no room (a usage limit, overload, a lost connection), the task goes
+/// back unharmed, and nothing is started until the time that the service tells, or for a while. When
+/// it is not logged in, has no credit, or does not work in this place, the run ends with exit 1 and
+/// says what to do. What was printed is kept in .coordination/logs/tasks, what agents used in the
+/// task. Exit 1 means that a task has failed, or that the budget is used up.
 ///
 /// Examples:
 ///   anthill worker run w1 --agent claude --max-cost 5
@@ -73,21 +80,21 @@ pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
     let job = job(context, args)?;
     Settings::read(&*context.engine)?.allow_agents(args.parallel.into())?;
     hooks::keep_running();
-    let mut tell = |event| tell(context.output, &job.worker, &event);
+    let mut tell = |event| tell(context, &job.worker, &event);
     let summary = crew::run(&*context.engine, &job, &context.actor, &mut tell)?;
     conclude(context.output, &job, &summary)
 }
 
 fn job(context: &Context<'_>, args: &RunArgs) -> Result<Job> {
-    let run = match &args.agent {
-        Some(agent) => Run::Line(staff::line(agent)?),
-        None => Run::Command(args.command.clone()),
+    let doer = match &args.agent {
+        Some(agent) => Doer::Agent(staff::agent(agent)?),
+        None => Doer::Command(args.command.clone()),
     };
     // What a plain command says is its last word, unless somebody wants it otherwise.
     let retries = args.care.retries.or(args.agent.is_none().then_some(0));
     Ok(Job {
-        worker: parse_id(&args.worker)?,
-        run,
+        worker: parse_new_id(&args.worker)?,
+        doer,
         site: staff::site(context)?,
         parallel: args.parallel.into(),
         until: match (args.until_empty, args.forever) {
@@ -102,7 +109,8 @@ fn job(context: &Context<'_>, args: &RunArgs) -> Result<Job> {
     })
 }
 
-fn tell(output: &Output, worker: &Key, event: &Event) {
+fn tell(context: &Context<'_>, worker: &Key, event: &Event) {
+    let output = context.output;
     match event {
         Event::Claimed(task) => {
             let description = task.value()["description"].as_str().unwrap_or_default();
@@ -115,6 +123,10 @@ fn tell(output: &Output, worker: &Key, event: &Event) {
             output.status(&format!("Failed: {task}: {}", first_line(reason)));
         }
         Event::Released(task) => output.status(&format!("Released: {task}")),
+        Event::PutBack { task, reason } => {
+            output.status(&format!("Put back: {task}: {}", shorten(&brief(reason), 200)));
+        }
+        Event::Paused { until, reason } => output.status(&staff::paused(&context.actor, *until, reason)),
         Event::Lost { task, why } => output.warning(&format!("lost {task}: {why}")),
         Event::Warning(warning) => output.warning(warning),
     }

@@ -4,16 +4,17 @@ use clap::Args;
 
 use super::report;
 use crate::args::{names, prose};
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_new_id};
 use crate::error::{CliError, Result};
 use crate::planning::ExpectArgs;
 
 /// Create a workflow
 ///
 /// Its phases are phase_0, phase_1, … and run one after the other, unless --parallel or --depends say
-/// otherwise. Phases that share --files never run at once. A completed workflow makes room and is
-/// kept in `.claude/state/workflow_archive`; one that is not completed only with --replace. With --id
-/// the command may be repeated safely.
+/// otherwise. Phases that share --files never run at once. An agent of a --handover phase that wants to
+/// stop without saying how it ended is asked once. The workflow belongs to the session that creates
+/// it. A completed workflow makes room and is kept in `.claude/state/workflow_archive`; one that is not
+/// completed only with --replace. With --id the command may be repeated safely.
 ///
 /// Examples:
 ///   anthill workflow create "Build a calculator with tests" \
@@ -40,6 +41,9 @@ pub struct CreateArgs {
     /// What a phase works on: files, directories or patterns
     #[arg(long, value_name = "PHASE=FILE,…", num_args = 1.., value_parser = pair)]
     files: Vec<(String, String)>,
+    /// Phases whose agents are asked for a report before they stop, once
+    #[arg(long, value_name = "PHASE", num_args = 1..)]
+    handover: Vec<String>,
     /// The workflow's id [default: wf_YYYYMMDD_HHMMSS]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -68,7 +72,7 @@ fn pair(text: &str) -> std::result::Result<(String, String), String> {
 
 pub fn run(context: &Context<'_>, args: &CreateArgs) -> Result<()> {
     let new = NewWorkflow {
-        id: args.id.as_deref().map(parse_id).transpose()?,
+        id: args.id.as_deref().map(parse_new_id).transpose()?,
         task: args.task.clone(),
         phases: phases(args)?,
         replace: args.replace,
@@ -81,7 +85,13 @@ fn phases(args: &CreateArgs) -> Result<Vec<NewPhase>> {
     let phase = |(place, (title, agent)): (usize, &(String, String))| {
         let before = if args.parallel { None } else { place.checked_sub(1) };
         let depends_on = before.into_iter().collect();
-        NewPhase { title: title.clone(), agent: agent.clone(), depends_on, files: Vec::new() }
+        NewPhase {
+            title: title.clone(),
+            agent: agent.clone(),
+            depends_on,
+            files: Vec::new(),
+            handover: false,
+        }
     };
     let mut phases: Vec<_> = args.phase.iter().enumerate().map(phase).collect();
     let place = |id: &str| {
@@ -105,6 +115,9 @@ fn phases(args: &CreateArgs) -> Result<Vec<NewPhase>> {
     }
     for (id, list) in &args.files {
         phases[place(id)?].files.extend(split(list));
+    }
+    for id in &args.handover {
+        phases[place(id)?].handover = true;
     }
     Ok(phases)
 }

@@ -1,5 +1,6 @@
 //! Workflows: a task in phases.
 
+mod adopt;
 mod create;
 mod graph;
 mod phase;
@@ -9,6 +10,7 @@ mod todos;
 
 use anthill_core::model::flow::{Flow, WorkflowStatus, standing};
 use anthill_core::ops::workflow::Done;
+use anthill_core::view::shell;
 use clap::Subcommand;
 
 use crate::context::Context;
@@ -19,7 +21,8 @@ use crate::planning::text;
 /// Work in phases: create a workflow, report its phases, see how far it is
 ///
 /// Completing a phase starts those that waited for it and hands its context on to them. Every change
-/// also writes `.claude/workflow_state_system.md`, a view for people.
+/// also writes `.claude/workflow_state_system.md`, a view for people. A workflow belongs to the
+/// session that created it; another one takes it over with `adopt`.
 ///
 /// Examples:
 ///   anthill workflow create "Build a calculator with tests" \
@@ -36,6 +39,7 @@ pub enum Workflow {
     Start(start::StartArgs),
     Phase(phase::PhaseArgs),
     Show(show::ShowArgs),
+    Adopt(adopt::AdoptArgs),
     Todos(todos::TodosArgs),
     Graph(graph::GraphArgs),
 }
@@ -46,6 +50,7 @@ pub fn run(context: &Context<'_>, command: &Workflow) -> Result<()> {
         Workflow::Start(args) => start::run(context, args),
         Workflow::Phase(args) => phase::run(context, args),
         Workflow::Show(_) => show::run(context),
+        Workflow::Adopt(args) => adopt::run(context, args),
         Workflow::Todos(args) => todos::run(context, args),
         Workflow::Graph(_) => graph::run(context),
     }
@@ -69,7 +74,8 @@ fn report(context: &Context<'_>, done: &Done, (what, id): (&str, &str)) -> Resul
 /// Returns what can be typed next.
 fn next_lines(flow: &Flow) -> Vec<String> {
     let phases = |wanted: WorkflowStatus| flow.phases().iter().filter(move |phase| standing(phase) == wanted);
-    let command = |id: &str, status: &str| format!("anthill workflow phase {id} --status {status}");
+    let command =
+        |id: &str, status: &str| format!("anthill workflow phase {} --status {status}", shell::word(id));
     let mut lines: Vec<String> = phases(WorkflowStatus::Active)
         .map(|phase| {
             let (id, agent) = (text(phase, "id"), one_line(text(phase, "agent")));

@@ -11,14 +11,16 @@ use crate::planning::{ExpectArgs, one_of};
 /// Report how far a phase is
 ///
 /// completed starts what waited for it; failed stops the workflow until the phase is retried with
-/// active or pending. Deliverables are added to those that are there. The context is what the phases
-/// after this one get to know. The same report again changes nothing.
+/// active or pending; pending puts it back, from active too, and takes it out of its agent's hands.
+/// Deliverables are added to those that are there. The context is what the phases after this one get
+/// to know; of a phase that failed or was put back, the reason. The same report again changes nothing.
 ///
 /// Examples:
 ///   anthill workflow phase phase_0 --status completed --deliverable src/calc.py \
 ///       --context "four functions in src/calc.py"
 ///   anthill workflow phase phase_1 --status failed --context "2 of 9 tests are red"
 ///   anthill workflow phase phase_1 --status active
+///   anthill workflow phase phase_1 --status pending --context "its agent hangs"
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct PhaseArgs {
@@ -30,7 +32,7 @@ pub struct PhaseArgs {
     /// A file or an outcome
     #[arg(long, value_name = "D", num_args = 1.., value_parser = prose)]
     deliverable: Vec<String>,
-    /// What the following phases should know
+    /// What the following phases should know, or why it failed
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = prose)]
     context: Option<String>,
     #[command(flatten)]
@@ -38,7 +40,8 @@ pub struct PhaseArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &PhaseArgs) -> Result<()> {
-    let said = Report { deliverables: args.deliverable.clone(), context: args.context.clone() };
+    let said =
+        Report { deliverables: args.deliverable.clone(), context: args.context.clone(), assumed: false };
     let expect = args.expect.expect_revision;
     let done = workflow::report(&*context.engine, &args.id, args.status, &said, expect, &context.actor)?;
     report(context, &done, (became(args.status), &args.id))

@@ -1,4 +1,5 @@
-use anthill_core::ops::workflow;
+use anthill_core::model::flow::{Flow, Ownership, WorkflowStatus};
+use anthill_core::ops::workflow::{self, hands};
 use anthill_core::view::workflow::shown;
 use clap::Args;
 
@@ -10,7 +11,7 @@ use crate::output::Format;
 ///
 /// Examples:
 ///   anthill workflow show
-///   anthill workflow show --json      exactly as it is stored
+///   anthill workflow show --json      # exactly as it is stored
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct ShowArgs {}
@@ -19,6 +20,22 @@ pub fn run(context: &Context<'_>) -> Result<()> {
     let flow = workflow::show(&*context.engine)?;
     match context.output.json {
         true => context.output.value(&flow.workflow, Format::Json),
-        false => context.output.said(&shown(&flow).join("\n")),
+        false => {
+            let lines = [shown(&flow), whose(context, &flow)?.into_iter().collect()].concat();
+            context.output.said(&lines.join("\n"))
+        }
     }
+}
+
+/// Says whose it is, if that is known and matters.
+fn whose(context: &Context<'_>, flow: &Flow) -> Result<Option<String>> {
+    let Some(owner) = flow.owner().filter(|_| flow.status() != WorkflowStatus::Completed) else {
+        return Ok(None);
+    };
+    Ok(Some(match hands::ownership(&*context.engine, flow, &context.actor)? {
+        Ownership::Ours | Ownership::Other(_) => format!("belongs to session {owner}"),
+        Ownership::Nobody => {
+            format!("belongs to nobody: session {owner} is over (to take it: anthill workflow adopt)")
+        }
+    }))
 }

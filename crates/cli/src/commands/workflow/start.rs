@@ -6,10 +6,10 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::planning::ExpectArgs;
 
-/// Let the first phase begin
+/// Let everything begin that waits for nothing
 ///
-/// Where several wait for nothing, all of them. It also goes on with phases that were put back. A
-/// workflow that runs stays as it is.
+/// The first phases, and, also while others run, phases that were put back or whose agents are gone
+/// with their session. Nothing else changes in a workflow that runs.
 ///
 /// Examples:
 ///   anthill workflow start

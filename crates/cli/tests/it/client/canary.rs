@@ -120,19 +120,16 @@ fn secrets_in_events_are_stored_nowhere() {
     let mut leaks = std::collections::BTreeSet::new();
     for (text, secret) in SECRETS {
         for (name, fields) in events(text) {
-            let ran = hook(&env, client.event(name, fields.clone()).to_string().as_bytes());
+            let ran = hook(&env, client.event(name, fields).to_string().as_bytes());
             assert_eq!(ran.code, 0, "{name}: {}", ran.shown());
             if ran.stdout.contains(secret) || ran.stderr.contains(secret) {
                 leaks.insert(format!("`{secret}` is told by {name}"));
             }
-            for (path, entry) in env.bytes() {
-                let Entry::File(bytes) = entry else { continue };
-                if bytes.windows(secret.len()).any(|part| part == secret.as_bytes()) {
-                    leaks.insert(format!("`{secret}` is in {path}, first by {name} {fields}"));
-                }
-            }
-            if !leaks.is_empty() {
-                break;
+        }
+        for (path, entry) in env.bytes() {
+            let Entry::File(bytes) = entry else { continue };
+            if String::from_utf8_lossy(&bytes).contains(secret) {
+                leaks.insert(format!("`{secret}` is in {path}"));
             }
         }
     }

@@ -127,10 +127,14 @@ const EVENTS: &[(&str, &[&str], &str)] = &[
     ("codex.SubagentStart", &["active.json", "current.json", "state.json"], ""),
     ("codex.SubagentStop", &["01-review.json", "active.json", "current.json", "state.json"], ""),
     // Failures.
-    ("PostToolUseFailure.Bash", &["classified.json", "current.json", "state.json"], ""),
+    ("PostToolUseFailure.Bash", &["classified.json", "current.json", "state.json"], "hookSpecificOutput"),
     ("PostToolUseFailure.Read", &["classified.json", "current.json", "state.json"], ""),
-    ("PostToolUseFailure.permission", &["classified.json", "current.json", "state.json"], "systemMessage"),
-    ("gemini.AfterTool.failed", &["classified.json", "current.json", "state.json"], ""),
+    (
+        "PostToolUseFailure.permission",
+        &["classified.json", "current.json", "state.json"],
+        "hookSpecificOutput systemMessage",
+    ),
+    ("gemini.AfterTool.failed", &["classified.json", "current.json", "state.json"], "hookSpecificOutput"),
     ("StopFailure", &["classified.json", "current.json"], ""),
     // Before the context is shortened.
     ("PreCompact.auto", &["backup"], ""),
@@ -253,7 +257,6 @@ fn a_day_of_a_session_adds_up() {
         "PostToolUse.Bash.in_subagent",
         "SubagentStop",
         "PostToolUse.Agent.completed",
-        "PostToolUseFailure.Bash",
         "PostToolUse.Bash",
         "TaskCompleted",
         "Stop",
@@ -261,6 +264,10 @@ fn a_day_of_a_session_adds_up() {
     for name in days {
         assert_eq!(send(&env, name), Value::Null, "{name}");
     }
+    let failed = send(&env, "PostToolUseFailure.Bash");
+    assert!(failed.to_string().contains("Try the same again now"), "{failed}");
+    Client { env: &env, session: SESSION }.used("Bash", json!({"command": "curl shop.test"}));
+    send(&env, "Stop");
     let record = Client { env: &env, session: SESSION }.record();
     assert_eq!(record["commands_executed"], json!(["price-list", "shop:price-list"]));
     assert_eq!(
@@ -339,12 +346,13 @@ fn the_same_events_again_count_once() {
 #[test]
 fn a_worktree_and_a_subdirectory_are_the_project() {
     let env = env();
-    std::fs::create_dir_all(env.project().join("api")).unwrap();
+    let api = env.project().join("api");
+    std::fs::create_dir_all(&api).unwrap();
     let client = Client::start(&env, "s1");
-    let event =
-        client.event("PostToolUse", json!({"tool_name": "Edit", "tool_input": {"file_path": "cart.rs"}}));
+    let input = json!({"tool_name": "Edit", "tool_input": {"file_path": "cart.rs"}, "cwd": api});
+    let event = client.event("PostToolUse", input);
     let mut command = env.command(&["hook"]);
-    let ran = env.finish(command.current_dir(env.project().join("api")), event.to_string().as_bytes());
+    let ran = env.finish(command.current_dir(&api), event.to_string().as_bytes());
     answer(&ran, "PostToolUse");
     client.used("Write", json!({"file_path": env.project().join(".claude/worktrees/agent-a1/api/tax.rs")}));
     client.used("Write", json!({"file_path": "/elsewhere/x.rs"}));

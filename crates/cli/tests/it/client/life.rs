@@ -135,6 +135,7 @@ fn after_clear_the_work_passes_to_the_session_that_follows() {
     let error = refused(&env, "worker complete w1 t1 done --epoch 1", 3);
     assert!(error["message"].as_str().unwrap().contains("t1"), "the old owner is fenced off: {error}");
     let owner = task["claimed_by"].as_str().unwrap();
+    assert_eq!(owner, "w1", "the worker keeps its name");
     assert_eq!(session_file(&env, "old", "state.json")["status"], "ended");
     let sessions = state(&env, "session/metrics.json")["sessions"].take();
     assert_eq!((sessions[0]["session_id"].as_str(), sessions.as_array().unwrap().len()), (Some("old"), 1));
@@ -143,6 +144,28 @@ fn after_clear_the_work_passes_to_the_session_that_follows() {
     assert_eq!(tasks[0]["title"], "Round", "its list comes along: {tasks}");
     ok(&env, &format!("worker complete {owner} t1 done --epoch 2 --session-id new"));
     doctor_is_content(&env);
+}
+
+#[test]
+fn who_comes_back_is_told_that_the_task_went_back() {
+    let env = env();
+    let client = with_claim(&env, "s1");
+    client.send("SessionEnd", json!({"reason": "other"}));
+    let told = client.told("SessionStart", json!({"source": "resume"}));
+    assert!(
+        told.contains("Your task t1 went back to the queue") && told.contains("It is available now"),
+        "{told}"
+    );
+    assert!(
+        !Client { env: &env, session: "s2" }.told("SessionStart", json!({"source": "resume"})).contains("t1")
+    );
+    ok(&env, "worker claim w2");
+    let told = client.told("SessionStart", json!({"source": "resume"}));
+    assert!(told.contains("Worker w2 has it now"), "{told}");
+    ok(&env, "worker release w2 t1");
+    ok(&env, "worker claim w1 --session-id s1");
+    let told = client.told("SessionStart", json!({"source": "resume"}));
+    assert!(told.contains("Your task t1, as worker w1") && !told.contains("went back"), "{told}");
 }
 
 #[test]
@@ -374,4 +397,97 @@ fn tool_calls_give_a_sign_of_life_once_a_second() {
     assert!(!after(Duration::from_millis(500)), "there was one just now");
     assert!(after(Duration::from_millis(1_500)), "it is due");
     assert!(!after(Duration::from_millis(0)));
+}
+
+#[test]
+fn a_damaged_document_costs_only_itself() {
+    let oops = |env: &anthill_testkit::test_env::TestEnv, file: &str| {
+        env.write(&format!("{}/{file}", super::STATE), "{oops");
+    };
+    let fields = |fields: Value| {
+        let mut event = json!({"agent_id": "a1", "agent_type": "tester", "stop_hook_active": false});
+        event.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        event
+    };
+    for damaged in
+        ["session/current.json", "agents/active.json", "loop/work_queue.json", "errors/classified.json"]
+    {
+        let env = env();
+        let client = Client::start(&env, "s1");
+        env.ok(&["workflow", "create", "Shop", "--phase", "Test=tester", "Ship=ops"]);
+        client.agent_starts("a0", "other");
+        client.send("PostToolUseFailure", json!({"tool_name": "Bash", "error": "socket hang up"}));
+        oops(&env, damaged);
+        let send = |name: &str, fields: Value| {
+            let ran = super::hook(&env, client.event(name, fields).to_string().as_bytes());
+            assert_eq!(ran.code, 0, "{damaged} {name}\n{}", ran.shown());
+            ran.stdout
+        };
+        let mut said = send("SubagentStart", fields(json!({})));
+        said += &send("SubagentStop", fields(json!({"last_assistant_message": "{\"status\": \"done\"}"})));
+        said += &send("PostToolUseFailure", json!({"tool_name": "Bash", "error": "SyntaxError: x"}));
+        said += &send("PostToolUse", json!({"tool_name": "Write", "tool_input": {"file_path": "x.rs"}}));
+        said += &send("PreCompact", json!({"trigger": "auto"}));
+        said += &send("Stop", json!({}));
+        assert_eq!(state(&env, "workflow.json")["phases"][0]["status"], "completed", "{damaged}");
+        assert_eq!(state(&env, "agents/results/a1.json")["status"], "success", "{damaged}");
+        assert_eq!(names(&env, "compaction").len(), 1, "{damaged}");
+        if damaged != "errors/classified.json" {
+            assert_eq!(state(&env, "errors/classified.json")["summary"]["total"], 2, "{damaged}");
+        }
+        // The user is told, where something could not be written, and once.
+        let times = said.matches("not all of this session can be recorded").count();
+        assert_eq!(times, usize::from(damaged != "loop/work_queue.json"), "{damaged}\n{said}");
+        send("SessionEnd", json!({"reason": "other"}));
+        assert_eq!(session_file(&env, "s1", "state.json")["status"], "ended");
+        assert_eq!(names(&env, "agents/results"), [""; 0], "{damaged}");
+        let metrics = state(&env, "session/metrics.json").pointer("/sessions/0").cloned().unwrap_or_default();
+        assert_eq!(metrics.is_null(), damaged == "session/current.json", "{damaged} {metrics}");
+        assert_eq!(env.read_text(&format!("{}/{damaged}", super::STATE)), "{oops", "the bytes are kept");
+    }
+}
+
+#[test]
+fn the_numbers_of_a_session_are_its_own() {
+    let env = env();
+    let (one, two) = (Client::start(&env, "s1"), Client::start(&env, "s2"));
+    env.ok(&["loop", "start", "Shop"]);
+    for title in ["a", "b", "c"] {
+        env.ok(&["loop", "add", title, "-p", "S2"]);
+    }
+    for (id, session) in [("work-001", "s1"), ("work-001", "s1"), ("work-002", "s2"), ("work-003", "s1")] {
+        env.ok(&["loop", "done", id, "--session-id", session]);
+    }
+    one.agent_stops("a1", "tester", r#"{"status": "done", "metrics": {"lines": 12, "issues_found": 4}}"#);
+    let metrics = state(&env, "agents/results/a1.json")["metrics"].take();
+    assert_eq!(metrics, json!({"lines": 12, "issues_found": 4}), "an agent's own figures");
+    for (client, found, fixed) in [(two, 0, 1), (one, 4, 2)] {
+        client.send("SessionEnd", json!({"reason": "other"}));
+        let sessions = state(&env, "session/metrics.json")["sessions"].take();
+        let quality = sessions.as_array().unwrap().last().unwrap()["quality"].clone();
+        assert_eq!(quality, json!({"issues_found": found, "issues_fixed": fixed}), "{}", client.session);
+    }
+}
+
+#[test]
+fn a_backup_says_how_full_the_context_was() {
+    let env = env();
+    let client = Client::start(&env, "s1");
+    let line = |tokens: u64| {
+        let usage = json!({"input_tokens": 2, "cache_read_input_tokens": tokens, "output_tokens": 8});
+        json!({"type": "assistant", "message": {"usage": usage}}).to_string()
+    };
+    let filler = json!({"type": "user", "message": "x".repeat(2000)}).to_string();
+    let lines: Vec<String> =
+        (0..900).map(|_| filler.clone()).chain([line(50_000), line(154_990), filler.clone()]).collect();
+    env.write("transcript.jsonl", lines.join("\n"));
+    let path = env.root().join("transcript.jsonl");
+    let tokens = |fields: Value| {
+        client.send("PreCompact", fields);
+        let newest = names(&env, "compaction").pop().unwrap();
+        state(&env, &format!("compaction/{newest}"))["context_tokens_before"].take()
+    };
+    assert_eq!(tokens(json!({"trigger": "auto", "transcript_path": path})), 155_000);
+    assert_eq!(tokens(json!({"trigger": "auto", "transcript_path": "/nowhere.jsonl"})), Value::Null);
+    assert_eq!(tokens(json!({"trigger": "auto", "transcript_path": env.root()})), Value::Null);
 }

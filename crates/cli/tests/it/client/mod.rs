@@ -1,5 +1,6 @@
 //! `anthill hook`, from the outside: a client's events in, its answers and the state out.
 
+mod agent_loop;
 mod agents;
 mod canary;
 mod events;

@@ -73,7 +73,7 @@ fn seed_003_test_3_todo_sync() {
     // The agent writes that list, and it is mirrored.
     client.used("TodoWrite", env.json(&["workflow", "todos"]));
     let tasks = super::session_file(&env, "s1", "tasks.json")["tasks"].take();
-    assert_eq!((&tasks[0]["title"], &tasks[0]["status"]), (&json!("One"), &json!("completed")));
+    assert_eq!((&tasks[0]["title"], &tasks[0]["status"]), (&json!("One (assumed)"), &json!("completed")));
     assert_eq!((&tasks[1]["title"], &tasks[1]["status"]), (&json!("Two"), &json!("in_progress")));
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::Severity;
+use super::{Failures, Severity};
 use crate::model::plan::word;
 use crate::model::time;
 
@@ -14,7 +14,7 @@ pub enum GateStatus {
     Fail,
     /// There is something, but it holds nothing up.
     Warn,
-    /// It does not apply here, or its tool is missing.
+    /// Nobody asked for it, and its tool is missing.
     Skip,
 }
 
@@ -42,8 +42,9 @@ pub enum Ended {
     Missing,
 }
 
-/// What a shell says of a program that is not there.
+/// What a shell says of a program that is not there, and of one that it may not or cannot run.
 const NOT_FOUND: i32 = 127;
+const NOT_RUNNABLE: i32 = 126;
 
 /// What is known about one check of a gate.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,16 +57,20 @@ pub struct Check {
     pub default_severity: Severity,
     /// Whether a failure holds the loop up.
     pub blocking: bool,
+    /// Whether only the project's files tell of it: then its tool may be missing.
+    pub detected: bool,
     pub seconds: Option<f64>,
+    /// What its output tells of the failures.
+    pub failures: Failures,
 }
 
 impl Check {
     pub fn status(&self) -> GateStatus {
         let found = self.issues.is_some_and(|issues| issues > 0);
         let failed = match self.ended {
-            Ended::Missing | Ended::Exit(NOT_FOUND) => return GateStatus::Skip,
+            Ended::Missing | Ended::Exit(NOT_FOUND) if self.detected => return GateStatus::Skip,
             Ended::Told | Ended::Exit(0) => found,
-            Ended::Exit(_) | Ended::Signal(_) | Ended::TimedOut(_) => true,
+            Ended::Missing | Ended::Exit(_) | Ended::Signal(_) | Ended::TimedOut(_) => true,
         };
         let mild = matches!(self.severity, Some(Severity::S2 | Severity::S3)) || !self.blocking;
         match (failed, mild) {
@@ -79,10 +84,29 @@ impl Check {
     pub fn reason(&self) -> Option<String> {
         match self.ended {
             Ended::Told | Ended::Exit(0) => None,
-            Ended::Exit(NOT_FOUND) | Ended::Missing => Some("its tool is not installed".into()),
+            Ended::Exit(NOT_FOUND) | Ended::Missing if self.detected => {
+                Some("its tool is not installed".into())
+            }
+            Ended::Exit(NOT_FOUND) | Ended::Missing => Some("it cannot run: there is no such program".into()),
+            Ended::Exit(NOT_RUNNABLE) => Some("it cannot run: the program is not executable".into()),
             Ended::Exit(code) => Some(format!("exit {code}")),
             Ended::Signal(signal) => Some(format!("ended by signal {signal}")),
             Ended::TimedOut(seconds) => Some(format!("timed out after {seconds} s")),
+        }
+    }
+
+    /// Returns how many issues there are; a failure without a count is one.
+    fn count(&self) -> u64 {
+        self.issues.or(self.failures.count).unwrap_or(1).max(1)
+    }
+
+    /// Returns a text that is the same for the same failures.
+    fn fingerprint(&self) -> String {
+        match (&*self.failures.fingerprint, self.issues) {
+            ("", None) => self.reason().unwrap_or_default(),
+            ("", Some(issues)) => format!("{issues} told"),
+            (fingerprint, None) => fingerprint.to_owned(),
+            (fingerprint, Some(issues)) => format!("{fingerprint} {issues}"),
         }
     }
 
@@ -90,8 +114,9 @@ impl Check {
         let status = self.status();
         let mut record = json!({"status": status.word(), "timestamp": time::stamp(now)});
         let bad = matches!(status, GateStatus::Fail | GateStatus::Warn);
-        record["issues"] = self.issues.unwrap_or(u64::from(bad)).into();
+        record["issues"] = if bad { self.count().into() } else { 0.into() };
         if bad {
+            record["fingerprint"] = self.fingerprint().into();
             record["severity"] = word(self.severity.unwrap_or(self.default_severity)).into();
         }
         if let Some(seconds) = self.seconds {

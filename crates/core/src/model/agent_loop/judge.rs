@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::{COMPLETE, Check, NewItem, PAUSED, Phase, STOPPED, Severity, WorkLoop, is_open, text};
 use crate::model::time;
@@ -40,7 +41,7 @@ impl WorkLoop {
         let mut record = check.record(log, now);
         // What others keep there stays; what we know is all new.
         if let (Some(known), Some(record)) = (known.as_object(), record.as_object_mut()) {
-            let ours = ["severity", "duration_seconds", "exit_code", "reason", "log"];
+            let ours = ["severity", "fingerprint", "duration_seconds", "exit_code", "reason", "log"];
             let others: Map<_, _> = known
                 .iter()
                 .filter(|(name, _)| !record.contains_key(*name) && !ours.contains(&name.as_str()))
@@ -56,25 +57,30 @@ impl WorkLoop {
     }
 
     /// Judges the iteration by what its gates say, and begins the next one if there is to be one. `about` gives what is
-    /// known of a failed gate, for its item.
-    pub fn evaluate(&mut self, about: &dyn Fn(&str) -> String, now: Timestamp) -> Verdict {
+    /// known of a failed gate, for its item; `ran` says whether any gate was run at all.
+    pub fn evaluate(&mut self, about: &dyn Fn(&str) -> String, ran: bool, now: Timestamp) -> Verdict {
         let failed = self.gates_that("fail");
         if failed.is_empty() && self.status() == COMPLETE {
             return Verdict::Complete;
         }
+        if failed.is_empty() && !ran {
+            self.forget_reason();
+            return self.stop(self.nothing_ran());
+        }
+        let iteration = self.at_work();
+        self.queue["iteration"] = iteration.into();
         self.finish_mended();
         let new = failed.iter().filter(|gate| self.recover(gate, about)).count();
-        let iteration = self.iteration();
-        self.queue["iteration"] = iteration.into();
         let passes = if failed.is_empty() { self.number("consecutive_passes") + 1 } else { 0 };
         self.queue["consecutive_passes"] = passes.into();
+        let failures = self.failures(&failed);
         let again = match self.last_failures() {
             _ if failed.is_empty() => 0,
-            Some(last) if last == failed => self.number("same_failures") + 1,
+            Some(last) if last == failures => self.number("same_failures") + 1,
             _ => 1,
         };
         self.queue["same_failures"] = again.into();
-        self.remember(iteration, new, &failed, now);
+        self.remember(iteration, new, &failed, failures, now);
         self.forget_reason();
         let open = self.items().iter().any(is_open);
         if passes >= PASSES && !open {
@@ -83,7 +89,7 @@ impl WorkLoop {
         }
         if again >= SAME_FAILURES {
             let gates = failed.join(", ");
-            return self.stop(format!("the same gates failed in {again} iterations in a row: {gates}"));
+            return self.stop(format!("the same failures came in {again} iterations in a row: {gates}"));
         }
         if iteration >= self.max_iterations() {
             return self.stop(format!("it has had all of its iterations: {iteration}"));
@@ -103,6 +109,20 @@ impl WorkLoop {
         if failed.is_empty() { Verdict::Passed } else { Verdict::Failed(failed) }
     }
 
+    /// Returns what followed from the last iteration, as far as the loop stands there still.
+    pub fn verdict(&self) -> Option<Verdict> {
+        let reason = || self.reason().to_owned();
+        match self.status() {
+            COMPLETE => return Some(Verdict::Complete),
+            PAUSED => return Some(Verdict::Paused(reason())),
+            STOPPED => return Some(Verdict::Stopped(reason())),
+            _ => {}
+        }
+        let failed = self.last_judged()?.get("failed").and_then(Value::as_array).into_iter().flatten();
+        let failed: Vec<String> = failed.filter_map(Value::as_str).map(str::to_owned).collect();
+        Some(if failed.is_empty() { Verdict::Passed } else { Verdict::Failed(failed) })
+    }
+
     fn gates_that(&self, status: &str) -> Vec<String> {
         let gates = self.queue.get("gate_results").and_then(Value::as_object).into_iter().flatten();
         gates.filter(|(_, result)| text(result, "status") == status).map(|(name, _)| name.clone()).collect()
@@ -119,10 +139,14 @@ impl WorkLoop {
         }
     }
 
-    /// Makes an item of a failed gate. Returns whether it is a new one.
+    /// Makes an item of a failed gate, or tells the open one what is known now. Returns whether it is a new one.
     fn recover(&mut self, gate: &str, about: &dyn Fn(&str) -> String) -> bool {
         let known = |item: &Value| is_open(item) && text(item, "gate") == gate;
-        if self.items().iter().any(known) {
+        if let Some(place) = self.items().iter().position(known) {
+            let about = about(gate);
+            if !about.is_empty() {
+                self.queue["items"][place]["description"] = about.into();
+            }
             return false;
         }
         let severity = self.gate(gate).and_then(|result| result.get("severity")).cloned().unwrap_or_default();
@@ -137,27 +161,59 @@ impl WorkLoop {
         true
     }
 
-    fn remember(&mut self, iteration: u64, new: usize, failed: &[String], now: Timestamp) {
+    /// Returns a text that is the same for the same failures of the same gates.
+    fn failures(&self, failed: &[String]) -> String {
+        let of = |gate: &String| {
+            let result = self.gate(gate);
+            let told = result.map(|result| text(result, "fingerprint")).unwrap_or_default();
+            format!("{gate}\n{told}\n")
+        };
+        match failed {
+            [] => String::new(),
+            failed => format!("{:016x}", xxh3_64(failed.iter().map(of).collect::<String>().as_bytes())),
+        }
+    }
+
+    /// Says why nothing is known, and what to do about it.
+    fn nothing_ran(&self) -> String {
+        let skipped: Vec<String> = self
+            .gates_that("skip")
+            .iter()
+            .map(|gate| {
+                let reason = self.gate(gate).map(|result| text(result, "reason")).unwrap_or_default();
+                format!("{gate}: {reason}")
+            })
+            .collect();
+        let gates = skipped.join(", ");
+        format!("no gate ran ({gates}); give it one that can: anthill loop add-gate NAME -- CMD")
+    }
+
+    fn remember(&mut self, iteration: u64, new: usize, failed: &[String], failures: String, now: Timestamp) {
         let done = |item: &&Value| {
             text(item, "status") == "done"
                 && item.get("completed_iteration").and_then(Value::as_u64) == Some(iteration)
         };
         let fixed = self.items().iter().filter(done).count();
+        let issues = |gate: &String| self.gate(gate)?.get("issues")?.as_u64();
+        let issues: u64 = failed.iter().filter_map(issues).sum();
+        let mut entry = json!({
+            "iteration": iteration, "fixed": fixed, "new_issues": new, "failed": failed, "issues": issues,
+        });
+        if !failures.is_empty() {
+            entry["fingerprint"] = failures.into();
+        }
+        entry["timestamp"] = time::stamp(now).into();
         if !self.queue["history"].is_array() {
             self.queue["history"] = json!([]);
         }
         if let Some(history) = self.queue["history"].as_array_mut() {
-            history.push(json!({
-                "iteration": iteration, "fixed": fixed, "new_issues": new, "failed": failed,
-                "timestamp": time::stamp(now),
-            }));
+            history.push(entry);
             history.drain(..history.len().saturating_sub(HISTORY));
         }
     }
 
-    fn last_failures(&self) -> Option<Vec<String>> {
-        let last = self.queue.get("history")?.as_array()?.last()?;
-        serde_json::from_value(last.get("failed")?.clone()).ok()
+    fn last_failures(&self) -> Option<&str> {
+        self.last_judged()?.get("fingerprint")?.as_str()
     }
 
     fn stop(&mut self, reason: String) -> Verdict {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::queue::{Changes, LastClaim, Lease};
 use crate::model::shape::{Decimal, Entries, FormatVersion, Integer, Maybe, Time, document, words};
 
 words!(
@@ -43,7 +44,10 @@ document!(
         started: Option<Time>,
         completed: Option<Time>,
         duration_seconds: Option<Decimal>,
+        /// Such as `success`, `failed`, `released`, or `unclear` if its last words tell of a failure, or of nothing.
         status: Option<String>,
+        /// Whether the agent did not say itself that it was successful.
+        assumed: Option<bool>,
         findings: Option<Vec<Finding>>,
         recommendations: Option<Vec<String>>,
         files_analyzed: Option<Vec<String>>,
@@ -85,7 +89,7 @@ document!(
         pause_on: Option<PauseOn>,
         /// Why the loop is paused or has stopped.
         reason: Option<String>,
-        /// Iterations in a row in which the same gates failed.
+        /// Iterations in a row with the same failures.
         same_failures: Option<Integer>,
         /// What came out of each iteration.
         history: Option<Vec<LoopIteration>>,
@@ -123,6 +127,10 @@ document!(
         new_issues: Option<Integer>,
         /// The gates that failed.
         failed: Option<Vec<String>>,
+        /// How many issues they found.
+        issues: Option<Integer>,
+        /// The same for the same failures of the same gates.
+        fingerprint: Option<String>,
         timestamp: Option<Time>,
     }
 );
@@ -142,6 +150,15 @@ document!(
         gate: Option<String>,
         /// Who has taken it.
         assigned_to: Option<String>,
+        /// The session of whoever has it: its signs of life renew the lease, its end gives the item back.
+        session_id: Option<String>,
+        /// The run that has it.
+        run: Option<String>,
+        lease: Option<Lease>,
+        /// How the last claim ended that gave the item back.
+        last_claim: Option<LastClaim>,
+        /// What really changed while an agent worked on it.
+        changed: Option<Changes>,
     }
 );
 
@@ -163,6 +180,8 @@ document!(
         issues: Option<Integer>,
         /// How bad the worst issue is.
         severity: Option<Severity>,
+        /// The same for the same failures.
+        fingerprint: Option<String>,
         duration_seconds: Option<Decimal>,
         exit_code: Option<Integer>,
         /// Why there is no exit code, or what it means.
@@ -187,6 +206,8 @@ document!(
         files_modified: Option<Vec<String>>,
         errors_encountered: Option<Integer>,
         errors_recovered: Option<Integer>,
+        /// How many items of the loop it has done.
+        issues_fixed: Option<Integer>,
         /// How often the stop gate has sent it back to work.
         stops_held: Option<Integer>,
         /// When it left its work to the session that follows in the same client.
@@ -304,6 +325,8 @@ document!(
         revision: Option<Integer>,
         timestamp: Time,
         reason: Option<String>,
+        /// The session whose context is shortened.
+        session_id: Option<String>,
         preserved: Option<Preserved>,
         context_tokens_before: Option<Integer>,
         files_in_context: Option<Vec<String>>,

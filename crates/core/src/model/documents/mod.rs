@@ -5,6 +5,7 @@
 //! and where a document lives, is told elsewhere.
 
 pub mod agent_loop;
+pub mod dispatch;
 pub mod pipeline;
 pub mod queue;
 pub mod state;

@@ -1,12 +1,18 @@
 //! The manager, developer, tester and reviewer pipeline (seed 001).
 //!
-//! These types accept exactly what the seed's own schemas accept, so most fields may be absent but not
-//! `null`. The one difference is an `end_time` of `null`, which the seed's example shows and its schema
-//! forbids. `revision` is our addition; it stays untyped here so as not to narrow the seed's schemas.
+//! In the seed's fields these types accept exactly what the seed's own schemas accept, so most fields may be absent but
+//! not `null`. The one difference is an `end_time` of `null`, which the seed's example shows and its schema
+//! forbids. The fields at the end of a type are our additions (see `dispatch.rs`) and are checked like all others;
+//! `revision` stays untyped here so as not to narrow the seed's schemas.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::dispatch::{
+    AdoptedPlan, Conductor, Costs, Escalation, Evidence, GivenUp, Handoff, KeptOrder, LimitCounts, NextOrder,
+    OpenItem, RepeatedFailure, StopKind,
+};
+use super::queue::Changes;
 use crate::model::shape::{Decimal, Entries, Integer, Maybe, Shape, Shaped, Time, document, words};
 
 document!(
@@ -29,6 +35,11 @@ document!(
         last_update: Time,
         completion_percentage: Maybe<Decimal>,
         estimated_time_remaining_minutes: Maybe<Decimal>,
+        /// The mode that whoever started the run has asked for.
+        requested_mode: Maybe<Mode>,
+        /// What must be shown at the end; without them, each task.
+        success_criteria: Maybe<Vec<String>>,
+        evidence: Maybe<Vec<Evidence>>,
     }
 );
 
@@ -86,8 +97,11 @@ document!(
     ExecutionPhase {
         phase_number: Maybe<Integer>,
         group_ids: Maybe<Vec<String>>,
+        /// How many developers may work on its groups at once.
         parallel_count: Maybe<Integer>,
         status: Maybe<PmProgress>,
+        /// Whether we cut it ourselves: then no group waits for it.
+        derived: Maybe<bool>,
     }
 );
 
@@ -119,6 +133,18 @@ document!(
         blockers: Maybe<Vec<Blocker>>,
         quality_metrics: Maybe<QualityMetrics>,
         last_update: Maybe<Time>,
+        next_order: Maybe<NextOrder>,
+        handoff: Maybe<Handoff>,
+        counts: Maybe<LimitCounts>,
+        escalations: Maybe<Vec<Escalation>>,
+        /// What really changed while its last developer worked.
+        changed: Maybe<Changes>,
+        /// Why the last PASS had no results of tests to show.
+        without_results: Maybe<String>,
+        /// What was found, asked for and advised, until it is closed.
+        open_items: Maybe<Vec<OpenItem>>,
+        repeated_failures: Maybe<Vec<RepeatedFailure>>,
+        given_up: Maybe<GivenUp>,
     }
 );
 
@@ -222,6 +248,18 @@ document!(
         /// `null` while the run is not over.
         end_time: Option<Time>,
         last_update: Maybe<Time>,
+        /// What is open.
+        orders: Maybe<Vec<KeptOrder>>,
+        past_orders: Maybe<Vec<KeptOrder>>,
+        /// The number of the last order.
+        last_order: Maybe<Integer>,
+        plans: Maybe<Vec<AdoptedPlan>>,
+        next_order: Maybe<NextOrder>,
+        handoff: Maybe<Handoff>,
+        costs: Maybe<Costs>,
+        stop_reason: Maybe<String>,
+        stop_kind: Maybe<StopKind>,
+        conductor: Maybe<Conductor>,
     }
 );
 
@@ -250,6 +288,7 @@ document!(
         agent_type: Maybe<String>,
         group_id: Maybe<String>,
         spawned_at: Maybe<Time>,
+        order_id: Maybe<String>,
     }
 );
 

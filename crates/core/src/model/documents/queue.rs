@@ -30,8 +30,11 @@ document!(
         required_capabilities: Option<Vec<String>>,
         context: Option<TaskContext>,
         result: Option<TaskResult>,
+        usage: Option<TaskUsage>,
         /// How the last claim ended that gave the task back.
         last_claim: Option<LastClaim>,
+        /// How the last claims ended that came to nothing, the newest last.
+        attempts: Option<Vec<Attempt>>,
         /// How often a failed attempt was followed by another one.
         retries: Option<Integer>,
         /// The task is not given out before this time.
@@ -57,7 +60,7 @@ words!(
 
 document!(
     Lease {
-        /// Counts the claims of this task; an older number belongs to a former owner.
+        /// Counts the claims of this task or item; an older number belongs to a former owner.
         epoch: Integer,
         /// How long a renewal lasts.
         seconds: Option<Decimal>,
@@ -79,7 +82,16 @@ document!(LastClaim {
     by: String,
     epoch: Integer,
     ended_at: Time,
-    /// `expired`, `released`, `reset`, `retried`, `edited`, `session ended`, `session expired` or `handed over`.
+    /// `expired`, `released`, `reset`, `retried`, `edited`, `session ended`, `session expired`, `handed over` or
+    /// `run ended`.
+    reason: String,
+});
+
+document!(Attempt {
+    by: String,
+    epoch: Integer,
+    ended_at: Time,
+    /// What the worker said of its failure; or how the task was taken from it, as in `last_claim`.
     reason: String,
 });
 
@@ -98,6 +110,36 @@ document!(
         files_created: Option<Vec<String>>,
         /// Why the task failed.
         error: Option<String>,
+        /// What really changed while the task was worked on.
+        changed: Option<Changes>,
+    }
+);
+
+document!(
+    /// The files that changed between the start and the end of a piece of work, whatever is said of them.
+    Changes {
+        /// The first of them, as seen from the project's root.
+        files: Vec<String>,
+        /// How many there are in all.
+        count: Integer,
+        /// Who saw it: `git`.
+        by: String,
+        /// Others were at work in the same tree meanwhile, so that some of it may be theirs.
+        shared: Option<bool>,
+    }
+);
+
+document!(
+    /// What the agents of a task used, over all its attempts, as far as their clients say so.
+    TaskUsage {
+        tries: Option<Integer>,
+        cost_usd: Option<Decimal>,
+        input_tokens: Option<Integer>,
+        output_tokens: Option<Integer>,
+        /// Input that was read from, or written to, the client's cache.
+        cached_tokens: Option<Integer>,
+        /// The claim that was counted last.
+        epoch: Option<Integer>,
     }
 );
 
@@ -117,5 +159,17 @@ document!(
         capabilities: Option<Vec<String>>,
         registered_at: Option<Time>,
         last_seen: Option<Time>,
+        /// The session that worked under this name last.
+        session_id: Option<String>,
+        /// Nothing is started for it now.
+        paused: Option<WorkerPause>,
+    }
+);
+
+document!(
+    /// The service that its agents depend on does not serve; it goes on by itself.
+    WorkerPause {
+        until: Time,
+        reason: String,
     }
 );

@@ -451,14 +451,20 @@ document!(
         command: String,
         /// Of the command's text.
         sha256: String,
-        /// The file that the command's first word names, if it names one.
+        /// The root of the project whose files name the command; none for a hook's, which is trusted anywhere.
+        project: Option<String>,
+        /// The script that the command names, if it names one.
         file: Option<String>,
         /// Of the file's bytes: a changed script is not trusted any more.
         file_sha256: Option<String>,
+        /// The other scripts that it names.
+        more_files: Option<Vec<TrustedFile>>,
         trusted_at: Option<Time>,
         by: Option<String>,
     }
 );
+
+document!(TrustedFile { file: String, file_sha256: String });
 
 document!(
     /// The work a session has in hand.

@@ -14,6 +14,8 @@ document!(
         status: WorkflowStatus,
         /// The id of the running phase; `null` before the first and after the last.
         current_phase: Option<String>,
+        /// The session that it belongs to: the one that made it, or took it over.
+        session_id: Option<String>,
         phases: Vec<Phase>,
     }
 );
@@ -35,6 +37,8 @@ document!(
         agent: Option<String>,
         /// The agent that works on it, or did, as its client calls it.
         agent_id: Option<String>,
+        /// The session that started this agent.
+        session_id: Option<String>,
         status: WorkflowStatus,
         /// Paths or outcomes.
         deliverables: Option<Vec<String>>,
@@ -42,7 +46,21 @@ document!(
         context_for_next: Option<String>,
         /// What the phases before this one said about it.
         context_from_previous: Option<String>,
+        /// What is known of its end beside the status; nothing if somebody has said it.
+        outcome: Option<PhaseOutcome>,
+        /// Why it failed, was put back or is unclear.
+        reason: Option<String>,
+        /// Whether its agent is asked for a report before it stops.
+        handover: Option<bool>,
+        /// The agent that was asked.
+        asked: Option<String>,
     }
+);
+
+words!(
+    /// How sure it is how a phase ended. `assumed`: its agent did not say, and nothing in its words speaks against done;
+    /// `unclear`: its agent ended with words of failure, or none, and without a status.
+    PhaseOutcome { Assumed = "assumed", Unclear = "unclear" }
 );
 
 document!(

@@ -12,8 +12,6 @@ use crate::model::jsonc::{Jsonc, Kind, Node};
 pub struct Hooks {
     pub events: Vec<Hook>,
     pub command: String,
-    /// In the unit of the client.
-    pub timeout: u64,
     /// What earlier installations called, in whatever form.
     pub known: Vec<String>,
 }
@@ -23,6 +21,8 @@ pub struct Hooks {
 pub struct Hook {
     pub event: &'static str,
     pub matcher: Option<&'static str>,
+    /// In the unit of the client.
+    pub timeout: u64,
     /// Whether it is added; if not, it is only kept up to date where it is.
     pub wanted: bool,
 }
@@ -77,7 +77,7 @@ impl Hooks {
             return Some(document.replace(group, &self.group(hook)));
         }
         let entry = &entries[place].value;
-        (document.value(entry) != self.entry()).then(|| document.replace(entry, &self.entry()))
+        (document.value(entry) != self.entry(hook)).then(|| document.replace(entry, &self.entry(hook)))
     }
 
     fn take_where(&self, mut text: String, goes: impl Fn(&str) -> bool) -> Result<String, ParseError> {
@@ -121,13 +121,13 @@ impl Hooks {
 
     fn group(&self, hook: &Hook) -> Value {
         match hook.matcher {
-            Some(matcher) => json!({"matcher": matcher, "hooks": [self.entry()]}),
-            None => json!({"hooks": [self.entry()]}),
+            Some(matcher) => json!({"matcher": matcher, "hooks": [self.entry(hook)]}),
+            None => json!({"hooks": [self.entry(hook)]}),
         }
     }
 
-    fn entry(&self) -> Value {
-        json!({"type": "command", "command": self.command, "timeout": self.timeout})
+    fn entry(&self, hook: &Hook) -> Value {
+        json!({"type": "command", "command": self.command, "timeout": hook.timeout})
     }
 
     /// Returns the hooks alone, for a file of their own.
@@ -159,13 +159,13 @@ mod tests {
     use super::*;
 
     fn hooks(command: &str) -> Hooks {
-        let hook = |event, matcher, wanted| Hook { event, matcher, wanted };
+        let hook = |event, matcher, wanted| Hook { event, matcher, timeout: 10, wanted };
         let events = vec![
             hook("Stop", None, true),
             hook("PreToolUse", Some("Bash"), false),
             hook("PostToolUse", None, true),
         ];
-        Hooks { events, command: command.into(), timeout: 10, known: vec!["old thing".into()] }
+        Hooks { events, command: command.into(), known: vec!["old thing".into()] }
     }
 
     fn value(text: &str) -> Value {

@@ -4,13 +4,14 @@
 //! part already returns it to the letter, and [`Part::take`] on a text without it likewise.
 
 mod hooks;
+mod project;
 mod section;
 mod server;
 mod status_line;
 
 pub use hooks::{Hook, Hooks};
+pub use project::{Project, project_of};
 pub use section::Section;
-pub use server::Server;
 pub use status_line::StatusLine;
 
 use super::json::ParseError;
@@ -19,9 +20,11 @@ use super::jsonc::{Jsonc, Kind, Node};
 #[derive(Debug, Clone)]
 pub enum Part {
     Hooks(Hooks),
-    Server(Server),
+    /// What an earlier version registered, and nobody can start.
+    Server,
     StatusLine(StatusLine),
     Section(Section),
+    Project(Project),
 }
 
 impl Part {
@@ -29,32 +32,32 @@ impl Part {
     pub fn put(&self, text: &str) -> Result<String, ParseError> {
         match self {
             Part::Hooks(hooks) => hooks.put(started(text)),
-            Part::Server(server) if !server.wanted && !text.contains("anthill") => Ok(text.into()),
-            Part::Server(server) => server.put(started(text)),
+            Part::Server => self.take(text),
             Part::StatusLine(line) if !line.wanted && !text.contains("anthill") => Ok(text.into()),
             Part::StatusLine(line) => line.put(started(text)),
             Part::Section(section) => section.put(text),
+            Part::Project(project) => Ok(project.put(text)),
         }
     }
 
     /// Returns the text without this part; what others wrote stays.
     pub fn take(&self, text: &str) -> Result<String, ParseError> {
         match self {
-            Part::Hooks(_) | Part::Server(_) | Part::StatusLine(_) if text.trim().is_empty() => {
-                Ok(text.into())
-            }
+            Part::Hooks(_) | Part::Server | Part::StatusLine(_) if text.trim().is_empty() => Ok(text.into()),
             Part::Hooks(hooks) => hooks.take(text),
-            Part::Server(server) => server.take(text),
+            Part::Server if !text.contains("anthill") => Ok(text.into()),
+            Part::Server => server::take(text),
             Part::StatusLine(line) => line.take(text),
             Part::Section(section) => section.take(text),
+            Part::Project(project) => Ok(project.take(text)),
         }
     }
 
     /// Whether a text holds nothing: what is left of a file that was made for our parts only.
     pub fn is_nothing(&self, text: &str) -> bool {
         match self {
-            Part::Section(_) => text.trim().is_empty(),
-            Part::Hooks(_) | Part::Server(_) | Part::StatusLine(_) => matches!(text.trim(), "" | "{}"),
+            Part::Section(_) | Part::Project(_) => text.trim().is_empty(),
+            Part::Hooks(_) | Part::Server | Part::StatusLine(_) => matches!(text.trim(), "" | "{}"),
         }
     }
 

@@ -31,9 +31,7 @@ impl Pipeline {
         }
         self.take(plan, &groups, &phases, (mode, &reasoning));
         if resumed {
-            self.orchestrator["status"] = json!(RunStatus::Running);
-            self.orchestrator["end_time"] = Value::Null;
-            remove(&mut self.orchestrator, "stop_reason");
+            self.unstop();
             let begun: Vec<String> =
                 self.group_ids().filter(|id| self.is_in_flight(id)).map(Into::into).collect();
             begun.iter().for_each(|id| self.forgive(id));
@@ -146,8 +144,10 @@ impl Pipeline {
         for (place, phase) in phases.iter_mut().enumerate() {
             let count = texts(phase, "group_ids").len();
             phase["phase_number"] = (place + 1).into();
-            phase["parallel_count"] =
-                if mode == Mode::Parallel { count.min(MOST_DEVELOPERS) } else { 1 }.into();
+            if phase.get("parallel_count").is_none() || mode == Mode::Simple {
+                let at_once = if mode == Mode::Parallel { count.min(MOST_DEVELOPERS) } else { 1 };
+                phase["parallel_count"] = at_once.into();
+            }
         }
         check_phases(&phases, groups, |_| false).map_err(Refusal::Plan)?;
         Ok(phases)

@@ -4,13 +4,17 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::plan::is_branch;
+use super::proof::{Counts, counts, said};
 use super::table::{Outcome, Role};
-use super::{Content, Pipeline, clip, list, object, push, text, time, unite, word};
+use super::{Content, Pipeline, clip, list, object, push, remove, text, time, unite, word};
 use crate::model::documents::pipeline::{
     Decision, DevContext, DeveloperContext, QaTestResults, QualityMetrics, ReviewIssue, TestCounts,
 };
 use crate::model::plan::number;
 use crate::model::shape::{Shape, Shaped};
+
+/// Why somebody says `PASS` and has no results of tests to show.
+pub const WITHOUT_RESULTS: &str = "without_results";
 
 /// How many messages a file keeps; the store's history has the rest.
 const MESSAGES: usize = 100;
@@ -19,7 +23,7 @@ const FACTS: usize = 200;
 /// How much of a text an entry keeps; the message has all of it.
 const TEXT: usize = 2000;
 
-/// The tests that must not fail when a tester says `PASS`.
+/// The tests that the documents have a place for.
 const KINDS_OF_TESTS: [&str; 4] = ["unit_tests", "integration_tests", "contract_tests", "e2e_tests"];
 
 /// Refuses what would not fit the documents.
@@ -37,48 +41,17 @@ pub(super) fn check(role: Role, content: &Content) -> Result<(), String> {
             }
         }
         Role::QaExpert => is("developer_context", DeveloperContext::SHAPE)
+            .and_then(|()| is("closed", &Shape::List(&Shape::Text)))
             .and_then(|()| is("subject", &Shape::Text))
-            .and_then(|()| is("test_results", &Shape::Map(&Shape::Any))),
+            .and_then(|()| is("test_results", &Shape::Map(&Shape::Any)))
+            .and_then(|()| is(WITHOUT_RESULTS, &Shape::Text)),
         Role::TechLead => is("feedback", &Shape::Text)
+            .and_then(|()| is("closed", &Shape::List(&Shape::Text)))
             .and_then(|()| is("subject", &Shape::Text))
             .and_then(|()| is("issues", &Shape::List(ReviewIssue::SHAPE)))
             .and_then(|()| is("actionable_items", &Shape::List(&Shape::Text)))
             .and_then(|()| is("quality_metrics", QualityMetrics::SHAPE)),
         Role::Pm => Ok(()),
-    }
-}
-
-/// Returns which tests failed, by what a tester says of them.
-pub(super) fn failed_tests(content: &Content) -> Vec<String> {
-    let Some(results) = content.get("test_results") else { return Vec::new() };
-    let failed = |kind: &&str| {
-        results
-            .get(*kind)
-            .and_then(counts)
-            .is_some_and(|(total, passed, failed)| failed > 0 || passed < total)
-    };
-    KINDS_OF_TESTS.into_iter().filter(failed).map(|kind| format!("{kind} {}", said(&results[kind]))).collect()
-}
-
-/// Reads numbers of tests: counts, or words such as `8/8 passed`.
-fn counts(value: &Value) -> Option<(u64, u64, u64)> {
-    if value.is_object() {
-        let of = |field: &str| value.get(field).and_then(Value::as_u64);
-        let (passed, failed) = (of("passed").unwrap_or(0), of("failed").unwrap_or(0));
-        return Some((of("total").unwrap_or(passed.saturating_add(failed)), passed, failed));
-    }
-    let (passed, rest) = value.as_str()?.split_once('/')?;
-    let total: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    let (passed, total): (u64, u64) = (passed.trim().parse().ok()?, total.parse().ok()?);
-    Some((total, passed, total.saturating_sub(passed)))
-}
-
-/// Returns results of tests in words.
-fn said(value: &Value) -> String {
-    match (value, counts(value)) {
-        (Value::String(text), _) => text.clone(),
-        (_, Some((total, passed, _))) => format!("{passed}/{total} passed"),
-        _ => value.to_string(),
     }
 }
 
@@ -92,6 +65,7 @@ impl Pipeline {
         now: Timestamp,
     ) {
         self.take_facts((role, group), outcome, content, now);
+        self.keep_record((role, group), outcome, content, now);
         let message = match role {
             Role::Developer => self.of_developer(group, outcome, content),
             Role::QaExpert => self.of_tester(group, outcome, content),
@@ -213,6 +187,10 @@ impl Pipeline {
                         take_counts(entry, kind, value);
                     }
                 }
+                match outcome == Outcome::Pass && !of(WITHOUT_RESULTS).is_empty() {
+                    true => entry[WITHOUT_RESULTS] = clip(of(WITHOUT_RESULTS), TEXT).into(),
+                    false => remove(entry, WITHOUT_RESULTS),
+                }
             }
             Role::TechLead => take_review(entry, outcome, content, now),
             Role::Pm => {}
@@ -271,14 +249,14 @@ fn take_review(entry: &mut Value, outcome: Outcome, content: &Content, now: Time
 }
 
 fn take_counts(entry: &mut Value, kind: &str, value: &Value) {
-    let Some((total, passed, failed)) = counts(value) else { return };
+    let Some(Counts { total, passed, failed }) = counts(value) else { return };
     let numbers = json!({"total": total, "passed": passed, "failed": failed});
     if TestCounts::SHAPE.check(&numbers).is_ok() {
         object(entry, "test_results")[kind] = numbers;
     }
 }
 
-fn resolve(entry: &mut Value, resolution: &str) {
+pub(super) fn resolve(entry: &mut Value, resolution: &str) {
     let blockers = entry.get_mut("blockers").and_then(Value::as_array_mut).into_iter().flatten();
     for blocker in blockers.filter(|blocker| blocker.get("resolved") == Some(&Value::Bool(false))) {
         blocker["resolved"] = true.into();
@@ -311,23 +289,4 @@ fn owned((field, value): (&String, &Value)) -> (String, Value) {
 pub(super) fn minutes(from: &str, to: Timestamp) -> Option<Value> {
     let seconds = to.as_second() - time::read(from)?.as_second();
     Some(number((seconds as f64 / 6.0).round() / 10.0))
-}
-
-/// Returns what an entry of a list of evidence lacks to prove its requirement.
-pub(super) fn unproven(evidence: &Value) -> Option<String> {
-    let requirement = text(evidence, "requirement").trim();
-    let name = format!("`{}`", clip(requirement, 80));
-    if requirement.is_empty() {
-        return Some("an entry of `evidence` names no `requirement`".into());
-    }
-    if evidence.get("met") != Some(&Value::Bool(true)) {
-        return Some(format!("{name} is not met"));
-    }
-    let shown = match evidence.get("evidence") {
-        Some(Value::String(text)) => !text.trim().is_empty(),
-        Some(Value::Array(items)) => !items.is_empty(),
-        Some(Value::Object(map)) => !map.is_empty(),
-        _ => false,
-    };
-    (!shown).then(|| format!("{name} has no evidence"))
 }

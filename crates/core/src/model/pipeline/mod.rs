@@ -1,21 +1,26 @@
 //! The pipeline: a project manager plans, developers work, testers test, the tech lead reviews.
 //!
 //! The six documents of a run are one value, [`Pipeline`]. Three things happen to it: a plan (`plan.rs`, `phases.rs`)
-//! is adopted (`adopt.rs`), orders are opened for whoever is needed (`orders.rs`), and what somebody reports moves a
-//! group (`report.rs`) by the one table (`table.rs`). What follows for the figures is in `progress.rs`, the messages
-//! between roles in `handoff.rs`, what agents cost in `spending.rs`. All of it is pure: `simulate.rs` runs it by the
-//! thousand.
+//! is adopted (`adopt.rs`), orders are opened (`orders.rs`) for whoever is needed and not held up (`ready.rs`), and what
+//! somebody reports moves a group (`report.rs`) by the one table (`table.rs`), if it is borne out (`proof.rs`). What follows for the figures is in
+//! `progress.rs`, the messages between roles in `handoff.rs`, what stays open of them in `record.rs`, what agents cost in `spending.rs`. All of it is pure:
+//! `simulate.rs` runs it by the thousand. Who conducts a run and how it is given up is in `ending.rs`, what an edit by hand does
+//! to orders in `edited.rs`.
 //!
-//! The documents are edited as the values they are, so that what we do not know of them stays. Ours are, beside the
-//! seed's fields: `orders` (open ones), `past_orders`, `plans`, `next_order`, `handoff`, `costs` and `stop_reason` in the
-//! orchestrator's state; `next_order`, `handoff`, `counts` and `escalations` in the entry of a group.
+//! The documents are edited as the values they are, so that what we do not know of them stays. What we keep in them beside
+//! the seed's fields is in `documents/dispatch.rs`.
 
 mod adopt;
+mod edited;
+mod ending;
 mod handoff;
 mod orders;
 mod phases;
 mod plan;
 mod progress;
+mod proof;
+mod ready;
+mod record;
 mod report;
 pub mod simulate;
 pub mod spending;
@@ -25,12 +30,17 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::documents::dispatch::StopKind;
 use super::documents::pipeline::{GroupStage, Mode, RunStatus};
 use super::plan::word;
 use super::time;
 
-pub use orders::{Caps, MOST_DEVELOPERS, Obstacle, Order};
+pub use edited::REPLACED;
+pub use handoff::WITHOUT_RESULTS;
+pub use orders::Order;
 pub use plan::{Plan, is_branch};
+pub use proof::Criterion;
+pub use ready::{Caps, MOST_DEVELOPERS, Obstacle};
 pub use report::{Effect, Said};
 use table::{Outcome, Purpose, Role};
 
@@ -92,6 +102,8 @@ pub enum Refusal {
     Reported { order: String, said: String },
     #[error("the run is not complete: {}", missing.join("; "))]
     Unproven { missing: Vec<String> },
+    #[error("PASS needs `test_results` that say what ran and what came out")]
+    NoResults,
     #[error("the report contradicts itself: {0}")]
     Contradiction(String),
     #[error("the report is not valid: {0}")]
@@ -177,7 +189,7 @@ impl Pipeline {
         }
     }
 
-    /// Returns why a run has stopped at a limit.
+    /// Returns why a run has stopped before it was complete.
     pub fn stop_reason(&self) -> Option<&str> {
         self.orchestrator.get("stop_reason")?.as_str()
     }
@@ -269,9 +281,10 @@ impl Pipeline {
         push(&mut self.orchestrator, "decisions_log", line, DECISIONS);
     }
 
-    /// Ends the run at a limit.
-    fn stop(&mut self, reason: &str, now: Timestamp) {
+    /// Ends the run before it is complete.
+    fn stop(&mut self, kind: StopKind, reason: &str, now: Timestamp) {
         self.orchestrator["status"] = json!(RunStatus::Error);
+        self.orchestrator["stop_kind"] = json!(kind);
         self.orchestrator["stop_reason"] = reason.into();
         self.orchestrator["end_time"] = time::stamp(now).into();
         self.log("stop", reason, now);

@@ -8,30 +8,12 @@ use serde_json::{Value, json};
 
 use super::table::{self, Purpose, Role};
 use super::{
-    DEVELOPER_ITERATIONS, GroupStage, Mode, NO_GROUP, PAST_ORDERS, Pipeline, RunStatus, bump, list, number,
+    Caps, DEVELOPER_ITERATIONS, GroupStage, NO_GROUP, PAST_ORDERS, Pipeline, RunStatus, bump, list, number,
     object, push, remove, text, time, word,
 };
+use crate::model::documents::pipeline::GroupAgent;
+use crate::model::ids;
 use crate::model::ids::Key;
-use crate::model::plan::texts;
-
-/// More developers at once than these get in each other's way.
-pub const MOST_DEVELOPERS: usize = 4;
-
-/// How many may work at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Caps {
-    pub developers: usize,
-    /// Of all roles.
-    pub agents: usize,
-}
-
-impl Caps {
-    /// Returns what holds when so many agents may work at once.
-    pub fn of(agents: Option<u64>) -> Caps {
-        let agents = agents.map_or(usize::MAX, |agents| usize::try_from(agents).unwrap_or(usize::MAX)).max(1);
-        Caps { developers: agents.min(MOST_DEVELOPERS), agents }
-    }
-}
 
 /// Somebody who is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,49 +26,12 @@ pub struct Order {
 }
 
 impl Order {
-    /// Reads an order that is kept; one that somebody made unreadable is none.
+    /// Reads an order that is kept; one that somebody made unreadable, or gave an id that is none, is none.
     fn of(value: &Value) -> Option<Order> {
         let purpose = Purpose::read(value.get("purpose")?.as_str()?)?;
-        let id = value.get("id")?.as_str()?.into();
-        let group = value.get("group_id")?.as_str()?.into();
-        Some(Order { id, role: purpose.role(), group, purpose })
-    }
-}
-
-/// What keeps a group from going on.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Obstacle {
-    #[error("the run has stopped: {reason}")]
-    Stopped { reason: String },
-    #[error("the run is over")]
-    Over,
-    #[error("{} has the order `{}` ({})", word(order.role), order.id, word(order.purpose))]
-    Open { order: Order },
-    #[error("it depends on {}", on.join(", "))]
-    Dependency { on: Vec<String> },
-    #[error("phase {phase} is not complete: {}", groups.join(", "))]
-    Phase { phase: usize, groups: Vec<String> },
-    #[error("it cannot run beside {}", groups.join(", "))]
-    Alone { groups: Vec<String> },
-    #[error("{most} developers are at work, and no more may be at once")]
-    Developers { most: usize },
-    #[error("{most} agents are at work, and no more may be at once")]
-    Agents { most: usize },
-}
-
-impl Obstacle {
-    /// The word for scripts.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Obstacle::Stopped { .. } => "stopped",
-            Obstacle::Over => "over",
-            Obstacle::Open { .. } => "open_order",
-            Obstacle::Dependency { .. } => "dependency",
-            Obstacle::Phase { .. } => "phase",
-            Obstacle::Alone { .. } => "alone",
-            Obstacle::Developers { .. } => "developers",
-            Obstacle::Agents { .. } => "agents",
-        }
+        let (id, group) = (value.get("id")?.as_str()?, value.get("group_id")?.as_str()?);
+        let is_sound = ids::is_sound(id) && (group == NO_GROUP || ids::is_sound(group));
+        is_sound.then(|| Order { id: id.into(), role: purpose.role(), group: group.into(), purpose })
     }
 }
 
@@ -112,20 +57,43 @@ impl Pipeline {
         open
     }
 
-    /// Opens the order that somebody reports on who did not ask for it: the work was due, and nothing stood in its way.
-    pub fn open_for(&mut self, role: Role, group: &str, caps: Caps, now: Timestamp) {
-        let open: Vec<Order> = self.open_orders().collect();
-        if self.status() != RunStatus::Running || open.iter().any(|order| order.group == group) {
-            return;
-        }
-        let due = self.due(&open).into_iter().find(|(purpose, of)| of == group && purpose.role() == role);
-        let Some((purpose, group)) = due else { return };
-        if purpose != Purpose::Plan && self.held_up(&group, purpose, caps, &open).is_empty() {
-            let order = self.open(purpose, &group, now);
-            self.count();
-            self.log_opened(&[order], now);
+    /// The same for somebody who starts agents by hand: whoever is not at work yet counts as started.
+    pub fn give_out(&mut self, caps: Caps, now: Timestamp) -> Vec<Order> {
+        let orders = self.next(caps, now);
+        let idle: Vec<&Order> = orders.iter().filter(|order| !self.is_at_work(&order.id)).collect();
+        if !idle.is_empty() {
+            idle.into_iter().for_each(|order| self.pick_up(order, now));
             self.derive();
         }
+        orders
+    }
+
+    /// Writes down that an agent is started for an order.
+    pub(super) fn pick_up(&mut self, order: &Order, now: Timestamp) {
+        bump(&mut self.orchestrator, "total_spawns");
+        if let Some(kept) = self.kept_order(&order.id) {
+            kept["at_work"] = true.into();
+            kept["spawned_at"] = time::stamp(now).into();
+        }
+        if order.group != NO_GROUP {
+            self.entry_mut(&order.group)["current_agent"] = json!(agent_of(order.role));
+        }
+    }
+
+    /// Writes down that nobody is at an order any more that is still open.
+    pub(super) fn put_down(&mut self, order: &Order) {
+        if let Some(kept) = self.kept_order(&order.id) {
+            kept["at_work"] = false.into();
+        }
+        if order.group != NO_GROUP {
+            self.entry_mut(&order.group)["current_agent"] = "none".into();
+        }
+    }
+
+    /// Whether somebody is at an order. Orders of an older version do not say, and count.
+    pub fn is_at_work(&self, id: &str) -> bool {
+        let mut open = list(&self.orchestrator, "orders").iter();
+        open.any(|kept| text(kept, "id") == id && is_at_work(kept))
     }
 
     /// Returns the open orders, oldest first.
@@ -134,8 +102,11 @@ impl Pipeline {
     }
 
     /// Returns what a group needs next; `None` while somebody is at it, and when it is complete.
-    fn need_of(&self, group: &str, open: &[Order]) -> Option<Purpose> {
+    pub(super) fn need_of(&self, group: &str, open: &[Order]) -> Option<Purpose> {
         if self.is_complete(group) || open.iter().any(|order| order.group == group) {
+            return None;
+        }
+        if self.given_up(group).is_some() {
             return None;
         }
         let written = self.entry(group).and_then(|entry| entry.get("next_order")).and_then(purpose_of);
@@ -177,103 +148,33 @@ impl Pipeline {
         }
     }
 
-    /// Returns what keeps a group from going on.
-    pub fn obstacles(&self, group: &str, caps: Caps) -> Vec<Obstacle> {
-        let open: Vec<Order> = self.open_orders().collect();
-        if let Some(order) = open.iter().find(|order| order.group == group) {
-            return vec![Obstacle::Open { order: order.clone() }];
-        }
-        match self.need_of(group, &open) {
-            Some(need) => self.held_up(group, need, caps, &open),
-            None => Vec::new(),
-        }
-    }
-
-    fn held_up(&self, group: &str, need: Purpose, caps: Caps, open: &[Order]) -> Vec<Obstacle> {
-        match (self.status(), self.stop_reason()) {
-            (RunStatus::Running, _) => {}
-            (RunStatus::Completed, _) => return vec![Obstacle::Over],
-            (RunStatus::Error, reason) => {
-                return vec![Obstacle::Stopped { reason: reason.unwrap_or("an error").into() }];
-            }
-        }
-        let mut obstacles = Vec::new();
-        if group != NO_GROUP && self.stage(group) == GroupStage::Pending {
-            obstacles.extend(self.not_yet(group));
-        }
-        let agents = open.len();
-        let developers = open.iter().filter(|order| order.role == Role::Developer).count();
-        if need.role() == Role::Developer && developers >= caps.developers {
-            obstacles.push(Obstacle::Developers { most: caps.developers });
-        } else if agents >= caps.agents {
-            obstacles.push(Obstacle::Agents { most: caps.agents });
-        }
-        obstacles
-    }
-
-    /// Returns why a group may not begin.
-    fn not_yet(&self, id: &str) -> Vec<Obstacle> {
-        let mut obstacles = Vec::new();
-        let Some(group) = self.task_group(id) else { return obstacles };
-        let open = |id: &&str| !self.is_complete(id);
-        let on: Vec<String> = texts(group, "depends_on").into_iter().filter(open).map(Into::into).collect();
-        if !on.is_empty() {
-            obstacles.push(Obstacle::Dependency { on });
-        }
-        let phases = list(&self.pm, "execution_phases");
-        for (place, phase) in phases.iter().take(self.phase_of(id)).enumerate() {
-            let groups: Vec<String> =
-                texts(phase, "group_ids").into_iter().filter(open).map(Into::into).collect();
-            if !groups.is_empty() {
-                obstacles.push(Obstacle::Phase { phase: place + 1, groups });
-                break;
-            }
-        }
-        let groups: Vec<String> = self
-            .group_ids()
-            .filter(|other| *other != id && self.is_in_flight(other))
-            .filter(|other| !(self.mode() == Mode::Parallel && self.is_social(id) && self.is_social(other)))
-            .map(Into::into)
-            .collect();
-        if !groups.is_empty() {
-            obstacles.push(Obstacle::Alone { groups });
-        }
-        obstacles
-    }
-
-    /// Whether a group may run beside others.
-    fn is_social(&self, id: &str) -> bool {
-        self.task_group(id).and_then(|group| group.get("can_parallel")?.as_bool()).unwrap_or(true)
-    }
-
-    /// Returns the place of a group's phase; a group without one may begin with the first.
-    fn phase_of(&self, id: &str) -> usize {
-        let phases = list(&self.pm, "execution_phases").iter();
-        phases.clone().position(|phase| texts(phase, "group_ids").contains(&id)).unwrap_or(0)
-    }
-
     fn open(&mut self, purpose: Purpose, group: &str, now: Timestamp) -> Order {
         let id = self.free_order_id();
         let order = Order { id, role: purpose.role(), group: group.into(), purpose };
-        let kept = json!({
+        let mut kept = json!({
             "id": order.id, "role": order.role, "group_id": group, "purpose": purpose,
-            "spawned_at": time::stamp(now),
+            "spawned_at": time::stamp(now), "at_work": false,
         });
-        push(&mut self.orchestrator, "orders", kept, usize::MAX);
         if group == NO_GROUP {
             remove(&mut self.orchestrator, "next_order");
         } else {
             self.begin(purpose, group, now);
             self.mark_read(group);
+            kept["stage"] = json!(self.stage(group));
         }
+        push(&mut self.orchestrator, "orders", kept, usize::MAX);
         order
     }
 
     fn free_order_id(&mut self) -> String {
         // Orders of an earlier run are none of this one; a name that somebody made up is no part of an id.
         let run = self.session().parse::<Key>().map_or_else(|_| "order".into(), |run| run.to_string());
+        if self.orchestrator.get("last_order").is_none() {
+            // Older versions numbered orders by their spawns.
+            self.orchestrator["last_order"] = number(&self.orchestrator, "total_spawns").into();
+        }
         loop {
-            let id = format!("{run}-{}", bump(&mut self.orchestrator, "total_spawns"));
+            let id = format!("{run}-{}", bump(&mut self.orchestrator, "last_order"));
             let mut known =
                 ["orders", "past_orders"].into_iter().flat_map(|field| list(&self.orchestrator, field));
             if !known.any(|order| text(order, "id") == id) {
@@ -287,17 +188,14 @@ impl Pipeline {
         let began = self.count_of(group, "developer");
         let entry = self.entry_mut(group);
         remove(entry, "next_order");
-        let (agent, counter, stage) = match purpose.role() {
-            Role::Developer => ("developer", "developer", Some(GroupStage::DevWorking)),
-            Role::QaExpert => ("qa_expert", "qa", Some(GroupStage::QaTesting)),
-            Role::TechLead if purpose == Purpose::Review => {
-                ("tech_lead", "tech_lead", Some(GroupStage::TechReview))
-            }
-            Role::TechLead => ("tech_lead", "tech_lead", None),
-            // The documents have no word for the project manager here.
-            Role::Pm => ("none", "", None),
+        let (counter, stage) = match purpose.role() {
+            Role::Developer => ("developer", Some(GroupStage::DevWorking)),
+            Role::QaExpert => ("qa", Some(GroupStage::QaTesting)),
+            Role::TechLead if purpose == Purpose::Review => ("tech_lead", Some(GroupStage::TechReview)),
+            Role::TechLead => ("tech_lead", None),
+            Role::Pm => ("", None),
         };
-        entry["current_agent"] = agent.into();
+        entry["current_agent"] = "none".into();
         if let Some(stage) = stage {
             entry["status"] = json!(stage);
         }
@@ -353,6 +251,7 @@ impl Pipeline {
         let Some(orders) = self.orchestrator["orders"].as_array_mut() else { return };
         let Some(place) = orders.iter().position(|order| text(order, "id") == id) else { return };
         let mut order = orders.remove(place);
+        remove(&mut order, "at_work");
         order["finished_at"] = time::stamp(now).into();
         order["said"] = said.clone();
         order["digest"] = digest.into();
@@ -368,4 +267,19 @@ impl Pipeline {
 
 fn purpose_of(value: &Value) -> Option<Purpose> {
     Purpose::read(value.get("purpose")?.as_str()?)
+}
+
+/// Whether somebody is at an order that is kept.
+pub(super) fn is_at_work(kept: &Value) -> bool {
+    kept.get("at_work") != Some(&Value::Bool(false))
+}
+
+/// Returns the word for who is at a group; the documents have none for the project manager.
+fn agent_of(role: Role) -> GroupAgent {
+    match role {
+        Role::Developer => GroupAgent::Developer,
+        Role::QaExpert => GroupAgent::QaExpert,
+        Role::TechLead => GroupAgent::TechLead,
+        Role::Pm => GroupAgent::None,
+    }
 }

@@ -32,7 +32,7 @@ pub fn decide(groups: &[Value]) -> (Mode, String) {
         (true, count) if count <= MOST_DEVELOPERS => {
             (Mode::Parallel, format!("{count} groups, some of them independent"))
         }
-        (true, count) => (Mode::Parallel, format!("{count} groups, in phases of at most {MOST_DEVELOPERS}")),
+        (true, count) => (Mode::Parallel, format!("{count} groups, at most {MOST_DEVELOPERS} at once")),
     }
 }
 
@@ -41,10 +41,12 @@ pub(super) fn id_of(group: &Value) -> &str {
 }
 
 fn shares_files(group: &Value, groups: &[Value]) -> bool {
-    let overlap = |one: &Value, other: &Value| {
-        files::overlap(&texts(one, "files_affected"), &texts(other, "files_affected")).is_some()
-    };
-    groups.iter().any(|other| id_of(other) != id_of(group) && overlap(group, other))
+    groups.iter().any(|other| id_of(other) != id_of(group) && share_files(group, other))
+}
+
+/// Whether two groups work on the same files.
+pub(super) fn share_files(one: &Value, other: &Value) -> bool {
+    files::overlap(&texts(one, "files_affected"), &texts(other, "files_affected")).is_some()
 }
 
 /// What each group waits for.
@@ -123,7 +125,8 @@ pub(super) fn check_phases(
     Ok(())
 }
 
-/// Returns phases in which each group comes after what it depends on, and beside nothing that touches its files.
+/// Returns phases in which each group comes after what it depends on, and beside nothing that touches its files. They
+/// are for people to read: no group waits for another one's phase.
 pub(super) fn computed_phases(groups: &[&Value], mode: Mode) -> Vec<Value> {
     let mut phases = Vec::new();
     let mut rest: Vec<&Value> = groups.to_vec();
@@ -146,7 +149,7 @@ pub(super) fn computed_phases(groups: &[&Value], mode: Mode) -> Vec<Value> {
         }
         let ids: Vec<&str> = phase.iter().map(|group| id_of(group)).collect();
         rest.retain(|group| !ids.contains(&id_of(group)));
-        phases.push(json!({"phase_number": phases.len() + 1, "group_ids": ids}));
+        phases.push(json!({"phase_number": phases.len() + 1, "group_ids": ids, "derived": true}));
     }
     phases
 }
@@ -154,6 +157,5 @@ pub(super) fn computed_phases(groups: &[&Value], mode: Mode) -> Vec<Value> {
 /// Whether two groups may be in one phase.
 fn may_share(one: &Value, other: &Value) -> bool {
     let social = |group: &Value| group["can_parallel"] != Value::Bool(false);
-    let files = |group| texts(group, "files_affected");
-    social(one) && social(other) && files::overlap(&files(one), &files(other)).is_none()
+    social(one) && social(other) && !share_files(one, other)
 }

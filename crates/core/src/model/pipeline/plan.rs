@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Content, Mode, NO_GROUP, Refusal, list, text};
+use super::{Content, Mode, Refusal, list, text};
 use crate::model::documents::pipeline::PmState;
-use crate::model::ids::Key;
+use crate::model::ids::{self, RULE};
 use crate::model::plan::{figure, texts};
 use crate::model::shape::Shaped;
 
@@ -67,10 +67,8 @@ impl Plan {
         let mut seen = BTreeSet::new();
         for (place, group) in self.groups.iter_mut().enumerate() {
             let id = text(group, "id").to_owned();
-            if id == NO_GROUP || id.parse::<Key>().is_err() {
-                return Err(format!(
-                    "`task_groups[{place}].id` must be 1 to 128 of `A-Z a-z 0-9 . _ -`, and not `-`"
-                ));
+            if !ids::is_sound(&id) {
+                return Err(format!("`task_groups[{place}].id` is no valid id: {RULE}"));
             }
             if !seen.insert(id.clone()) {
                 return Err(format!("there are two groups `{id}`"));
@@ -150,16 +148,12 @@ fn check_shape(plan: &Content) -> Result<(), String> {
         "session_id": "", "mode": "simple", "original_requirements": "", "task_groups": [], "iteration": 0,
         "last_update": "",
     });
-    let planning = ["mode", "mode_reasoning", "all_tasks", "task_groups", "execution_phases"];
+    let planning =
+        ["mode", "mode_reasoning", "all_tasks", "task_groups", "execution_phases", "success_criteria"];
     for (name, value) in plan.iter().filter(|(name, _)| planning.contains(&name.as_str())) {
         document[name] = value.clone();
     }
-    PmState::SHAPE.check(&document).map_err(|misfit| misfit.to_string())?;
-    match plan.get("success_criteria") {
-        Some(Value::Array(items)) if items.iter().all(Value::is_string) => Ok(()),
-        None => Ok(()),
-        Some(_) => Err("`success_criteria`: expected an array of strings".into()),
-    }
+    PmState::SHAPE.check(&document).map_err(|misfit| misfit.to_string())
 }
 
 /// Whether git would take this name for a branch, without surprises for a shell.

@@ -1,8 +1,12 @@
 //! What follows from the groups for everything that tells how far the run is.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::orders::is_at_work;
+use super::ready::binds;
 use super::table::{self, Purpose, Role};
 use super::{GroupStage, MOST_DEVELOPERS, Mode, Order, Pipeline, RunStatus, list, text, word};
 use crate::model::documents::pipeline::{PipelinePhase, PmProgress, TaskGroupStatus};
@@ -61,6 +65,7 @@ impl Pipeline {
     fn derive_orchestrator(&mut self) {
         let agents: Vec<Value> = list(&self.orchestrator, "orders")
             .iter()
+            .filter(|order| is_at_work(order))
             .map(|order| {
                 json!({
                     "agent_type": text(order, "role"), "group_id": text(order, "group_id"),
@@ -91,17 +96,32 @@ impl Pipeline {
         }
     }
 
-    /// Estimates the minutes until all groups are complete: phase after phase, as many groups at once as may be.
+    /// Estimates the minutes until all groups are complete: the phases of the plan's author one after the other, else
+    /// as many groups at once as may be, each after what it depends on.
     fn minutes_left(&self, stage_of: &impl Fn(&str) -> GroupStage) -> f64 {
-        let at_once = if self.mode() == Mode::Parallel { MOST_DEVELOPERS } else { 1 };
-        let phases = list(&self.pm, "execution_phases").iter();
-        let of_phase = |phase: &Value| {
-            let left: Vec<f64> =
-                texts(phase, "group_ids").into_iter().map(|id| self.left_of(id, stage_of(id))).collect();
-            let longest = left.iter().copied().fold(0.0, f64::max);
-            longest.max(left.iter().sum::<f64>() / at_once.min(left.len().max(1)) as f64)
+        let (written, derived): (Vec<&Value>, Vec<&Value>) =
+            list(&self.pm, "execution_phases").iter().partition(|phase| binds(phase));
+        let left = |phase: &Value| -> Vec<(String, f64)> {
+            let ids = texts(phase, "group_ids").into_iter();
+            ids.map(|id| (id.to_owned(), self.left_of(id, stage_of(id)))).collect()
         };
-        phases.map(of_phase).sum()
+        let mut parts: Vec<Vec<(String, f64)>> = written.into_iter().map(left).collect();
+        parts.push(derived.into_iter().flat_map(left).collect());
+        parts.iter().map(|part| self.minutes_of(part)).sum()
+    }
+
+    /// Estimates the minutes for groups that may run at once: the longest chain of them, or all of them shared out.
+    fn minutes_of(&self, groups: &[(String, f64)]) -> f64 {
+        let at_once = if self.mode() == Mode::Parallel { MOST_DEVELOPERS } else { 1 };
+        let mut ends: BTreeMap<&str, f64> = BTreeMap::new();
+        for (id, minutes) in groups {
+            let needs = self.task_group(id).map(|group| texts(group, "depends_on")).unwrap_or_default();
+            let begin = needs.iter().filter_map(|need| ends.get(need)).copied().fold(0.0, f64::max);
+            ends.insert(id, begin + minutes);
+        }
+        let longest = ends.into_values().fold(0.0, f64::max);
+        let all: f64 = groups.iter().map(|(_, minutes)| minutes).sum();
+        longest.max(all / at_once.min(groups.len().max(1)) as f64)
     }
 
     /// Estimates the minutes until a group is complete, by what the plan says and the step it is at.

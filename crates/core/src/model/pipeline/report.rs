@@ -4,10 +4,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::model::documents::dispatch::StopKind;
+
 use super::table::{self, Outcome, Purpose, Role, Row};
 use super::{
     Content, GroupStage, MEDIATIONS, NO_GROUP, Order, PLANS, Pipeline, QA_FAILURES, REJECTED_REVIEWS,
-    Refusal, RunStatus, handoff, joined, list, object, push, remove, text, time, word,
+    Refusal, RunStatus, handoff, joined, list, object, proof, push, remove, text, time, word,
 };
 
 /// What somebody says.
@@ -98,7 +100,8 @@ impl Pipeline {
         Ok(Effect::Moved { group: order.group })
     }
 
-    /// Returns the order that a report is about: the one it names, else the open one, else the last one.
+    /// Returns the order that a report is about: the one it names, else the open one, else the last one, unless the next
+    /// one is due and nobody has asked for it.
     fn find_order(&self, said: &Said<'_>) -> Result<Found<'_>, Refusal> {
         let any_group = said.role == Role::Pm && said.group == NO_GROUP;
         let fits = |order: &Order| order.role == said.role && (any_group || order.group == said.group);
@@ -119,7 +122,13 @@ impl Pipeline {
         if open.len() > 1 {
             return Err(Refusal::WhichOrder { orders: open.into_iter().map(|order| order.id).collect() });
         }
-        let past = || self.past_order(|order| fits(order) && order.purpose != Purpose::Plan);
+        let all: Vec<Order> = self.open_orders().collect();
+        let is_due =
+            |(purpose, group): &(Purpose, String)| purpose.role() == said.role && group == said.group;
+        let past = || {
+            let past = self.past_order(|order| fits(order) && order.purpose != Purpose::Plan);
+            past.filter(|_| !self.due(&all).iter().any(is_due))
+        };
         let found =
             open.pop().map(Found::Open).or_else(|| past().map(|(order, kept)| Found::Past(order, kept)));
         found.ok_or_else(|| Refusal::NoneOpen { role: said.role, group: said.group.into() })
@@ -128,36 +137,23 @@ impl Pipeline {
     /// Refuses a report that what it carries does not bear out.
     fn check_claims(&self, said: &Said<'_>) -> Result<(), Refusal> {
         match said.outcome {
-            Outcome::Pass => match handoff::failed_tests(said.content) {
-                failed if failed.is_empty() => Ok(()),
-                failed => Err(Refusal::Contradiction(format!("PASS, but {}", failed.join(", ")))),
-            },
+            Outcome::Pass => {
+                let failed = proof::failed_tests(said.content);
+                let excused = said.content.get(handoff::WITHOUT_RESULTS).and_then(Value::as_str);
+                if !failed.is_empty() {
+                    return Err(Refusal::Contradiction(format!("PASS, but {}", failed.join(", "))));
+                }
+                match proof::has_results(said.content) || excused.is_some_and(proof::is_something) {
+                    true => Ok(()),
+                    false => Err(Refusal::NoResults),
+                }
+            }
             Outcome::Complete | Outcome::Bazinga => match self.unproven(said.content) {
                 missing if missing.is_empty() => Ok(()),
                 missing => Err(Refusal::Unproven { missing }),
             },
             _ => Ok(()),
         }
-    }
-
-    /// Returns what is missing for the run to be complete.
-    fn unproven(&self, content: &Content) -> Vec<String> {
-        let open: Vec<&str> = self.group_ids().filter(|id| !self.is_complete(id)).collect();
-        let mut missing = Vec::new();
-        if !open.is_empty() {
-            missing.push(format!("open groups: {}", open.join(", ")));
-        }
-        let evidence = content.get("evidence").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        if evidence.is_empty() {
-            missing.push("there is no `evidence: [{requirement, met, evidence}]`".into());
-        }
-        missing.extend(evidence.iter().filter_map(handoff::unproven));
-        for wanted in list(&self.pm, "success_criteria").iter().filter_map(Value::as_str) {
-            if !evidence.iter().any(|entry| text(entry, "requirement").trim() == wanted.trim()) {
-                missing.push(format!("`{}` has no entry in `evidence`", super::clip(wanted, 80)));
-            }
-        }
-        missing
     }
 
     fn move_run(&mut self, row: &Row, said: &Said<'_>, decision: &str, now: Timestamp) {
@@ -172,7 +168,7 @@ impl Pipeline {
             Some(_) if plans >= PLANS => {
                 self.log(decision, "the project manager wants more work done", now);
                 self.orchestrator["next_order"] = json!({"purpose": Purpose::Plan});
-                self.stop(&format!("{plans} plans did not lead to an end"), now);
+                self.stop(StopKind::Limit, &format!("{plans} plans did not lead to an end"), now);
             }
             Some(next) => {
                 self.orchestrator["next_order"] = json!({"purpose": next});
@@ -197,7 +193,9 @@ impl Pipeline {
         entry["status"] = json!(status);
         entry["current_agent"] = "none".into();
         match next {
-            Some(next) => entry["next_order"] = json!({"role": next.role(), "purpose": next}),
+            Some(next) => {
+                entry["next_order"] = json!({"role": next.role(), "purpose": next, "stage": status});
+            }
             None => remove(entry, "next_order"),
         }
         if status == GroupStage::Complete {
@@ -210,13 +208,19 @@ impl Pipeline {
             Some(next) => format!("next: {} to {}", word(next.role()), word(next)),
             None => "the group is complete".into(),
         };
-        self.log(decision, &format!("{}; {then}", word(status)), now);
+        let excuse = match text(entry, handoff::WITHOUT_RESULTS) {
+            reason if said.outcome == Outcome::Pass && !reason.is_empty() => {
+                format!("; without test results: {reason}")
+            }
+            _ => String::new(),
+        };
+        self.log(decision, &format!("{}; {then}{excuse}", word(status)), now);
         let mediations = self.mediations(group);
         if next.is_some_and(|next| next.role() == Role::Pm) && mediations > MEDIATIONS {
             let reason = format!(
                 "group {group} needed the project manager {mediations} times, at most {MEDIATIONS} are allowed"
             );
-            self.stop(&reason, now);
+            self.stop(StopKind::Limit, &reason, now);
         }
     }
 

@@ -5,7 +5,7 @@
 //!
 //! - every run ends: complete, or stopped at a limit with a reason;
 //! - no group begins before what it depends on is complete;
-//! - never more at once than allowed;
+//! - never more at once than allowed, and nobody idle while a group is ready and a place is free;
 //! - no group is complete without tests, unless its developer said that it has none, and never without a review;
 //! - repeated reports change nothing, and neither do wrong ones;
 //! - the documents are valid.
@@ -115,6 +115,8 @@ struct Run {
     /// The orders that were open when somebody looked last.
     seen: Vec<Order>,
     more_plans: u64,
+    /// Whether a group was given up.
+    given_up: bool,
 }
 
 impl Run {
@@ -132,6 +134,7 @@ impl Run {
             said: BTreeMap::new(),
             seen: Vec::new(),
             more_plans: [0, 0, 0, 0, 0, 0, 0, 0, 1, 2][dice.below(10)],
+            given_up: false,
             dice,
         }
     }
@@ -140,7 +143,19 @@ impl Run {
         let mut reports = 0;
         loop {
             let open = self.look(figures)?;
-            let Some(order) = open.get(self.dice.below(open.len().max(1))).cloned() else { break };
+            let Some(order) = open.get(self.dice.below(open.len().max(1))).cloned() else {
+                if self.given_up && self.pipeline.status() == RunStatus::Running {
+                    self.pipeline.give_up("nothing can go on", self.now);
+                }
+                break;
+            };
+            if order.group != NO_GROUP && !self.given_up && self.dice.chance(self.trouble[0] / 30) {
+                // Its agents fail again and again: the others go on.
+                self.pipeline.give_up_group(&order, "it hangs", self.now);
+                self.seen.retain(|seen| *seen != order);
+                self.given_up = true;
+                continue;
+            }
             if self.dice.chance(self.trouble[0] / 4) {
                 // The agent is gone; its order stays for whoever comes next.
                 figures.deaths += 1;
@@ -161,10 +176,10 @@ impl Run {
 
     /// Asks what to do, now and then twice, and checks what comes.
     fn look(&mut self, figures: &mut Figures) -> Checked<Vec<Order>> {
-        let open = self.pipeline.next(self.caps, self.now);
+        let open = self.pipeline.give_out(self.caps, self.now);
         if self.thorough || self.dice.chance(20) {
             let before = self.mark();
-            if self.pipeline.next(self.caps, self.now) != open || before != self.mark() {
+            if self.pipeline.give_out(self.caps, self.now) != open || before != self.mark() {
                 return Err("asked twice, something changed".into());
             }
         }
@@ -189,6 +204,9 @@ impl Run {
         if let Some(lost) = self.seen.iter().find(|order| !open.contains(order)) {
             return Err(format!("the order {} is gone without a report", lost.id));
         }
+        if self.pipeline.mode() == Mode::Parallel && developers < most && open.len() < self.caps.agents {
+            self.check_nobody_idle(&open)?;
+        }
         figures.most_developers = figures.most_developers.max(developers);
         self.seen.clone_from(&open);
         self.check_documents()?;
@@ -200,6 +218,34 @@ impl Run {
         let is_done = |id: &&str| self.said.get(*id).and_then(|said| said.last()) == Some(&Outcome::Approved);
         match texts(group, "depends_on").into_iter().find(|id| !is_done(id)) {
             Some(need) => Err(format!("{} began before {need}", order.group)),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that no group could have begun that has not.
+    fn check_nobody_idle(&self, open: &[Order]) -> Checked {
+        if self.pipeline.status() != RunStatus::Running {
+            return Ok(());
+        }
+        let groups = self.pipeline.task_groups();
+        let done = |id: &str| self.said.get(id).and_then(|said| said.last()) == Some(&Outcome::Approved);
+        let given_up = |id: &str| self.pipeline.given_up(id).is_some();
+        let begun = |id: &str| {
+            self.said.contains_key(id) || open.iter().any(|order| order.group == id) || given_up(id)
+        };
+        let at_work: Vec<&Value> =
+            groups.iter().filter(|group| begun(text(group, "id")) && !done(text(group, "id"))).collect();
+        let social = |group: &Value| group["can_parallel"] == Value::Bool(true);
+        let beside = |one: &Value, other: &Value| {
+            social(one) && social(other) && texts(one, "files_affected") != texts(other, "files_affected")
+        };
+        let ready = |group: &&Value| {
+            !begun(text(group, "id"))
+                && texts(group, "depends_on").into_iter().all(done)
+                && at_work.iter().all(|other| beside(group, other))
+        };
+        match groups.iter().find(ready) {
+            Some(group) => Err(format!("{} is ready, a place is free, and nobody begins", text(group, "id"))),
             None => Ok(()),
         }
     }

@@ -3,6 +3,7 @@
 //! `costs` of the orchestrator's state has the sums of the run, of each role and of each group. A try of an order has a
 //! number and is counted once, whatever is repeated.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Pipeline, bump, clip, list, number, object, push, text};
@@ -22,16 +23,28 @@ pub struct Failure {
     pub reason: String,
 }
 
+impl Failure {
+    /// Returns the reason as one line: what happened, and the last that was said about it.
+    pub fn brief(&self) -> String {
+        let mut lines = self.reason.lines().map(str::trim).filter(|line| !line.is_empty());
+        let what = lines.next().unwrap_or_default();
+        let said = lines.next_back().map(|said| format!(": {said}"));
+        clip(&format!("{what}{}", said.unwrap_or_default()), REASON)
+    }
+}
+
 impl Pipeline {
     /// Counts one more try of an open order. Returns its number; `None` if the order is not open.
-    pub fn begin_try(&mut self, order: &str) -> Option<u64> {
-        let orders = self.orchestrator.get_mut("orders").and_then(Value::as_array_mut)?;
-        let order = orders.iter_mut().find(|known| text(known, "id") == order)?;
-        let number = bump(order, "tries");
-        let order = order.clone();
-        self.each_sum(&order, |sum| {
+    pub fn begin_try(&mut self, id: &str, now: Timestamp) -> Option<u64> {
+        let order = self.open_orders().find(|order| order.id == id)?;
+        self.pick_up(&order, now);
+        let kept = self.kept_order(id)?;
+        let number = bump(kept, "tries");
+        let kept = kept.clone();
+        self.each_sum(&kept, |sum| {
             bump(sum, "spawns");
         });
+        self.derive();
         Some(number)
     }
 
@@ -53,6 +66,11 @@ impl Pipeline {
             }
             usage.add_to(sum);
         });
+        let open = self.open_orders().find(|open| open.id == id);
+        if let Some(open) = open {
+            self.put_down(&open);
+            self.derive();
+        }
         true
     }
 
@@ -73,7 +91,7 @@ impl Pipeline {
     }
 
     /// Returns an order as it is kept, open or past.
-    fn kept_order(&mut self, id: &str) -> Option<&mut Value> {
+    pub(super) fn kept_order(&mut self, id: &str) -> Option<&mut Value> {
         let field = ["orders", "past_orders"]
             .into_iter()
             .find(|field| list(&self.orchestrator, field).iter().any(|order| text(order, "id") == id))?;
@@ -102,19 +120,19 @@ pub fn failures(pipeline: &Pipeline, id: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-
     use super::super::Caps;
     use super::*;
 
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
     #[test]
     fn a_try_counts_once_for_run_role_and_group() {
-        let mut run = Pipeline::new("v4_1", "x", None, Timestamp::UNIX_EPOCH);
-        let order = run.next(Caps::of(None), Timestamp::UNIX_EPOCH).remove(0);
-        assert_eq!(run.begin_try("nobody"), None);
+        let mut run = Pipeline::new("v4_1", "x", None, NOW);
+        let order = run.next(Caps::of(None), NOW).remove(0);
+        assert_eq!(run.begin_try("nobody", NOW), None);
         let usage = Usage { cost_usd: 0.1, input_tokens: 10, output_tokens: 2, cached_tokens: 5 };
         for tried in 1..=3 {
-            assert_eq!(run.begin_try(&order.id), Some(tried));
+            assert_eq!(run.begin_try(&order.id, NOW), Some(tried));
             let failure = Failure { class: "timeout".into(), reason: "x".repeat(1000) };
             assert!(run.end_try(&order.id, tried, usage, Some(&failure).filter(|_| tried < 3)));
             assert!(!run.end_try(&order.id, tried, usage, None), "it is counted already");
@@ -129,6 +147,10 @@ mod tests {
         costs.as_object_mut().unwrap().retain(|field, _| !field.starts_with("by_"));
         assert_eq!(costs, sum);
         assert_eq!((run.spawns(), run.cost()), (3, 0.3));
+        assert_eq!(
+            (&run.orchestrator["total_spawns"], &run.orchestrator["active_agents"]),
+            (&json!(3), &json!([]))
+        );
         assert_eq!(failures(&run, &order.id).len(), 2);
     }
 
@@ -136,10 +158,10 @@ mod tests {
     fn what_somebody_made_of_the_sums_is_no_obstacle() {
         for junk in [json!(1), json!([]), json!({"by_role": 1, "spawns": "x", "cost_usd": "y"}), json!(null)]
         {
-            let mut run = Pipeline::new("v4_1", "x", None, Timestamp::UNIX_EPOCH);
-            let order = run.next(Caps::of(None), Timestamp::UNIX_EPOCH).remove(0);
+            let mut run = Pipeline::new("v4_1", "x", None, NOW);
+            let order = run.next(Caps::of(None), NOW).remove(0);
             run.orchestrator["costs"] = junk;
-            let tried = run.begin_try(&order.id).unwrap();
+            let tried = run.begin_try(&order.id, NOW).unwrap();
             assert!(run.end_try(&order.id, tried, Usage { cost_usd: 1.0, ..Usage::default() }, None));
             assert_eq!((run.spawns(), run.cost()), (1, 1.0));
         }

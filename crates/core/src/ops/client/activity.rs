@@ -5,7 +5,7 @@ use crate::model::present;
 use crate::ops::Result;
 
 pub fn count(turn: &mut Turn<'_>) -> Result<()> {
-    let files: Vec<_> = turn.event.edited_files().iter().map(|file| turn.world.below_root(file)).collect();
+    let files = turn.edited_files();
     let command = turn.event.command();
     if files.is_empty() && command.is_none() {
         return Ok(());

@@ -8,21 +8,25 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::{OP, Turn, document};
-use crate::model::client_event::Agent;
+use crate::model::client_event::{Agent, Event};
+use crate::model::flow::{Flow, Worker};
 use crate::model::kind::{Doc, Kind};
 use crate::model::plan;
 use crate::model::present;
 use crate::model::redact::{redact, redact_value};
 use crate::model::room::Room;
-use crate::model::said::{self, Said, cut};
-use crate::model::time;
-use crate::ops::Result;
-use crate::ops::workflow::{self, Worker};
+use crate::model::said::{self, Ending, Said, cut};
+use crate::model::{time, transcript};
+use crate::ops::workflow::{self, hands};
+use crate::ops::{Error, Result, agent_loop, readable};
 use crate::store::{Durability, Transaction};
 use crate::view::briefing;
 
 /// How many running agents are listed.
 const MOST: usize = 1000;
+
+/// How much of the client's record is searched for an agent's orders, from its end.
+const ORDERS: u64 = 256 << 10;
 
 /// How much of an agent's task is kept.
 const TASK: usize = 500;
@@ -30,22 +34,49 @@ const TASK: usize = 500;
 /// An agent begins, or goes on after it was done.
 pub fn start(turn: &mut Turn<'_>) -> Result<()> {
     let Some(agent) = named(turn) else { return Ok(()) };
-    note(turn, &agent, None)?;
-    let worker = Worker { id: agent.id.as_str(), kind: &agent.kind, phase: None };
-    if let Some((flow, phase)) = workflow::agent_began(turn.engine, worker, &turn.actor)? {
+    let began = hands::agent_began(turn.engine, worker(turn.event, &agent, None), &turn.actor);
+    let title = began.as_ref().ok().and_then(Option::as_ref).and_then(|(flow, id)| {
+        flow.phase(id).and_then(|phase| phase["title"].as_str()).map(|title| cut(title, TASK))
+    });
+    let noted = note(turn, &agent, Task::Guessed(ordered(turn, &agent).or(title)));
+    if let Some((flow, phase)) = began? {
         turn.reply.parts.extend(briefing::phase(&flow, &phase));
     }
-    Ok(())
+    noted
 }
 
-/// An agent is done.
+/// Returns what an agent was started for, by the client's own record: the call that starts it has not returned.
+fn ordered(turn: &Turn<'_>, agent: &Agent) -> Option<String> {
+    let tail = turn.world.tail(&turn.event.text("transcript_path")?, ORDERS)?;
+    transcript::agent_task(&tail, &agent.kind).map(|task| cut(&redact(&task), TASK))
+}
+
+/// An agent is done, unless it is asked for the hand-over of its phase first.
 pub fn stop(turn: &mut Turn<'_>) -> Result<()> {
     let Some(agent) = named(turn) else { return Ok(()) };
     let message = turn.event.text("last_assistant_message").unwrap_or_default();
     let said = safe(&message);
-    file(turn, &agent, None, &said)?;
-    let worker = Worker { id: agent.id.as_str(), kind: &agent.kind, phase: said.phase.as_deref() };
-    workflow::agent_ended(turn.engine, worker, &said, &turn.actor).map(drop)
+    let worker = worker(turn.event, &agent, said.phase.as_deref());
+    if !said.ending.is_told() && can_be_held(turn) {
+        let asked = hands::ask_handover(turn.engine, worker, &turn.actor)?;
+        turn.reply.go_on = asked.map(|phase| briefing::handover(&phase));
+        if turn.reply.go_on.is_some() {
+            return Ok(());
+        }
+    }
+    // Each costs only itself if it cannot be written.
+    let filed = file(turn, &agent, None, &said);
+    hands::agent_ended(turn.engine, worker, &said, &turn.actor)?;
+    filed
+}
+
+/// Whether the client lets an agent go on that wants to stop, and has not done so just now.
+fn can_be_held(turn: &Turn<'_>) -> bool {
+    turn.event.is_false("stop_hook_active")
+}
+
+fn worker<'a>(event: &'a Event, agent: &'a Agent, phase: Option<&'a str>) -> Worker<'a> {
+    Worker { id: agent.id.as_str(), kind: &agent.kind, session: event.session.as_str(), phase }
 }
 
 /// The tool call that starts an agent has returned: at its launch, or with what came out.
@@ -62,25 +93,38 @@ pub fn follow_tool(turn: &mut Turn<'_>) -> Result<()> {
     let task = text(&input, "description").map(|task| cut(&redact(&task), TASK));
     let phase = text(&input, "prompt").and_then(|prompt| said::phase(&prompt));
     let launched = matches!(response["status"].as_str(), Some("async_launched" | "teammate_spawned"));
-    let followed = if launched && is_done(turn, &agent)? {
+    let (noted, followed) = if launched && is_done(turn, &agent)? {
         // The agent was faster than this event: only its task is news.
-        file(turn, &agent, task.as_deref(), &Said::default())?;
-        None
+        (file(turn, &agent, task.as_deref(), &Said::default()), None)
     } else if launched {
-        note(turn, &agent, task.as_deref())?;
-        let worker = Worker { id: agent.id.as_str(), kind: &agent.kind, phase: phase.as_deref() };
-        workflow::agent_began(turn.engine, worker, &turn.actor)?
+        let noted = note(turn, &agent, Task::Told(task));
+        let worker = worker(turn.event, &agent, phase.as_deref());
+        (noted, hands::agent_began(turn.engine, worker, &turn.actor)?)
     } else {
         let said = safe(&answer(&response));
-        file(turn, &agent, task.as_deref(), &said)?;
+        let filed = file(turn, &agent, task.as_deref(), &said);
         let phase = phase.or_else(|| said.phase.clone());
-        let worker = Worker { id: agent.id.as_str(), kind: &agent.kind, phase: phase.as_deref() };
-        workflow::agent_ended(turn.engine, worker, &said, &turn.actor)?
+        let worker = worker(turn.event, &agent, phase.as_deref());
+        (filed, hands::agent_ended(turn.engine, worker, &said, &turn.actor)?)
     };
     if let Some((flow, _)) = followed {
-        turn.reply.parts.push(briefing::workflow(&flow));
+        tell_workflow(turn, &flow)?;
     }
+    noted
+}
+
+/// Tells the main agent where the workflow stands, and what it can do about it.
+fn tell_workflow(turn: &mut Turn<'_>, flow: &Flow) -> Result<()> {
+    let ownership = hands::ownership(turn.engine, flow, &turn.actor)?;
+    turn.reply.parts.push(briefing::workflow(flow, &ownership));
     Ok(())
+}
+
+/// What an agent was started for.
+enum Task {
+    Told(Option<String>),
+    /// As far as the workflow tells it, if nobody else does.
+    Guessed(Option<String>),
 }
 
 /// Whether an agent has told its end, and does not run again.
@@ -100,8 +144,8 @@ pub fn brief_workflow(turn: &mut Turn<'_>) -> Result<()> {
     if !turn.event.is_notification() || !turn.engine.may_exist(&document("workflow")) {
         return Ok(());
     }
-    turn.reply.parts.push(briefing::workflow(&workflow::show(turn.engine)?));
-    Ok(())
+    let flow = workflow::show(turn.engine)?;
+    tell_workflow(turn, &flow)
 }
 
 /// Returns the agent that the event is about. The fork that summarises a context has no name, and is none.
@@ -113,7 +157,7 @@ fn named(turn: &Turn<'_>) -> Option<Agent> {
 fn safe(message: &str) -> Said {
     let mut said = Said::of(&redact(message));
     // What stood in JSON had its line breaks hidden, and with them what begins a line.
-    said.findings.iter_mut().for_each(redact_value);
+    said.findings.iter_mut().chain(said.metrics.values_mut()).for_each(redact_value);
     let lists = [&mut said.recommendations, &mut said.deliverables, &mut said.files_analyzed];
     for text in lists.into_iter().flatten().chain([&mut said.context]) {
         if let Cow::Owned(clean) = redact(text) {
@@ -136,17 +180,22 @@ fn answer(response: &Value) -> String {
 }
 
 /// Notes that an agent runs. One that has run before goes on, and is counted once.
-fn note(turn: &Turn<'_>, agent: &Agent, task: Option<&str>) -> Result<()> {
-    let mut transaction = turn.engine.begin(&[&Room::State])?;
+fn note(turn: &mut Turn<'_>, agent: &Agent, task: Task) -> Result<()> {
+    let engine = turn.engine;
+    let mut transaction = engine.begin(&[&Room::State])?;
     let doc = document("active_agents");
     let now = turn.actor.now();
     let mut value = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
     let Some(list) = value["agents"].as_array_mut() else { return Ok(()) };
     let changed = if let Some(known) = list.iter_mut().find(|known| known["id"] == agent.id.as_str()) {
-        let news = task.filter(|task| known["task"] != *task);
+        let news = match task {
+            Task::Told(task) => task.filter(|task| known["task"] != **task),
+            Task::Guessed(task) => task.filter(|_| known["task"].is_null()),
+        };
         news.map(|task| known["task"] = task.into()).is_some()
     } else {
-        let is_new = transaction.get(&result(agent))?.is_none();
+        let is_new = readable(&mut *transaction, &result(agent))?.is_none();
+        let (Task::Told(task) | Task::Guessed(task)) = task;
         list.push(json!({
             "id": agent.id.as_str(), "type": cut(&redact(&agent.kind), 128), "task": task, "started": time::stamp(now),
             "status": "running", "parent_task": parent_task(&mut *transaction)?, "session_id": turn.session(),
@@ -164,19 +213,23 @@ fn note(turn: &Turn<'_>, agent: &Agent, task: Option<&str>) -> Result<()> {
     turn.commit(transaction, OP, Durability::Lazy)
 }
 
-fn count_spawned(turn: &Turn<'_>, transaction: &mut dyn Transaction, agents: &mut Value) -> Result<()> {
+fn count_spawned(turn: &mut Turn<'_>, transaction: &mut dyn Transaction, agents: &mut Value) -> Result<()> {
     present::count(agents, "total_spawned");
     let now = turn.actor.now();
-    turn.change_present_in(transaction, |present| {
+    let counted = turn.change_present_in(transaction, |present| {
         present::count(present.at_work(turn.session(), || turn.arrival(), now), "agents_spawned");
-    })
+    });
+    turn.spare(counted)
 }
 
 /// Files what came out of an agent that does not run any more.
-fn file(turn: &Turn<'_>, agent: &Agent, task: Option<&str>, said: &Said) -> Result<()> {
-    let mut transaction = turn.engine.begin(&[&Room::State])?;
+fn file(turn: &mut Turn<'_>, agent: &Agent, task: Option<&str>, said: &Said) -> Result<()> {
+    let engine = turn.engine;
+    let mut transaction = engine.begin(&[&Room::State])?;
     let (doc, now) = (document("active_agents"), turn.actor.now());
-    let mut agents = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
+    let known = transaction.get(&doc).map(|agents| agents.cloned()).map_err(Error::from);
+    let is_damaged = known.is_err();
+    let mut agents = turn.spare(known)?.unwrap_or_else(|| doc.default(now));
     let running = agents["agents"].as_array_mut().and_then(|list| {
         let place = list.iter().position(|known| known["id"] == agent.id.as_str())?;
         Some(list.remove(place))
@@ -185,7 +238,10 @@ fn file(turn: &Turn<'_>, agent: &Agent, task: Option<&str>, said: &Said) -> Resu
     let mut value = match (&running, &filed) {
         // The tool call returns after the agent has told its end: only its task is news.
         (None, Some(filed)) => filed.clone(),
-        _ => outcome(turn, agent, running.as_ref(), said),
+        _ => {
+            agent_loop::add_findings(&mut *transaction, &said.findings)?;
+            outcome(turn, agent, running.as_ref(), said)
+        }
     };
     let known = task.map(Value::from).or_else(|| running.as_ref().map(|agent| agent["task"].clone()));
     if let Some(known) = known.filter(|known| !known.is_null()) {
@@ -201,7 +257,7 @@ fn file(turn: &Turn<'_>, agent: &Agent, task: Option<&str>, said: &Said) -> Resu
     if filed.as_ref() != Some(&value) {
         transaction.put(&result(agent), value)?;
     }
-    if running.is_some() || filed.is_none() {
+    if !is_damaged && (running.is_some() || filed.is_none()) {
         transaction.put(&doc, agents)?;
     }
     turn.commit(transaction, OP, Durability::Synced)
@@ -211,20 +267,24 @@ fn outcome(turn: &Turn<'_>, agent: &Agent, running: Option<&Value>, said: &Said)
     let now = turn.actor.now();
     let started = running.and_then(|agent| time::read(agent["started"].as_str()?)).unwrap_or(now);
     let seconds = now.duration_since(started).as_secs_f64().max(0.0);
-    json!({
+    let mut result = json!({
         "agent_id": agent.id.as_str(), "type": cut(&redact(&agent.kind), 128), "task": null,
         "started": time::stamp(started), "completed": time::stamp(now),
         "duration_seconds": plan::number((seconds * 1000.0).round() / 1000.0),
-        "status": if said.failed { "failed" } else { "success" }, "findings": said.findings,
+        "status": said.ending.word(), "findings": said.findings,
         "recommendations": said.recommendations, "files_analyzed": said.files_analyzed,
-        "metrics": {"issues_found": said.findings.len()}, "session_id": turn.session(),
-    })
+        "metrics": said.metrics, "session_id": turn.session(),
+    });
+    if said.ending == Ending::Assumed {
+        result["assumed"] = true.into();
+    }
+    result
 }
 
 /// Returns what the agents are started for: the workflow's task, or the loop's.
 fn parent_task(transaction: &mut dyn Transaction) -> Result<Value> {
     for kind in ["workflow", "work_queue"] {
-        let task = transaction.get(&document(kind))?.and_then(|value| value.get("task")).cloned();
+        let task = readable(transaction, &document(kind))?.and_then(|value| value.get("task").cloned());
         if let Some(Value::String(task)) = task {
             return Ok(cut(&task, TASK).into());
         }

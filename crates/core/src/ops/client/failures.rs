@@ -1,13 +1,19 @@
 //! What went wrong, by its class: tried again, made work for the loop, or shown to the user.
 
 use serde_json::{Map, Value};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Turn, document};
+use crate::model::client_event::Event;
 use crate::model::documents::agent_loop::ErrorClass;
+use crate::model::error_class::{self, Escalation};
 use crate::model::ids::SessionId;
-use crate::ops::Result;
+use crate::model::service;
 use crate::ops::errors::{self, NewError, Standing};
+use crate::ops::{Result, readable};
 use crate::store::Transaction;
+use crate::view::briefing;
+use crate::view::shell;
 
 /// A tool call has failed.
 pub fn tool(turn: &mut Turn<'_>) -> Result<()> {
@@ -43,33 +49,62 @@ pub fn turn(turn: &mut Turn<'_>) -> Result<()> {
 }
 
 fn record(turn: &mut Turn<'_>, class: Option<ErrorClass>, message: String, tool: String) -> Result<()> {
-    let context = Map::from_iter([("session_id".to_owned(), Value::from(turn.session()))]);
-    let new = NewError { class, message, tool: Some(tool), context, retry_after: None };
+    let now = turn.actor.now();
+    let mut context = Map::from_iter([("session_id".to_owned(), Value::from(turn.session()))]);
+    context.insert(OPERATION.to_owned(), operation(turn.event).into());
+    let retry_after = service::wait(&message, &now.to_zoned(turn.world.zone()));
+    let new = NewError { class, message, tool: Some(tool), context, retry_after };
     let done = errors::record_of_session(turn.engine, &new, &turn.actor)?;
-    if done.error["escalated_to"] == "user" && !done.known {
+    turn.reply.parts.extend(briefing::failure(&done.error, now));
+    let class = serde_json::from_value(done.error["classification"].clone()).unwrap_or_default();
+    // What is work for a loop, and there is none, the agent can mend itself.
+    let needs_a_person = error_class::escalation(class) == Escalation::User;
+    if done.error["escalated_to"] == "user" && needs_a_person && !done.known {
         let text = |field: &str| done.error[field].as_str().unwrap_or_default();
         let line: String = text("message").lines().next().unwrap_or_default().chars().take(200).collect();
         turn.reply.tell_user = Some(format!(
             "anthill: {} error in {}, which needs you: {line}   (when it is solved: anthill error resolve {})",
             text("classification"),
             text("tool"),
-            text("id")
+            shell::word(text("id"))
         ));
     }
     Ok(())
 }
 
-/// A tool that works again has recovered.
+/// The field of an error's context that says what was tried.
+const OPERATION: &str = "operation";
+
+/// What of a tool's input says what it does, whatever else is in there.
+const INPUTS: [&str; 9] =
+    ["command", "file_path", "filePath", "notebook_path", "path", "url", "query", "pattern", "skill"];
+
+/// Returns a number for what a tool call does: the same for the same operation. What it is, is not stored.
+fn operation(event: &Event) -> String {
+    let input = event.value("tool_input");
+    let named = INPUTS.iter().find_map(|field| input.get(*field)?.as_str());
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let what = match named {
+        Some(text) => words(text),
+        None if input.is_null() => "{}".to_owned(),
+        None => input.to_string(),
+    };
+    format!("{:016x}", xxh3_64(format!("{} {what}", event.tool()).as_bytes()))
+}
+
+/// What has failed and now succeeds, the same operation, has recovered.
 pub fn recover(turn: &mut Turn<'_>) -> Result<()> {
     if !turn.engine.may_exist(&document("errors")) {
         return Ok(());
     }
     let (tool, session) = (turn.event.tool(), turn.session());
-    let pending = errors::list(turn.engine, Some(Standing::Pending))?;
-    let ours = |error: &&Value| error["tool"] == *tool && error["context"]["session_id"] == session;
-    for error in pending.iter().filter(ours) {
-        let id = error["id"].as_str().unwrap_or_default();
-        errors::recovered(turn.engine, id, &turn.actor)?;
+    let operation = std::cell::LazyCell::new(|| operation(turn.event));
+    let ours = |error: &Value| {
+        let context = &error["context"];
+        error["tool"] == *tool && context["session_id"] == session && context[OPERATION] == **operation
+    };
+    for id in errors::open(turn.engine, ours)? {
+        errors::recovered(turn.engine, &id, &turn.actor)?;
     }
     Ok(())
 }
@@ -77,7 +112,7 @@ pub fn recover(turn: &mut Turn<'_>) -> Result<()> {
 /// Removes the errors of a session, or all; returns how many of them were handed on.
 pub fn forget(transaction: &mut dyn Transaction, session: &SessionId, all: bool) -> Result<u64> {
     let doc = document("errors");
-    let Some(mut value) = transaction.get(&doc)?.cloned() else { return Ok(0) };
+    let Some(mut value) = readable(transaction, &doc)? else { return Ok(0) };
     let ours = |error: &Value| all || error["context"]["session_id"] == session.as_str();
     let list = value["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
     let escalated = list.iter().filter(|error| ours(error) && errors::standing(error) == Standing::Escalated);

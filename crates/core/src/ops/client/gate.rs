@@ -9,6 +9,7 @@ use crate::model::present;
 use crate::ops::Result;
 use crate::ops::sessions::look;
 use crate::ops::settings::Settings;
+use crate::view::shell;
 
 /// How often a session is sent back to work.
 const MOST: u64 = 3;
@@ -51,7 +52,8 @@ fn hold(turn: &mut Turn<'_>) -> Result<()> {
 /// Returns what is left to do.
 fn reason(turn: &Turn<'_>) -> Result<Option<String>> {
     if let Some(task) = look::claims(turn.engine, &turn.event.session)?.first() {
-        let (id, owner, epoch) = (task.id(), task.owner().unwrap_or_default(), task.epoch());
+        let [id, owner] = [task.id(), task.owner().unwrap_or_default()].map(shell::word);
+        let epoch = task.epoch();
         return Ok(Some(format!(
             "anthill: your task {id} is still open. Go on with it, or say how it ended: anthill worker complete {owner} \
              {id} \"what you did\" --epoch {epoch} (or fail, or release)."

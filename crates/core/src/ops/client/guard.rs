@@ -10,9 +10,10 @@ use crate::model::task::Task;
 use crate::ops::Result;
 use crate::ops::settings::Settings;
 use crate::store::engine::find_in;
+use crate::view::shell;
 
 pub fn check(turn: &mut Turn<'_>) -> Result<()> {
-    let files = turn.event.edited_files();
+    let files = turn.edited_files();
     if files.is_empty() || !Settings::read(turn.engine)?.guards_edits() {
         return Ok(());
     }
@@ -24,14 +25,14 @@ pub fn check(turn: &mut Turn<'_>) -> Result<()> {
         ));
         return Ok(());
     }
-    let files: Vec<_> = files.iter().map(|file| turn.world.below_root(file)).collect();
     let names: Vec<&str> = files.iter().map(String::as_str).collect();
     turn.reply.deny = holder(turn, &names)?.map(|(task, file)| {
         let (id, owner) = (task.id(), task.owner().unwrap_or("somebody"));
         let what: String = task.value()["description"].as_str().unwrap_or_default().chars().take(120).collect();
         format!(
             "anthill: `{file}` belongs to task {id} ({what}), which worker {owner} has. Leave it to them, or ask: \
-             anthill leader explain {id}"
+             anthill leader explain {}",
+            shell::word(id)
         )
     });
     Ok(())
@@ -58,8 +59,11 @@ fn holder(turn: &Turn<'_>, names: &[&str]) -> Result<Option<(Task, String)>> {
             .map(|read| find_in(&queue, &read.value, Among::Active))
             .unwrap_or_default(),
     };
-    let mut of_others =
-        active.into_iter().map(Task::of).filter(|task| !Session::has(&turn.event.session, task));
+    let charge = turn.world.charge();
+    let is_own = |task: &Task| {
+        Session::has(&turn.event.session, task) || charge.as_ref().is_some_and(|charge| charge.holds(task))
+    };
+    let mut of_others = active.into_iter().map(Task::of).filter(|task| !is_own(task));
     let meets = |task: Task| {
         let file = files::overlap(names, &task.files())?.0.to_owned();
         Some((task, file))

@@ -9,14 +9,18 @@ use crate::model::ids::SessionId;
 use crate::model::kind::{Doc, Kind};
 use crate::model::present::{self, Arrival, Legacy, Present};
 use crate::model::room::Room;
-use crate::model::session::{BEAT, Session, Start, Status, Whereabouts};
-use crate::model::time;
-use crate::ops::queue::work;
+use crate::model::session::{self, BEAT, Session, Start, Status, Whereabouts};
+use crate::model::task::Task;
+use crate::model::{time, transcript};
+use crate::ops::agent_loop::hold;
+use crate::ops::queue::{brief, work};
 use crate::ops::sessions::handoff::{Handoff, handoff};
 use crate::ops::sessions::{self, look};
-use crate::ops::{Result, clean, compact, workflow};
+use crate::ops::workflow::{self, hands};
+use crate::ops::{Error, Result, compact, readable};
 use crate::store::engine::items;
 use crate::store::{Durability, Transaction};
+use crate::view::brief::Brief;
 use crate::view::briefing;
 
 /// How long after a session has left another one of the same client may take its place.
@@ -36,7 +40,8 @@ pub fn start(turn: &mut Turn<'_>) -> Result<()> {
 fn start_of(turn: &Turn<'_>) -> Start {
     let Arrival { branch, directory, .. } = turn.arrival();
     let whereabouts = Whereabouts { directory, branch, told: true };
-    Start { project: None, default_project: None, whereabouts, user: turn.world.user() }
+    let default_project = turn.world.project().map(|project| project.to_string());
+    Start { project: None, default_project, whereabouts, user: turn.world.user() }
 }
 
 /// Writes `current.json`.
@@ -56,7 +61,8 @@ pub fn take_over(turn: &mut Turn<'_>) -> Result<()> {
     let Some(left) = left_behind(turn)? else { return Ok(()) };
     let to = &turn.event.session;
     let context = Some("the same client goes on in a new session");
-    match handoff(turn.engine, Handoff { from: &left, to, task: None, context }, &turn.actor) {
+    let all = Handoff { from: &left, to, task: None, context, same_agent: true };
+    match handoff(turn.engine, all, &turn.actor) {
         Ok(_) => {}
         // Nothing is left to take over.
         Err(error) if matches!(error.code(), Code::Refused | Code::NotFound) => {}
@@ -64,13 +70,14 @@ pub fn take_over(turn: &mut Turn<'_>) -> Result<()> {
         Err(error) if error.code() == Code::Conflict => {
             for claim in look::claims(turn.engine, &left)? {
                 let task = claim.id().parse().ok();
-                let only = Handoff { from: &left, to, task: task.as_ref(), context };
+                let only = Handoff { task: task.as_ref(), ..all };
                 handoff(turn.engine, only, &turn.actor)?;
             }
         }
         Err(error) => return Err(error),
     }
     turn.follows = Some(left.clone());
+    hands::pass_on(turn.engine, &left, to, &turn.actor)?;
     archive(turn, &left, Durability::Lazy)?;
     end_session(turn, &left)
 }
@@ -107,24 +114,38 @@ pub fn expire_others(turn: &mut Turn<'_>) -> Result<()> {
 
 /// Takes a sign of life, also of a session that nobody knows: hooks may be new here.
 pub fn beat(turn: &mut Turn<'_>) -> Result<()> {
-    sign_of_life(turn, Status::Active)?;
-    work::renew_session(turn.engine, &turn.event.session, &turn.actor)
+    live_on(turn, Status::Active, heard_at(turn))
 }
 
 /// The same, unless there was one just now.
 pub fn beat_if_due(turn: &mut Turn<'_>) -> Result<()> {
-    let written = turn.engine.written_at(&Doc::session(&turn.event.session));
+    let heard = heard_at(turn);
     let fresh = |at: Timestamp| {
         let age = turn.actor.now().duration_since(at);
         SignedDuration::ZERO <= age && age < BEAT
     };
-    if written.is_some_and(fresh) { Ok(()) } else { beat(turn) }
+    if heard.is_some_and(fresh) { Ok(()) } else { live_on(turn, Status::Active, heard) }
 }
 
 /// Notes that the session waits for its user.
 pub fn rest(turn: &mut Turn<'_>) -> Result<()> {
-    sign_of_life(turn, Status::Idle)?;
-    work::renew_session(turn.engine, &turn.event.session, &turn.actor)
+    live_on(turn, Status::Idle, heard_at(turn))
+}
+
+/// Returns when the session was heard of last, by one quick look.
+fn heard_at(turn: &Turn<'_>) -> Option<Timestamp> {
+    turn.engine.written_at(&Doc::session(&turn.event.session))
+}
+
+/// Notes a sign of life, and renews what the session has. The loop is looked at once a minute: its leases are longer.
+fn live_on(turn: &Turn<'_>, status: Status, heard: Option<Timestamp>) -> Result<()> {
+    sign_of_life(turn, status)?;
+    work::renew_session(turn.engine, &turn.event.session, &turn.actor)?;
+    let minute = |at: Timestamp| at.as_second().div_euclid(60);
+    match heard.map(minute) == Some(minute(turn.actor.now())) {
+        true => Ok(()),
+        false => hold::renew_session(turn.engine, &turn.event.session, &turn.actor),
+    }
 }
 
 fn sign_of_life(turn: &Turn<'_>, status: Status) -> Result<()> {
@@ -138,27 +159,71 @@ fn sign_of_life(turn: &Turn<'_>, status: Status) -> Result<()> {
     }
 }
 
-/// Tells the agent which tasks of the queue it has.
+/// Tells the agent who it is, if its commands do not know, and which tasks of the queue it has.
 pub fn brief_task(turn: &mut Turn<'_>) -> Result<()> {
-    let claims = look::claims(turn.engine, &turn.event.session)?;
-    turn.reply.parts.extend(claims.iter().map(briefing::task));
+    if turn.world.hides_session() {
+        turn.reply.parts.push(briefing::session(&turn.event.session));
+    }
+    let claims = look::claims(turn.engine, &turn.event.session);
+    for claim in turn.pass_over(claims)? {
+        let brief = brief::brief(turn.engine, claim.id()).unwrap_or_else(|_| Brief::bare(claim));
+        turn.reply.parts.extend(briefing::task(&brief));
+    }
+    // A runner has told its task in the prompt, which goes with the context.
+    let charge = turn.world.charge().filter(|_| has_lost_context(turn));
+    if let Some(charge) = charge
+        && let Ok(brief) = brief::brief(turn.engine, &charge.task)
+        && charge.holds(&brief.task)
+        && !Session::has(&turn.event.session, &brief.task)
+    {
+        turn.reply.parts.extend(briefing::task(&brief));
+    }
+    Ok(())
+}
+
+/// Whether the agent may not remember what it was told.
+fn has_lost_context(turn: &Turn<'_>) -> bool {
+    matches!(turn.event.text("source").as_deref(), Some("compact" | "resume" | "clear"))
+}
+
+/// Tells an agent that goes on after its session had ended what went back to the queue meanwhile.
+pub fn brief_returned(turn: &mut Turn<'_>) -> Result<()> {
+    if turn.event.text("source").as_deref() != Some("resume") {
+        return Ok(());
+    }
+    let events = Kind::find("events").expect("events is a kind");
+    let log = turn.engine.read(&Doc::of_session(events, turn.event.session.clone()))?;
+    let Some(queue) = turn.engine.read(&Doc::queue())? else { return Ok(()) };
+    for id in log.as_ref().map_or_else(Vec::new, |log| session::returned(&log.value)) {
+        let task = items(Doc::queue().kind, &queue.value).into_iter().find(|task| task["id"] == id);
+        let Some(task) = task.map(|task| Task::of(task.clone())) else { continue };
+        if !Session::has(&turn.event.session, &task) {
+            turn.reply.parts.push(briefing::returned(&task));
+        }
+    }
     Ok(())
 }
 
 /// Tells the agent where workflow and loop stand, and after its context was lost what it had in hand before.
 pub fn brief_state(turn: &mut Turn<'_>) -> Result<()> {
-    if turn.engine.may_exist(&document("workflow")) {
-        let flow = workflow::show(turn.engine)?;
-        if matches!(flow.workflow["status"].as_str(), Some("active" | "failed" | "pending")) {
-            turn.reply.parts.push(briefing::workflow(&flow));
-        }
-    }
-    if turn.engine.may_exist(&document("work_queue"))
-        && let Some(queue) = turn.engine.read(&document("work_queue"))?
+    let flow = match turn.engine.may_exist(&document("workflow")) {
+        true => workflow::show(turn.engine).map(Some),
+        false => Ok(None),
+    };
+    if let Some(flow) = turn.pass_over(flow)?
+        && matches!(flow.workflow["status"].as_str(), Some("active" | "failed" | "pending"))
     {
+        let ownership = hands::ownership(turn.engine, &flow, &turn.actor)?;
+        turn.reply.parts.push(briefing::workflow(&flow, &ownership));
+    }
+    let queue = match turn.engine.may_exist(&document("work_queue")) {
+        true => turn.engine.read(&document("work_queue")).map_err(Error::from),
+        false => Ok(None),
+    };
+    if let Some(queue) = turn.pass_over(queue)? {
         turn.reply.parts.extend(briefing::agent_loop(&queue.value));
     }
-    if matches!(turn.event.text("source").as_deref(), Some("compact" | "resume" | "clear")) {
+    if has_lost_context(turn) {
         let ours = [Some(&turn.event.session), turn.follows.as_ref()];
         let saved = compact::newest_of(turn.engine, &ours.map(|id| id.map_or("", SessionId::as_str)))?;
         turn.reply.parts.extend(saved.as_ref().and_then(briefing::saved));
@@ -168,7 +233,8 @@ pub fn brief_state(turn: &mut Turn<'_>) -> Result<()> {
 
 /// Saves what the agent should know after its context was shortened.
 pub fn backup(turn: &mut Turn<'_>) -> Result<()> {
-    let present = turn.engine.read(&document("current_session"))?.map(|document| document.value);
+    let present = turn.engine.read(&document("current_session")).map_err(Error::from);
+    let present = turn.pass_over(present)?.map(|document| document.value);
     let record = Present::of(present).record(turn.session()).cloned().unwrap_or_default();
     let files = record["files_modified"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let reason = match turn.event.text("trigger").as_deref() {
@@ -177,7 +243,7 @@ pub fn backup(turn: &mut Turn<'_>) -> Result<()> {
     };
     let new = compact::NewBackup {
         reason: reason.into(),
-        context_tokens: turn.event.value("context_tokens").as_u64(),
+        context_tokens: turn.event.value("context_tokens").as_u64().or_else(|| context_tokens(turn)),
         files: files.map(str::to_owned).collect(),
     };
     match compact::backup(turn.engine, &new, &turn.actor) {
@@ -185,6 +251,15 @@ pub fn backup(turn: &mut Turn<'_>) -> Result<()> {
         done => done.map(drop),
     }
 }
+
+/// Returns how much was in the context at the agent's last answer, by the client's own record of the session.
+fn context_tokens(turn: &Turn<'_>) -> Option<u64> {
+    let path = turn.event.text("transcript_path")?;
+    transcript::context_tokens(&turn.world.tail(&path, TRANSCRIPT)?)
+}
+
+/// How much of that record is read, from its end.
+const TRANSCRIPT: u64 = 1 << 20;
 
 /// Whether the session leaves its work to the one that follows it in the same client.
 fn is_followed(turn: &Turn<'_>) -> bool {
@@ -206,13 +281,18 @@ pub fn leave(turn: &mut Turn<'_>) -> Result<()> {
 /// Ends the session: what it has goes back. One that is followed keeps its work, until that of the other one begins or it
 /// counts as gone.
 pub fn end(turn: &mut Turn<'_>) -> Result<()> {
-    if is_followed(turn) && !look::claims(turn.engine, &turn.event.session)?.is_empty() {
+    if is_followed(turn) && has_work(turn)? {
         return match sessions::heartbeat(turn.engine, &turn.event.session, Status::Idle, &turn.actor) {
             Err(error) if matches!(error.code(), Code::NotFound | Code::Refused) => Ok(()),
             done => done.map(drop),
         };
     }
     end_session(turn, &turn.event.session)
+}
+
+fn has_work(turn: &Turn<'_>) -> Result<bool> {
+    let session = &turn.event.session;
+    Ok(!look::claims(turn.engine, session)?.is_empty() || hold::has_item(turn.engine, session)?)
 }
 
 fn end_session(turn: &Turn<'_>, session: &SessionId) -> Result<()> {
@@ -231,20 +311,31 @@ fn archive(turn: &Turn<'_>, session: &SessionId, durability: Durability) -> Resu
     }
     let mut transaction = turn.engine.begin(&[&Room::State])?;
     let mut record = None;
-    let mut last = true;
-    turn.change_present_in(&mut *transaction, |present| {
+    // Who else is here cannot be told from a record that is damaged: what is theirs stays.
+    let mut last = false;
+    let left = turn.change_present_in(&mut *transaction, |present| {
         record = present.leave(session.as_str());
         last = present.is_empty();
-    })?;
+    });
+    if let Err(error) = &left
+        && error.code() != Code::Damaged
+    {
+        return left;
+    }
     let legacy = clear(turn, &mut *transaction, session, last)?;
     if let Some(record) = record {
         remember(&mut *transaction, present::metrics(&record, &legacy, turn.actor.now()), turn.actor.now())?;
     }
-    turn.commit(transaction, "session metrics", durability)
+    turn.commit(transaction, "session metrics", durability)?;
+    left
 }
 
 fn remember(transaction: &mut dyn Transaction, entry: Value, now: Timestamp) -> Result<()> {
     let doc = document("metrics");
+    // One that is damaged is mended by `doctor`, and costs only its own entry.
+    if transaction.get(&doc).is_err_and(|error| error.code() == Code::Damaged) {
+        return Ok(());
+    }
     let mut metrics = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
     if let Some(sessions) = metrics.get_mut("sessions").and_then(Value::as_array_mut) {
         sessions.push(entry);
@@ -264,19 +355,22 @@ fn clear(
     let ours = |value: &Value| last || value["session_id"] == session.as_str();
     let result = Kind::find("agent_result").expect("a kind of the registry");
     for doc in turn.engine.documents(&Room::State)?.into_iter().filter(|doc| doc.kind == result) {
-        let Some(value) = transaction.get(&doc)? else { continue };
-        if !ours(value) {
+        let Some(value) = readable(transaction, &doc)? else { continue };
+        if !ours(&value) {
             continue;
         }
         match value["status"].as_str() {
             Some("failed") => legacy.agents_failed += 1,
+            // Nobody knows whether it did what it was started for.
+            Some("unclear" | "released") => {}
             _ => legacy.agents_completed += 1,
         }
-        legacy.issues_found += items(doc.kind, value).len() as u64;
+        let found = value["metrics"]["issues_found"].as_u64();
+        legacy.issues_found += found.unwrap_or_else(|| items(doc.kind, &value).len() as u64);
         transaction.delete(&doc)?;
     }
     let agents = document("active_agents");
-    if let Some(mut value) = transaction.get(&agents)?.cloned() {
+    if let Some(mut value) = readable(transaction, &agents)? {
         if let Some(list) = value["agents"].as_array_mut() {
             list.retain(|agent| !ours(agent));
         }
@@ -289,12 +383,7 @@ fn clear(
         }
     }
     legacy.errors_escalated = super::failures::forget(transaction, session, last)?;
-    let queue = document("work_queue");
-    if let Some(value) = transaction.get(&queue)? {
-        let done = |item: &&Value| item["status"] == "done";
-        legacy.issues_fixed = items(queue.kind, value).into_iter().filter(done).count() as u64;
-    }
-    clean::old_backups(turn.engine, transaction)?;
+    hands::give_back(transaction, session, turn.actor.now())?;
     Ok(legacy)
 }
 

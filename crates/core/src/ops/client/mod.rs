@@ -25,15 +25,17 @@ mod todos;
 
 use std::borrow::Cow;
 
+use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::{Actor, Error, Result, messages};
-use crate::error::Code;
+use super::{Actor, Error, Result, document_of_state as document, messages};
+use crate::error::{Code, with_causes};
 use crate::model::client_event::{Event, What};
-use crate::model::ids::SessionId;
-use crate::model::kind::{Doc, Kind};
+use crate::model::ids::{ProjectId, SessionId};
+use crate::model::kind::Doc;
 use crate::model::present::{Arrival, Present};
 use crate::model::room::Room;
+use crate::model::task::Task;
 use crate::store::{Durability, Engine, Entry, Transaction};
 use crate::view::briefing::{self, Mail, Part};
 use crate::view::text::escape;
@@ -52,8 +54,43 @@ pub trait World {
     /// Returns the name of whoever started the client.
     fn user(&self) -> String;
 
+    /// Returns the project that the root is.
+    fn project(&self) -> Option<ProjectId>;
+
+    /// Whether the commands that the agent runs do not know their session.
+    fn hides_session(&self) -> bool;
+
+    /// Returns the task that the client was started for, if a runner has started it.
+    fn charge(&self) -> Option<Charge>;
+
     /// Returns a mark that nobody can know beforehand.
     fn mark(&self) -> String;
+
+    /// Returns the last of a file that the client has written, so many bytes at most.
+    fn tail(&self, path: &str, most: u64) -> Option<String>;
+
+    /// Returns the zone in which clients tell times.
+    fn zone(&self) -> TimeZone;
+
+    /// Whether this session has not had to tell of trouble before.
+    fn is_first_trouble(&self, event: &Event) -> bool;
+}
+
+/// A claim whose task somebody does by a client of their own: the runner has it, and the client works for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Charge {
+    pub worker: String,
+    pub task: String,
+    pub epoch: u64,
+}
+
+impl Charge {
+    /// Whether it is still the runner's claim that has this task.
+    fn holds(&self, task: &Task) -> bool {
+        task.is_active()
+            && task.owner() == Some(&self.worker)
+            && (task.id(), task.epoch()) == (&self.task, self.epoch)
+    }
 }
 
 /// What the client is to do.
@@ -80,6 +117,8 @@ struct Turn<'a> {
     /// The session whose work this one has taken over.
     follows: Option<SessionId>,
     reply: Reply,
+    /// Whether something that was to be written was not.
+    unwritten: bool,
 }
 
 type Step = fn(&mut Turn<'_>) -> Result<()>;
@@ -93,6 +132,7 @@ fn steps(what: What) -> &'static [Step] {
             life::take_over,
             life::expire_others,
             life::brief_task,
+            life::brief_returned,
             life::brief_state,
         ],
         What::Prompt => &[life::beat, activity::count, agents::brief_workflow],
@@ -113,7 +153,12 @@ fn steps(what: What) -> &'static [Step] {
 
 /// Whether an agent can be told something at this event.
 fn can_tell(what: What) -> bool {
-    matches!(what, What::SessionStart | What::Prompt | What::AfterTool | What::AgentStart)
+    matches!(what, What::SessionStart | What::Prompt | What::AfterTool | What::ToolFailed | What::AgentStart)
+}
+
+/// Whether clients show their user something at this event.
+fn can_show(what: What) -> bool {
+    !matches!(what, What::SessionEnd | What::TurnFailed)
 }
 
 /// Whether unread messages are passed on at this event: to the session itself, not to its agents.
@@ -131,21 +176,43 @@ pub fn handle(
     answer: &mut dyn FnMut(&Reply, Option<&str>) -> bool,
 ) -> Vec<Error> {
     let actor = Actor { session: Some(event.session.to_string()), ..actor.clone() };
-    let mut turn = Turn { engine, event, world, actor, follows: None, reply: Reply::default() };
+    let mut turn =
+        Turn { engine, event, world, actor, follows: None, reply: Reply::default(), unwritten: false };
     for step in steps(event.what) {
         if let Err(error) = step(&mut turn) {
             // Who has waited for one lock does not wait for the next.
             let is_busy = error.code() == Code::Busy;
+            turn.unwritten = true;
             turn.reply.troubles.push(error);
             if is_busy {
                 break;
             }
         }
     }
+    turn.tell_of_trouble();
     turn.answer(answer)
 }
 
 impl Turn<'_> {
+    /// Tells the user, once in a session, that what happens is not recorded.
+    fn tell_of_trouble(&mut self) {
+        let is_lasting = |error: &&Error| {
+            !matches!(error.code(), Code::Refused | Code::NotFound | Code::Conflict | Code::Invalid)
+        };
+        let Some(trouble) = self.reply.troubles.iter().find(is_lasting).filter(|_| self.unwritten) else {
+            return;
+        };
+        if self.reply.tell_user.is_none()
+            && can_show(self.event.what)
+            && self.world.is_first_trouble(self.event)
+        {
+            let trouble: String = with_causes(trouble).replace('\n', " ").chars().take(300).collect();
+            self.reply.tell_user = Some(format!(
+                "anthill: not all of this session can be recorded: {trouble}   (see: anthill doctor)"
+            ));
+        }
+    }
+
     fn answer(mut self, answer: &mut dyn FnMut(&Reply, Option<&str>) -> bool) -> Vec<Error> {
         let mut troubles = std::mem::take(&mut self.reply.troubles);
         let session = self.event.session.as_str();
@@ -220,6 +287,23 @@ impl Turn<'_> {
         Ok(())
     }
 
+    /// Passes over a document that is damaged: it costs only itself. Whoever reads the client's log is told.
+    fn pass_over<T: Default>(&mut self, found: Result<T>) -> Result<T> {
+        match found {
+            Err(error) if error.code() == Code::Damaged => {
+                self.reply.troubles.push(error);
+                Ok(T::default())
+            }
+            found => found,
+        }
+    }
+
+    /// The same, of a document that was to be written.
+    fn spare<T: Default>(&mut self, done: Result<T>) -> Result<T> {
+        self.unwritten |= done.is_err();
+        self.pass_over(done)
+    }
+
     fn commit(&self, transaction: Box<dyn Transaction + '_>, op: &str, durability: Durability) -> Result<()> {
         transaction.commit(&Entry { durability, ..self.actor.entry(op) })?;
         Ok(())
@@ -232,6 +316,18 @@ impl Turn<'_> {
         Arrival { directory: told.or(arrival.directory), ..arrival }
     }
 
+    /// Returns the files that a tool call changes, as seen from the project's root. A client says where its call is made,
+    /// which need not be where this process is.
+    fn edited_files(&self) -> Vec<String> {
+        let cwd = self.event.text("cwd").filter(|cwd| cwd.starts_with('/'));
+        let placed = |file: String| match &cwd {
+            Some(cwd) if !file.starts_with('/') => format!("{cwd}/{file}"),
+            _ => file,
+        };
+        let files = self.event.edited_files().into_iter().map(placed);
+        files.map(|file| self.world.below_root(&file)).collect()
+    }
+
     fn session(&self) -> &str {
         self.event.session.as_str()
     }
@@ -242,8 +338,3 @@ const MAIL: usize = 50;
 
 /// What the log calls changes by hooks.
 const OP: &str = "hook";
-
-/// Returns a document of `.claude/state`.
-fn document(kind: &str) -> Doc {
-    Doc::shared(Kind::find(kind).expect("a kind of the registry"), Room::State)
-}

@@ -12,6 +12,7 @@ use crate::ops::settings::Settings;
 use crate::ops::{Actor, Error, Result};
 use crate::store::Engine;
 use crate::store::engine::item_in;
+use crate::view::shell;
 
 /// Who is to do a story, and the session that gets the task.
 #[derive(Debug)]
@@ -115,7 +116,11 @@ fn check_abilities(tools: &Value, tool: &Value, story: &Value, asked: &Assignmen
     let fitting: Vec<_> = all.filter(|(_, tool)| lacks(tool).is_empty()).map(|(id, _)| id.as_str()).collect();
     let hint = match fitting.first() {
         Some(first) => {
-            format!("these tools fit: {}: anthill story assign {story} {first}", fitting.join(", "))
+            format!(
+                "these tools fit: {}: anthill story assign {story} {}",
+                fitting.join(", "),
+                shell::word(first)
+            )
         }
         None => {
             format!("no registered tool fits: anthill tool register ID --capabilities {}", needs.join(","))
@@ -135,7 +140,7 @@ fn check_instances(tool: &Value, others: &[&Value], asked: &Assignment) -> Resul
     }
     let holds = if held.is_empty() { "nothing".to_owned() } else { held.join(", ") };
     let hint = match held.first() {
-        Some(first) => format!("complete one first: anthill story status {first} completed\n"),
+        Some(first) => format!("complete one first: anthill story status {} completed\n", shell::word(first)),
         None => String::new(),
     };
     let most = plan::number(most);

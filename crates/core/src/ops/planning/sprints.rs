@@ -11,6 +11,7 @@ use crate::ops::edit::Target;
 use crate::ops::{Actor, Error, Result};
 use crate::store::Engine;
 use crate::store::engine::items;
+use crate::view::shell;
 
 /// A sprint as somebody wants it.
 #[derive(Debug, Default)]
@@ -50,7 +51,7 @@ pub fn start(
         let active = active["id"].as_str().unwrap_or_default();
         return Err(Error::refused(
             format!("the sprint `{active}` is active; one runs at a time"),
-            format!("close it first: anthill sprint close {active}"),
+            format!("close it first: anthill sprint close {}", shell::word(active)),
         ));
     }
     let mut sprint = known.unwrap_or_else(|| json!({"id": id, "name": new.name}));

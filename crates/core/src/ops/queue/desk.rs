@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::model::diff::{self, Change};
+use crate::model::diff;
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
@@ -13,8 +13,9 @@ use crate::model::room::Room;
 use crate::model::task::{Status, Task, word};
 use crate::model::time::{self, Moment};
 use crate::ops::{Actor, Error, Result};
+use crate::store::edits::clash_in_words;
 use crate::store::engine::items;
-use crate::store::{Durability, Engine, Entry, Transaction};
+use crate::store::{Durability, Edits, Engine, Entry, How, Transaction};
 use crate::view::papers;
 
 pub struct Desk<'e> {
@@ -121,10 +122,14 @@ impl<'e> Desk<'e> {
 
     /// Honours what people changed in the file: statuses that were set back give the task back, and tasks
     /// whose dependencies were set to done become available.
-    fn take_in(&mut self, edits: &[Change]) -> Result<()> {
+    fn take_in(&mut self, edits: &Edits) -> Result<()> {
+        for (action, details) in in_words(edits) {
+            self.log("leader", action, &details)?;
+        }
         let Some(queue) = self.transaction.get(&self.queue)? else { return Ok(()) };
         let mut before = queue.clone();
-        diff::apply(&mut before, &diff::invert(edits)).expect("BUG: edits lead to the document as it is");
+        diff::apply(&mut before, &diff::invert(&edits.changes))
+            .expect("BUG: edits lead to the document as it is");
         let (before, tasks) = (tasks(&self.queue, &before), tasks(&self.queue, queue));
         for details in told(&before, &tasks) {
             self.log("leader", "EDITED", &details)?;
@@ -185,6 +190,22 @@ impl<'e> Desk<'e> {
     }
 }
 
+/// Puts another queue in the place of the one that is there, as an edit by hand does.
+pub fn replace(
+    mut transaction: Box<dyn Transaction + '_>,
+    queue: Value,
+    edits: &Edits,
+    op: &str,
+    actor: &Actor,
+) -> Result<Vec<String>> {
+    transaction.put(&Doc::queue(), queue)?;
+    let mut desk = Desk::over(transaction, actor);
+    desk.take_in(edits)?;
+    desk.touch();
+    let by = actor.entry(op).by;
+    desk.commit(&by, op, actor)
+}
+
 /// The name that the leader's log goes by.
 fn leader() -> Key {
     "leader".parse().expect("a constant id")
@@ -192,6 +213,37 @@ fn leader() -> Key {
 
 fn tasks(doc: &Doc, queue: &Value) -> Vec<Task> {
     items(doc.kind, queue).into_iter().cloned().map(Task::of).collect()
+}
+
+/// Tells what became of an edit that was not made from the last commit.
+fn in_words(edits: &Edits) -> Vec<(&'static str, String)> {
+    let how = match edits.how {
+        How::Fresh => None,
+        How::Merged { from } => {
+            Some(("EDITED", format!("an edit made from revision {from} was joined with what came after it")))
+        }
+        How::MadeLongAgo { from } => Some((
+            "EDITED",
+            format!(
+                "an edit made from revision {from}, which is not kept any more, was joined as far as that is sure"
+            ),
+        )),
+        How::Restored { to } => {
+            Some(("RESTORED", format!("the queue was put back to revision {to} by hand")))
+        }
+        How::Foreign if edits.clashes.is_empty() => {
+            Some(("EDITED", "the queue was replaced by one of another store".into()))
+        }
+        How::Foreign => None,
+    };
+    let clashes = edits.clashes.iter().map(|clash| {
+        let what = match clash.path.is_empty() {
+            true => "the whole file".to_owned(),
+            false => clash_in_words(clash),
+        };
+        ("CONFLICT", format!("{what}; what was committed stays, `anthill diff queue` shows both"))
+    });
+    how.into_iter().chain(clashes).collect()
 }
 
 /// Tells in words which tasks came, went or got another status.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Desk;
 use crate::model::both::both;
+use crate::model::changes;
 use crate::model::ids::{self, Key};
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
@@ -430,8 +431,16 @@ pub fn cancel(engine: &dyn Engine, id: &Key, actor: &Actor) -> Result<Task> {
     Ok(task)
 }
 
-/// Puts all results into one text. Returns how many there are.
-pub fn aggregate(engine: &dyn Engine, actor: &Actor) -> Result<usize> {
+/// What was put together.
+#[derive(Debug)]
+pub struct Aggregated {
+    pub results: usize,
+    /// The tasks that are reported as done although nothing changed.
+    pub hollow: Vec<String>,
+}
+
+/// Puts all results into one text.
+pub fn aggregate(engine: &dyn Engine, actor: &Actor) -> Result<Aggregated> {
     let mut desk = Desk::open_queue(engine, actor)?;
     let queue = desk.transaction.get(&desk.queue)?.cloned().unwrap_or_default();
     let mut found: HashMap<String, String> = HashMap::new();
@@ -450,12 +459,14 @@ pub fn aggregate(engine: &dyn Engine, actor: &Actor) -> Result<usize> {
         return Err(Error::NoResults);
     }
     let plan = desk.transaction.paper(&Paper::Plan)?;
-    let goal = plan.as_deref().and_then(objective);
+    let goal = plan.as_deref().and_then(|plan| papers::section(plan, "Objective"));
     let summary = papers::summary(goal.as_deref(), &results, &queue, &time::stamp(desk.now.at));
     desk.transaction.write_paper(&Paper::Summary, summary)?;
     desk.log(LEADER, "AGGREGATE", &format!("{} results", results.len()))?;
     desk.commit(LEADER, "aggregate", actor)?;
-    Ok(results.len())
+    let hollow = items(Doc::queue().kind, &queue).into_iter().filter(|task| changes::is_hollow(task));
+    let hollow = hollow.filter_map(|task| task["id"].as_str()).map(str::to_owned).collect();
+    Ok(Aggregated { results: results.len(), hollow })
 }
 
 /// Brings results into the order of their tasks; what belongs to no task comes last.
@@ -466,11 +477,4 @@ fn in_order(queue: &Value, mut found: HashMap<String, String>) -> Vec<(String, S
     rest.sort_unstable();
     results.append(&mut rest);
     results
-}
-
-/// Reads the goal back from the plan, which may have been rewritten meanwhile.
-fn objective(plan: &str) -> Option<String> {
-    let rest = plan.split_once("## Objective")?.1;
-    let text = rest.split("\n## ").next().unwrap_or(rest).trim();
-    (!text.is_empty()).then(|| text.to_owned())
 }

@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::model::changes::{self, NO_CHANGE};
 use crate::model::files;
+use crate::model::ids::{self, RULE};
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Excerpt, Most};
 use crate::model::task::{self, Status, Task, word};
@@ -13,10 +15,13 @@ use crate::model::time::{self, Moment};
 use crate::ops::{Actor, Error, Result, read};
 use crate::store::engine::items;
 use crate::store::{Engine, Transaction};
+use crate::view::shell;
 
 /// What keeps an open task from being claimed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Obstacle {
+    /// It cannot be named: its id is none.
+    Id,
     /// A dependency is not done; `None` if there is no such task.
     Dependency { id: String, status: Option<Status> },
     /// A retry is not due yet.
@@ -35,6 +40,9 @@ pub(super) fn obstacle(
     now: &Moment,
     look_up: &mut dyn FnMut(&str) -> Result<Option<Task>>,
 ) -> Result<Option<Obstacle>> {
+    if !ids::is_sound(task.id()) {
+        return Ok(Some(Obstacle::Id));
+    }
     for id in task.dependencies() {
         let status = look_up(id)?.map(|task| task.status());
         if status != Some(Status::Done) {
@@ -94,7 +102,9 @@ const FEW: Most = Most { ready: 1000, waiting: 0, done: 0 };
 /// Whether an excerpt has everything that may be ready, or become so with the next claim.
 fn has_all_ready(excerpt: &Excerpt) -> bool {
     let available = word(Status::Available);
-    let shown = excerpt.items.iter().filter(|item| item["status"] == available).count();
+    let fits =
+        |item: &&Value| item["status"] == available && ids::is_sound(item["id"].as_str().unwrap_or_default());
+    let shown = excerpt.items.iter().filter(fits).count();
     excerpt.counts.contains(&(available, shown))
 }
 
@@ -221,7 +231,7 @@ fn standing(task: &Task, now: &Moment) -> Reason {
         (Status::Claimed | Status::InProgress, None) => {
             let text = format!(
                 "`{owner}` has it without a lease, so it never comes back by itself: anthill leader reset {}",
-                task.id()
+                shell::word(task.id())
             );
             Reason::new("lease", text, None)
         }
@@ -230,14 +240,20 @@ fn standing(task: &Task, now: &Moment) -> Reason {
             let why = why.unwrap_or("no reason given");
             Reason::new(
                 "failed",
-                format!("it failed: {why}; try again: anthill leader retry {}", task.id()),
+                format!("it failed: {why}; try again: anthill leader retry {}", shell::word(task.id())),
                 None,
             )
         }
-        (Status::Done, _) => Reason::new("done", format!("it is done, by `{owner}`"), None),
+        (Status::Done, _) => {
+            let mut told = format!("it is done, by `{owner}`");
+            if changes::is_hollow(task.value()) {
+                told += &format!(", {NO_CHANGE}");
+            }
+            Reason::new("done", told, None)
+        }
         _ => Reason::new(
             "cancelled",
-            format!("it was cancelled; take it up again: anthill leader reset {}", task.id()),
+            format!("it was cancelled; take it up again: anthill leader reset {}", shell::word(task.id())),
             None,
         ),
     }
@@ -316,11 +332,19 @@ impl Tasks {
         let waits = open.map(|id| Obstacle::Dependency { id: id.into(), status: status(id) });
         let working = if self.may_overlap(task) { &self.working[..] } else { &[] };
         let working = working.iter().map(|index| &self.all[*index]).filter(|other| other.id() != task.id());
-        waits.chain(later(task, now)).chain(working.filter_map(|other| overlap(task, other))).collect()
+        let unfit = (!ids::is_sound(task.id())).then_some(Obstacle::Id);
+        let overlaps = working.filter_map(|other| overlap(task, other));
+        unfit.into_iter().chain(waits).chain(later(task, now)).chain(overlaps).collect()
     }
 
     fn reason(&self, obstacle: &Obstacle, now: &Moment) -> Reason {
         match obstacle {
+            Obstacle::Id => {
+                let text = format!(
+                    "nobody gets it, because its id is not valid: {RULE}; see: anthill validate queue"
+                );
+                Reason::new("id", text, None)
+            }
             Obstacle::Dependency { id, status } => {
                 let text = match (status, self.get(id).and_then(Task::owner)) {
                     (None, _) => format!("it waits for `{id}`, which does not exist"),
@@ -328,10 +352,13 @@ impl Tasks {
                         format!("it waits for `{id}` ({}, by `{owner}`)", word(*status))
                     }
                     (Some(Status::Failed), _) => {
-                        format!("it waits for `{id}`, which failed: anthill leader retry {id}")
+                        format!("it waits for `{id}`, which failed: anthill leader retry {}", shell::word(id))
                     }
                     (Some(Status::Cancelled), _) => {
-                        format!("it waits for `{id}`, which was cancelled: anthill leader reset {id}")
+                        format!(
+                            "it waits for `{id}`, which was cancelled: anthill leader reset {}",
+                            shell::word(id)
+                        )
                     }
                     (Some(status), _) => format!("it waits for `{id}` ({})", word(*status)),
                 };

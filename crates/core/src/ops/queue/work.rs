@@ -5,16 +5,17 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::Desk;
 use super::look::{Obstacle, may_overlap, obstacle};
+use super::{Desk, register};
 use crate::model::files;
 use crate::model::ids::{Key, SessionId};
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
 use crate::model::redact::redact;
 use crate::model::session::{BEAT, Session};
-use crate::model::task::{Claimant, Effect, LEASE, Refusal, Report, Task};
+use crate::model::task::{Claimant, Effect, LEASE, Refusal, Report, Status, Task};
 use crate::model::time;
+use crate::model::usage::{Tries, Usage};
 use crate::ops::{Actor, Error, Result};
 use crate::store::{Durability, Engine};
 use crate::view::papers;
@@ -49,10 +50,12 @@ pub fn claim(engine: &dyn Engine, request: &ClaimRequest<'_>, actor: &Actor) -> 
     if desk.transaction.may_be_due(&desk.queue, &desk.now)? {
         take_back_expired(&mut desk)?;
     }
-    let mut chosen = work.choose(&mut desk, request.worker)?;
+    let known = desk.transaction.item(&Doc::workers(), request.worker.as_str())?;
+    let able = capabilities(known.as_ref());
+    let mut chosen = work.choose(&mut desk, &able)?;
     // Before saying no, make sure that nothing waits for nothing.
     if chosen.is_none() && desk.settle()? {
-        chosen = work.choose(&mut desk, request.worker)?;
+        chosen = work.choose(&mut desk, &able)?;
     }
     let worker = request.worker.as_str();
     let Some(mut task) = chosen else {
@@ -60,10 +63,13 @@ pub fn claim(engine: &dyn Engine, request: &ClaimRequest<'_>, actor: &Actor) -> 
         desk.commit(worker, "expire", actor)?;
         return Ok(Claim::NothingReady(nothing));
     };
+    let namesake = register::note_claim(&mut desk, request.worker, known, actor)?;
     task.claim(worker, actor.session.as_deref(), request.lease.unwrap_or(LEASE), &desk.now);
     desk.put(task.clone())?;
     desk.log(worker, "CLAIMED", &format!("{} (lease {})", task.id(), task.epoch()))?;
-    let warnings = desk.commit(worker, "claim", actor)?;
+    let mut warnings = desk.commit(worker, "claim", actor)?;
+    warnings.extend(register::warn_of(engine, request.worker, namesake, actor));
+    register::sign_of_session(engine, actor);
     Ok(Claim::Claimed { task, warnings })
 }
 
@@ -85,14 +91,13 @@ impl Work {
     }
 
     /// Returns the best task that the worker may have.
-    fn choose(&mut self, desk: &mut Desk<'_>, worker: &Key) -> Result<Option<Task>> {
-        let capabilities = capabilities(desk, worker)?;
+    fn choose(&mut self, desk: &mut Desk<'_>, capabilities: &[String]) -> Result<Option<Task>> {
         let mut after = None;
         while let Some((rank, value)) = desk.transaction.best(&desk.queue, after)? {
             after = Some(rank);
             let task = Task::of(value);
             let working = if may_overlap(&mut *desk.transaction, &task)? { self.working(desk)? } else { &[] };
-            let found = obstacle(&task, &capabilities, working, &desk.now, &mut |id| {
+            let found = obstacle(&task, capabilities, working, &desk.now, &mut |id| {
                 Ok(desk.transaction.item(&desk.queue, id)?.map(Task::of))
             })?;
             match found {
@@ -128,10 +133,9 @@ fn take_back_expired(desk: &mut Desk<'_>) -> Result<()> {
     Ok(())
 }
 
-fn capabilities(desk: &mut Desk<'_>, worker: &Key) -> Result<Vec<String>> {
-    let worker = desk.transaction.item(&Doc::workers(), worker.as_str())?;
-    let list = worker.as_ref().and_then(|worker| worker.get("capabilities")).and_then(Value::as_array);
-    Ok(list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect())
+fn capabilities(worker: Option<&Value>) -> Vec<String> {
+    let list = worker.and_then(|worker| worker.get("capabilities")).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// One task and whoever wants to do something to it.
@@ -163,36 +167,73 @@ pub fn start(engine: &dyn Engine, on: On<'_>, actor: &Actor) -> Result<Done> {
     })
 }
 
+/// What comes of a task.
+#[derive(Debug, Clone, Copy)]
+pub enum End<'e> {
+    Done(&'e Report),
+    /// It did not work out, and why.
+    Failed(&'e str),
+    /// Others may take it.
+    Released,
+}
+
 /// Ends a task: result, log line and the tasks that waited for it, all at once.
 pub fn complete(engine: &dyn Engine, on: On<'_>, report: &Report, actor: &Actor) -> Result<Done> {
-    change(engine, on, actor, "complete", |desk, task, by| {
-        let effect = task.complete(by, report, &desk.now)?;
-        if effect == Effect::Changed {
-            finish(desk, on, task, "COMPLETED")?;
-            desk.release_dependents(task.id())?;
-        }
-        Ok(effect)
-    })
+    settle(engine, on, End::Done(report), &Tries::default(), actor)
 }
 
 /// Ends a task that did not work out.
 pub fn fail(engine: &dyn Engine, on: On<'_>, reason: &str, actor: &Actor) -> Result<Done> {
-    change(engine, on, actor, "fail", |desk, task, by| {
-        let effect = task.fail(by, reason, &desk.now)?;
-        if effect == Effect::Changed {
-            finish(desk, on, task, "FAILED")?;
-        }
-        Ok(effect)
-    })
+    settle(engine, on, End::Failed(reason), &Tries::default(), actor)
 }
 
 /// Gives a task back for others to take.
 pub fn release(engine: &dyn Engine, on: On<'_>, actor: &Actor) -> Result<Done> {
-    change(engine, on, actor, "release", |desk, task, by| {
-        let to = desk.open_status(task)?;
-        let effect = task.release(by, to, &desk.now)?;
-        if effect == Effect::Changed {
-            desk.log(by.worker, "RELEASED", task.id())?;
+    settle(engine, on, End::Released, &Tries::default(), actor)
+}
+
+/// Notes what came of a task, and what its agents used and changed.
+pub fn settle(engine: &dyn Engine, on: On<'_>, end: End<'_>, tries: &Tries, actor: &Actor) -> Result<Done> {
+    let (report, reason);
+    let end = match end {
+        End::Done(told) => {
+            report = told.redacted();
+            End::Done(&report)
+        }
+        End::Failed(told) => {
+            reason = redact(told);
+            End::Failed(&reason)
+        }
+        End::Released => End::Released,
+    };
+    let op = match end {
+        End::Done(_) => "complete",
+        End::Failed(_) => "fail",
+        End::Released => "release",
+    };
+    change(engine, on, actor, op, |desk, task, by| {
+        let effect = match end {
+            End::Done(report) => task.complete(by, report, &desk.now)?,
+            End::Failed(reason) => task.fail(by, reason, &desk.now)?,
+            End::Released => {
+                let to = desk.open_status(task)?;
+                task.release(by, to, &desk.now)?
+            }
+        };
+        if effect == Effect::Repeated {
+            return Ok(effect);
+        }
+        task.count(on.epoch, tries);
+        if let Some(changes) = &tries.changed {
+            task.note_changes(on.epoch, changes);
+        }
+        match end {
+            End::Done(_) => {
+                finish(desk, on, task, "COMPLETED")?;
+                desk.release_dependents(task.id())?;
+            }
+            End::Failed(_) => finish(desk, on, task, "FAILED")?,
+            End::Released => desk.log(by.worker, "RELEASED", task.id())?,
         }
         Ok(effect)
     })
@@ -213,7 +254,9 @@ fn change(
     if task != before {
         desk.put(task.clone())?;
     }
+    register::note(&mut desk, on.worker, actor)?;
     let warnings = desk.commit(on.worker.as_str(), op, actor)?;
+    register::sign_of_session(engine, actor);
     Ok(Done { task, repeated: effect == Effect::Repeated, warnings })
 }
 
@@ -250,10 +293,12 @@ pub fn heartbeat(
         task.renew(&desk.now);
         desk.put(task.clone())?;
     }
-    if renewed.is_empty() {
-        without_task(&mut desk, worker, only, epoch)?;
+    match renewed.is_empty() {
+        true => without_task(&mut desk, worker, only, epoch)?,
+        false => register::note(&mut desk, worker, actor)?,
     }
     desk.commit_with(worker.as_str(), "heartbeat", actor, Durability::Lazy)?;
+    register::sign_of_session(engine, actor);
     Ok(renewed)
 }
 
@@ -304,24 +349,36 @@ fn without_task(desk: &mut Desk<'_>, worker: &Key, only: Option<&Key>, epoch: Op
     Ok(())
 }
 
-/// Notes a worker and what it can do. A second time replaces what it can do.
-pub fn register(engine: &dyn Engine, worker: &Key, capabilities: &[String], actor: &Actor) -> Result<Value> {
-    let mut desk = Desk::open(engine, actor)?;
-    let (workers, now) = (Doc::workers(), time::stamp(desk.now.at));
-    if desk.transaction.get(&workers)?.is_none() {
-        desk.transaction.put(&workers, workers.default(desk.now.at))?;
+/// Notes until when nothing is started for a worker, and why; `None` when it goes on.
+pub fn pause(
+    engine: &dyn Engine,
+    worker: &Key,
+    pause: Option<(Timestamp, &str)>,
+    actor: &Actor,
+) -> Result<()> {
+    // Who is not known does not pause.
+    if pause.is_none() && !engine.may_exist(&Doc::workers()) {
+        return Ok(());
     }
-    let known = desk.transaction.item(&workers, worker.as_str())?;
-    let mut entry =
-        known.unwrap_or_else(|| json!({"id": worker.as_str(), "capabilities": [], "registered_at": now}));
-    entry["capabilities"] = json!(capabilities);
-    entry["last_seen"] = now.into();
-    desk.transaction.put_item(&workers, worker.as_str(), entry.clone())?;
-    let able =
-        if capabilities.is_empty() { String::new() } else { format!(" ({})", capabilities.join(", ")) };
-    desk.log(worker.as_str(), "REGISTERED", &format!("{worker}{able}"))?;
-    desk.commit(worker.as_str(), "register", actor)?;
-    Ok(entry)
+    let mut desk = Desk::open(engine, actor)?;
+    let mut entry = register::entry(&mut desk, worker)?;
+    if pause.is_none() && entry.get("paused").is_none() {
+        return Ok(());
+    }
+    entry["last_seen"] = time::stamp(desk.now.at).into();
+    match pause {
+        Some((until, reason)) => {
+            let reason = redact(reason);
+            entry["paused"] = json!({"until": time::stamp(until), "reason": reason});
+            desk.log(worker.as_str(), "PAUSED", &format!("until {}: {reason}", time::stamp(until)))?;
+        }
+        None => {
+            entry.as_object_mut().map(|entry| entry.shift_remove("paused"));
+            desk.log(worker.as_str(), "RESUMED", worker.as_str())?;
+        }
+    }
+    desk.transaction.put_item(&Doc::workers(), worker.as_str(), entry)?;
+    desk.commit(worker.as_str(), "pause", actor).map(drop)
 }
 
 /// Adds to what everybody should know.
@@ -329,6 +386,7 @@ pub fn discover(engine: &dyn Engine, worker: &Key, text: &str, actor: &Actor) ->
     if text.trim().is_empty() {
         return Err(Error::Input("there is nothing to tell: the text is blank".into()));
     }
+    let text = &*redact(text);
     let mut desk = Desk::open(engine, actor)?;
     if desk.transaction.paper(&Paper::Discoveries)?.is_none() {
         desk.transaction.append_paper(&Paper::Discoveries, &papers::discoveries())?;
@@ -337,16 +395,31 @@ pub fn discover(engine: &dyn Engine, worker: &Key, text: &str, actor: &Actor) ->
     desk.transaction.append_paper(&Paper::Discoveries, &piece)?;
     let first: String = text.trim().lines().next().unwrap_or_default().chars().take(200).collect();
     desk.log(worker.as_str(), "DISCOVERED", &first)?;
+    register::note(&mut desk, worker, actor)?;
     desk.commit(worker.as_str(), "discover", actor)?;
+    register::sign_of_session(engine, actor);
     Ok(piece)
 }
 
-/// Keeps what the command or agent of a task printed.
-pub fn keep_output(engine: &dyn Engine, worker: &Key, task: &Key, text: &str, actor: &Actor) -> Result<()> {
+/// Keeps what the command or agent of a task printed; and what it used and changed, if it reported by itself.
+pub fn keep_output(engine: &dyn Engine, on: On<'_>, tries: &Tries, actor: &Actor) -> Result<()> {
     let mut desk = Desk::open(engine, actor)?;
-    desk.transaction.write_paper(&Paper::TaskLog(task.clone()), redact(text).into_owned())?;
+    desk.transaction.write_paper(&Paper::TaskLog(on.task.clone()), redact(&tries.log).into_owned())?;
     desk.touch();
-    desk.commit_with(worker.as_str(), "output", actor, Durability::Lazy).map(drop)
+    let is_told = tries.changed.is_some() || tries.usage != Usage::default();
+    if is_told && let Some(task) = desk.transaction.item(&desk.queue, on.task.as_str())? {
+        let mut task = Task::of(task);
+        let counted = task.count(on.epoch, tries);
+        let noted = tries.changed.as_ref().is_some_and(|changes| task.note_changes(on.epoch, changes));
+        if matches!(task.status(), Status::Done | Status::Failed) && (counted || noted) {
+            let result = papers::result(task.value());
+            desk.transaction.write_paper(&Paper::Result(on.task.clone()), result)?;
+        }
+        if counted || noted {
+            desk.put(task)?;
+        }
+    }
+    desk.commit_with(on.worker.as_str(), "output", actor, Durability::Lazy).map(drop)
 }
 
 /// Returns until when a task may be worked on, for messages.

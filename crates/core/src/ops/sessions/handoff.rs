@@ -1,4 +1,4 @@
-//! One session gives its work to another: tasks of its own list, claims in the queue, and what it was at. All of it
+//! One session gives its work to another: tasks of its own list, claims in the queue, items of the loop, and what it was at. All of it
 //! changes hands in one commit, and the old owner of a claim is fenced off by the new lease.
 
 use jiff::Timestamp;
@@ -8,10 +8,12 @@ use super::{Changed, Seat, changed, document, entry, has_ended, known, note, roo
 use crate::model::ids::{Key, SessionId};
 use crate::model::json::check_input;
 use crate::model::message::{Letter, Sender};
+use crate::model::redact::redact;
 use crate::model::room::Room;
 use crate::model::session::{Session, Status, is_open};
 use crate::model::task::{Effect, Task};
 use crate::model::time;
+use crate::ops::agent_loop::hold;
 use crate::ops::queue::Desk;
 use crate::ops::settings::Settings;
 use crate::ops::{Actor, Error, Result, messages};
@@ -26,6 +28,8 @@ pub struct Handoff<'a> {
     pub task: Option<&'a Key>,
     /// What the other session should know.
     pub context: Option<&'a str>,
+    /// Whether it is the same agent that goes on: then its workers keep their names.
+    pub same_agent: bool,
 }
 
 /// What changed hands.
@@ -38,18 +42,20 @@ pub struct HandedOver {
 }
 
 pub fn handoff(engine: &dyn Engine, handoff: Handoff<'_>, actor: &Actor) -> Result<HandedOver> {
-    let Handoff { from, to, context, .. } = handoff;
     check(handoff)?;
+    let context = handoff.context.map(redact);
+    let handoff = Handoff { context: context.as_deref(), ..handoff };
+    let Handoff { from, to, context, .. } = handoff;
     let messages = Settings::read(engine)?.is_on("enable_message_passing");
     let mailboxes = [Room::Mailbox(from.clone()), Room::Mailbox(to.clone())];
     let rooms = [&room(from), &room(to), &mailboxes[0], &mailboxes[1]];
-    let mut seat = Seat::take(engine, &rooms, actor)?;
+    let mut seat = Seat::take(engine, &rooms, from, actor)?;
     let now = seat.desk.now.at;
     let giver = known(&mut *seat.desk.transaction, from)?;
     let mut taker = open(&mut *seat.desk.transaction, to)?;
 
     let mut tasks = move_own(&mut *seat.desk.transaction, handoff, now)?;
-    for id in move_claims(&mut seat, handoff)? {
+    for id in move_claims(&mut seat, handoff)?.into_iter().chain(move_items(&mut seat, handoff)?) {
         if !tasks.contains(&id) {
             tasks.push(id);
         }
@@ -173,14 +179,25 @@ fn move_claims(seat: &mut Seat<'_>, handoff: Handoff<'_>) -> Result<Vec<String>>
     let wanted = |task: &Task| handoff.task.is_none_or(|only| only.as_str() == task.id());
     for mut task in seat.claims(handoff.from)?.into_iter().filter(wanted) {
         let (owner, to) = (task.owner().unwrap_or_default().to_owned(), handoff.to);
-        task.hand_over(to.as_str(), &seat.desk.now)?;
+        let keeps_name = handoff.same_agent && owner != handoff.from.as_str();
+        let worker = if keeps_name { owner.clone() } else { to.to_string() };
+        task.hand_over(&worker, to.as_str(), &seat.desk.now)?;
         let (id, epoch) = (task.id().to_owned(), task.epoch());
         seat.desk.put(task)?;
         seat.desk.log(&owner, "HANDED OVER", &format!("{id} to {to} (lease {epoch})"))?;
-        seat.desk.log(to.as_str(), "TOOK OVER", &format!("{id} from {owner} (lease {epoch})"))?;
+        seat.desk.log(&worker, "TOOK OVER", &format!("{id} from {owner} (lease {epoch})"))?;
         moved.push(id);
     }
     Ok(moved)
+}
+
+/// Moves items of the loop.
+fn move_items(seat: &mut Seat<'_>, handoff: Handoff<'_>) -> Result<Vec<String>> {
+    if !seat.has_item {
+        return Ok(Vec::new());
+    }
+    let Desk { transaction, now, .. } = &mut seat.desk;
+    hold::hand_over(&mut **transaction, (handoff.from, handoff.to), handoff.task.map(Key::as_str), now)
 }
 
 /// Says why there is nothing to hand over.

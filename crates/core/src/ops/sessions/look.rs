@@ -7,16 +7,16 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Changed, document, expire, state_of, unknown};
+use crate::error::Code;
 use crate::model::ids::SessionId;
-use crate::model::kind::Doc;
-use crate::model::listing::Among;
 use crate::model::room::Room;
 use crate::model::session::{Session, Status, is_open, word};
 use crate::model::task::Task;
+use crate::ops::queue::brief::{self, Holder};
 use crate::ops::settings::Settings;
 use crate::ops::{Actor, Error, Result};
 use crate::store::Engine;
-use crate::store::engine::{find_in, items};
+use crate::store::engine::items;
 
 /// Which sessions to list.
 #[derive(Debug, Clone, Default)]
@@ -91,6 +91,19 @@ pub fn at_work(
     sort(&mut found);
     let sessions = found.iter().map(|(id, session)| entry(id, session, timeout, now)).collect();
     Ok(any.then_some(AtWork { sessions, unreadable }))
+}
+
+/// Whether a session is at work: known, neither over nor overdue. One that cannot be read may be.
+pub fn is_at_work(engine: &dyn Engine, id: &str, actor: &Actor) -> Result<bool> {
+    let Ok(id) = id.parse::<SessionId>() else { return Ok(false) };
+    let state = match engine.read(&state_of(&id)) {
+        Err(error) if error.code() == Code::Damaged => return Ok(true),
+        found => found?,
+    };
+    let Some(state) = state else { return Ok(false) };
+    let timeout = Settings::read(engine)?.session_timeout();
+    let status = Session::of(state.value).effective_status(timeout, actor.now());
+    Ok(matches!(status, Status::Active | Status::Idle))
 }
 
 fn entry(id: &SessionId, session: &Session, timeout: Duration, now: Timestamp) -> Value {
@@ -184,16 +197,7 @@ pub fn show(engine: &dyn Engine, id: &SessionId, actor: &Actor) -> Result<Shown>
     Ok(Shown { session, status, tasks: tasks.unwrap_or_default(), claims: claims(engine, id)?, expired })
 }
 
+/// Returns the tasks of the queue that a session has.
 pub(in crate::ops) fn claims(engine: &dyn Engine, id: &SessionId) -> Result<Vec<Task>> {
-    let queue = Doc::queue();
-    if !engine.documents(&Room::Queue)?.contains(&queue) {
-        return Ok(Vec::new());
-    }
-    let active = match engine.browse(&Room::Queue)? {
-        Some(mut transaction) => transaction.find(&queue, Among::Active)?,
-        None => {
-            engine.read(&queue)?.map(|read| find_in(&queue, &read.value, Among::Active)).unwrap_or_default()
-        }
-    };
-    Ok(active.into_iter().map(Task::of).filter(|task| Session::has(id, task)).collect())
+    brief::in_hand(engine, Holder::Session(id))
 }

@@ -1,8 +1,8 @@
 //! Sessions: who is at work, where, and since when nothing was heard of them.
 //!
 //! Here: start, heartbeat, end. [`look`]: list and show, which also give up the sessions that nobody has heard of.
-//! [`handoff`]: one session gives its work to another. What a session has in the queue of this project changes
-//! hands in the same commit as the session itself.
+//! [`handoff`]: one session gives its work to another. What a session has in the queue and the loop of this project
+//! changes hands in the same commit as the session itself.
 
 pub mod handoff;
 pub mod look;
@@ -16,6 +16,7 @@ use crate::model::kind::{Doc, Kind};
 use crate::model::room::Room;
 use crate::model::session::{self, Session, Start, Status, Whereabouts};
 use crate::model::task::{Effect, Task};
+use crate::ops::agent_loop::hold;
 use crate::ops::queue::Desk;
 use crate::ops::settings::Settings;
 use crate::ops::{Actor, Error, Result};
@@ -32,7 +33,7 @@ pub struct Changed {
     pub session: Session,
     /// Whether it was so already.
     pub repeated: bool,
-    /// The tasks of the queue that went back.
+    /// The tasks of the queue and the items of the loop that went back.
     pub released: Vec<String>,
     pub warnings: Vec<String>,
 }
@@ -42,8 +43,10 @@ pub fn start(engine: &dyn Engine, id: Option<&SessionId>, start: &Start, actor: 
     let Whereabouts { directory, branch, .. } = &start.whereabouts;
     check_input(&json!([directory, branch])).map_err(Error::Input)?;
     let settings = Settings::read(engine)?;
-    let default_project = settings.default_project().map(str::to_owned);
-    let start = Start { default_project, ..start.clone() };
+    let mut start = start.clone();
+    if start.default_project.is_none() {
+        start.default_project = settings.default_project().map(str::to_owned);
+    }
     if let Some(id) = id {
         return start_in(id, engine.begin(&[&room(id)])?, &start, actor);
     }
@@ -108,7 +111,7 @@ pub fn heartbeat(engine: &dyn Engine, id: &SessionId, status: Status, actor: &Ac
 
 /// Ends a session: its agents are released, and what it has in the queue goes back for others.
 pub fn end(engine: &dyn Engine, id: &SessionId, actor: &Actor) -> Result<Changed> {
-    let mut seat = Seat::take(engine, &[&room(id)], actor)?;
+    let mut seat = Seat::take(engine, &[&room(id)], id, actor)?;
     let mut session = known(&mut *seat.desk.transaction, id)?;
     let effect = session.end(seat.desk.now.at);
     // Also once more: somebody may have claimed in its name since.
@@ -126,7 +129,7 @@ fn expire(
     settings: &Settings,
     actor: &Actor,
 ) -> Result<Option<Changed>> {
-    let mut seat = Seat::take(engine, &[&room(id)], actor)?;
+    let mut seat = Seat::take(engine, &[&room(id)], id, actor)?;
     let mut session = known(&mut *seat.desk.transaction, id)?;
     let now = seat.desk.now.at;
     if !session.is_overdue(settings.session_timeout(), now) {
@@ -137,21 +140,27 @@ fn expire(
     seat.close(id, session, "expired", released, actor).map(Some)
 }
 
-/// Rooms of sessions and, where the project has one, the queue, opened for one change.
+/// Rooms of sessions, where the project has one the queue, and the loop if a session has something of it, opened for one
+/// change.
 struct Seat<'e> {
     desk: Desk<'e>,
     has_queue: bool,
+    has_item: bool,
 }
 
 impl<'e> Seat<'e> {
-    fn take(engine: &'e dyn Engine, rooms: &[&Room], actor: &Actor) -> Result<Seat<'e>> {
-        // A project without a queue does not get one's directory for this.
+    /// Takes a seat for what `giver` has.
+    fn take(engine: &'e dyn Engine, rooms: &[&Room], giver: &SessionId, actor: &Actor) -> Result<Seat<'e>> {
+        // A project without a queue or a loop does not get one's directory for this.
         let has_queue = engine.documents(&Room::Queue)?.contains(&Doc::queue());
+        let has_item = hold::has_item(engine, giver)?;
+        let mut rooms = rooms.to_vec();
+        rooms.extend(has_item.then_some(&Room::State));
         let desk = match has_queue {
-            true => Desk::open_with(engine, &[rooms, &[&Room::Queue]].concat(), actor)?,
-            false => Desk::over(engine.begin(rooms)?, actor),
+            true => Desk::open_with(engine, &[&rooms, &[&Room::Queue][..]].concat(), actor)?,
+            false => Desk::over(engine.begin(&rooms)?, actor),
         };
-        Ok(Seat { desk, has_queue })
+        Ok(Seat { desk, has_queue, has_item })
     }
 
     /// Returns the tasks of the queue that a session has.
@@ -164,12 +173,16 @@ impl<'e> Seat<'e> {
         Ok(tasks)
     }
 
-    /// Gives back what a session has in the queue.
+    /// Gives back what a session has in the queue and the loop.
     fn release(&mut self, id: &SessionId, reason: &str) -> Result<Vec<String>> {
         let mut released = Vec::new();
         for task in self.claims(id)? {
             let details = format!(" (lease {} of session {id})", task.epoch());
             released.push(self.desk.give_back(task, reason, &details)?.id().to_owned());
+        }
+        if self.has_item {
+            let (transaction, now) = (&mut *self.desk.transaction, &self.desk.now);
+            released.extend(hold::give_back_of_session(transaction, id, reason, now)?);
         }
         Ok(released)
     }

@@ -1,10 +1,10 @@
 //! What `doctor` finds in a room, and how it mends it.
 
-use super::fs::Access;
+use super::fs::{Access, Lock};
 use super::journal::{Replay, Segment};
-use super::place::{self, Head, Place};
+use super::place::{self, Head, Place, parent};
 use super::recover::sweep;
-use super::{FileEngine, recover, rotate};
+use super::{FileEngine, papers, recover, rotate};
 use crate::error::Code;
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
@@ -23,7 +23,7 @@ pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Findi
     if place.fs.entries(&room.hidden()).is_ok_and(|names| names.is_empty()) {
         return check_documents(engine, &place, &Head::default(), false);
     }
-    let (_lock, mut head) = match engine.enter(&place) {
+    let (_lock, mut head) = match enter(engine, &place, repair) {
         Ok(entered) => entered,
         Err(error) => return Ok(vec![finding(&error, room, FREE_CAUSE)]),
     };
@@ -32,9 +32,65 @@ pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Findi
     findings.extend(check_journal(engine, &place, &mut head, repair)?);
     // What cannot even be looked at is found before anything is mended.
     findings.extend(check_papers(&place));
+    findings.extend(check_own(&place, repair)?);
     findings.extend(check_documents(engine, &place, &head, repair)?);
+    findings.extend(check_gone(&place, &head, repair)?);
     Ok(findings)
 }
+
+/// Takes the room's lock. Where we may only read, and nothing is left to finish, a reader's is enough to look.
+fn enter(engine: &FileEngine, place: &Place<'_>, repair: bool) -> Result<(Box<dyn Lock>, Head)> {
+    let error = match engine.enter(place) {
+        Err(error) if error.is_read_only() && !repair => error,
+        entered => return entered,
+    };
+    let peeped = engine.peep(&place.room)?;
+    peeped.map(|(_, head, lock)| (lock, head)).ok_or(error)
+}
+
+/// Looks for documents that the last commit left and that are not there any more.
+fn check_gone(place: &Place<'_>, head: &Head, repair: bool) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for (file, known) in &head.docs {
+        let Some(doc) = Doc::at(&place.room, file) else { continue };
+        let Err(error @ Error::Gone { .. }) = place.missed(&doc, Some(known)) else { continue };
+        let shown = place.show(&doc);
+        findings.push(match last_good(place, head, &doc)? {
+            None => finding(&error, &shown, NO_COPY),
+            Some(_) if !repair => finding(&error, &shown, BRING_BACK),
+            Some(good) => {
+                place.make_dirs(parent(&doc.path()))?;
+                place.write_spare(&doc.file, &good)?;
+                place.swap(&doc.file, false)?;
+                Finding {
+                    repaired: true,
+                    ..finding(&error, &shown, "brought back what the last commit left")
+                }
+            }
+        });
+    }
+    Ok(findings)
+}
+
+/// Looks for what stands in the place of a file of our own and is none.
+fn check_own(place: &Place<'_>, repair: bool) -> Result<Vec<Finding>> {
+    let (hidden, mut findings) = (place.room.hidden(), Vec::new());
+    let names = place.fs.entries(&hidden).map_err(|error| place.failed("list", &hidden, error))?;
+    let is_ours = |name: &&String| OWN.iter().any(|own| name.starts_with(own));
+    for path in names.iter().filter(is_ours).map(|name| format!("{hidden}/{name}")) {
+        let Err(error) = place.fs.size(&path) else { continue };
+        let mut found = finding(&place.no_file("look at", &path, error), &place.fs.display(&path), AWAY);
+        if repair {
+            let kept = place.set_aside(&path).map_err(|error| place.failed("move", &path, error))?;
+            (found.fix, found.repaired) = (format!("moved to `{}`", place.fs.display(&kept)), true);
+        }
+        findings.push(found);
+    }
+    Ok(findings)
+}
+
+/// How the names begin of files that are made anew when they are missing.
+const OWN: [&str; 3] = ["twin-", "index-", "next-"];
 
 /// Looks for what stands in the place of a text and is none.
 fn check_papers(place: &Place<'_>) -> Vec<Finding> {
@@ -56,13 +112,13 @@ fn check_papers(place: &Place<'_>) -> Vec<Finding> {
             .iter()
             .map(|name| if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") });
         for file in files.filter(|file| Paper::at(&place.room, file).is_some()) {
-            if let Err(error) = place.doc_size(&file) {
+            if let Err(error) = place.text_size(&file, papers::LIMIT) {
                 findings.push(finding(&error, &place.fs.display(&place.doc(&file)), NO_TEXT));
             }
         }
     }
     if let Some(paper) = Paper::beside(&place.room)
-        && let Err(error) = place.doc_size(&paper.file())
+        && let Err(error) = place.text_size(&paper.file(), papers::LIMIT)
     {
         findings.push(finding(&error, &place.fs.display(&paper.path()), NO_TEXT));
     }
@@ -73,6 +129,8 @@ const LOCAL_DISK: &str = "move the state to a local disk, or pass --allow-networ
 const FREE_CAUSE: &str = "free the cause and run `anthill doctor` again";
 const REPAIR: &str =
     "run `anthill doctor --repair`: it restores the last good content and keeps this file aside";
+const BRING_BACK: &str = "run `anthill doctor --repair`: it brings back what the last commit left";
+const AWAY: &str = "run `anthill doctor --repair`: it moves it aside";
 const NO_FOLDER: &str = "replace it by a directory, or remove it";
 const NO_TEXT: &str = "move it away: a text is to be written there";
 const NO_COPY: &str = "no good copy is known: correct the file, or move it away to start anew";

@@ -1,13 +1,119 @@
 //! File events: wakes a watcher when something in its directories may have changed.
+//!
+//! The system has only so many of them for each user. Where none is left we look ourselves: soon after something
+//! happened, more and more seldom while nothing does.
 
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
 
 use super::fs::Events;
 
+/// How soon we look again after something happened, and how long we wait at most.
+const FIRST: Duration = Duration::from_millis(20);
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// Says what a person should know.
+type Teller = fn(&str);
+
+static TELLER: OnceLock<Teller> = OnceLock::new();
+
+/// Names who is told, once, that the system has no events left for us; before that nobody is.
+pub fn on_shortage(tell: Teller) {
+    let _ = TELLER.set(tell);
+}
+
+fn tell_shortage(limit: &str) {
+    static TOLD: OnceLock<()> = OnceLock::new();
+    if TOLD.set(()).is_ok()
+        && let Some(tell) = TELLER.get()
+    {
+        tell(&format!(
+            "the system has no file events left for this user, so changes are looked for and seen up to a second late; \
+             raise the limit: sudo sysctl {limit}=8192"
+        ));
+    }
+}
+
+/// Looks again and again.
+struct Looking {
+    dirs: Vec<PathBuf>,
+    pause: Duration,
+    /// When names in the directories changed last.
+    seen: Vec<Option<SystemTime>>,
+}
+
+impl Looking {
+    fn new(dirs: Vec<PathBuf>) -> Looking {
+        let mut looking = Looking { dirs, pause: FIRST, seen: Vec::new() };
+        looking.seen = looking.look();
+        looking
+    }
+
+    fn look(&self) -> Vec<Option<SystemTime>> {
+        self.dirs.iter().map(|dir| dir.metadata().and_then(|found| found.modified()).ok()).collect()
+    }
+}
+
+impl Events for Looking {
+    /// Wakes after every pause: what was written into a file does not show in its directory.
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        let pause = timeout.map_or(self.pause, |timeout| timeout.min(self.pause));
+        std::thread::sleep(pause);
+        let seen = self.look();
+        let changed = seen != self.seen;
+        self.seen = seen;
+        let slept = pause == self.pause;
+        if changed {
+            self.pause = FIRST;
+        } else if slept {
+            self.pause = (self.pause * 2).min(LONGEST);
+        }
+        Ok(changed || slept)
+    }
+}
+
+/// The system's events while it has some, and our own looking from then on.
+struct Ears {
+    events: Box<dyn Events>,
+    dirs: Vec<PathBuf>,
+}
+
+impl Events for Ears {
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        match self.events.wait(timeout) {
+            Err(error) => {
+                self.events = instead(error, &self.dirs)?;
+                // What happened meanwhile, nobody told.
+                Ok(true)
+            }
+            told => told,
+        }
+    }
+}
+
+/// Returns what to do without the system's events, if this error says that none is left.
+fn instead(error: io::Error, dirs: &[PathBuf]) -> io::Result<Box<dyn Events>> {
+    let limit = limit_of(&error).ok_or(error)?;
+    tell_shortage(limit);
+    Ok(Box::new(Looking::new(dirs.to_vec())))
+}
+
+/// Returns the limit that was reached.
+fn limit_of(error: &io::Error) -> Option<&'static str> {
+    match rustix::io::Errno::from_io_error(error)? {
+        rustix::io::Errno::MFILE => Some("fs.inotify.max_user_instances"),
+        rustix::io::Errno::NOSPC => Some("fs.inotify.max_user_watches"),
+        _ => None,
+    }
+}
+
 #[cfg(target_os = "linux")]
-pub use linux::open;
+pub fn open(dirs: Vec<PathBuf>) -> io::Result<Box<dyn Events>> {
+    let events = linux::open(dirs.clone()).or_else(|error| instead(error, &dirs))?;
+    Ok(Box::new(Ears { events, dirs }))
+}
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -117,4 +223,53 @@ pub fn open(_: Vec<PathBuf>) -> io::Result<Box<dyn Events>> {
         }
     }
     Ok(Box::new(Interval))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Fails(Errno);
+
+    impl Events for Fails {
+        fn wait(&mut self, _: Option<Duration>) -> io::Result<bool> {
+            Err(self.0.into())
+        }
+    }
+
+    fn ears(errno: Errno) -> Ears {
+        Ears { events: Box::new(Fails(errno)), dirs: Vec::new() }
+    }
+
+    #[test]
+    fn without_events_we_look_ourselves() {
+        for errno in [Errno::NOSPC, Errno::MFILE] {
+            let mut ears = ears(errno);
+            assert!(ears.wait(None).unwrap(), "what happened meanwhile, nobody told");
+            assert!(ears.wait(Some(LONGEST)).unwrap(), "it looks after a pause");
+            assert!(!ears.wait(Some(Duration::from_millis(1))).unwrap(), "the time is up");
+        }
+        assert!(ears(Errno::IO).wait(None).is_err(), "what is no shortage is told");
+    }
+
+    #[test]
+    fn it_looks_more_seldom_until_something_happens() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut looking = Looking::new(vec![dir.path().into(), dir.path().join("not/there")]);
+        let mut pauses = Vec::new();
+        for _ in 0..3 {
+            pauses.push(looking.pause);
+            assert!(looking.wait(None).unwrap());
+        }
+        assert_eq!(pauses, [FIRST, FIRST * 2, FIRST * 4]);
+        std::fs::create_dir(dir.path().join("new")).unwrap();
+        assert!(looking.wait(Some(Duration::from_millis(1))).unwrap(), "something happened");
+        assert_eq!(looking.pause, FIRST);
+        looking.pause = Duration::from_millis(900);
+        looking.wait(None).unwrap();
+        assert_eq!(looking.pause, LONGEST);
+    }
 }

@@ -44,6 +44,9 @@ pub struct Stat {
     pub modified: i128,
     /// How many names it has: a hard link is one more.
     pub names: u64,
+    /// The mount that it was seen through, by a number that no other mount of this boot ever has. `None` where the
+    /// kernel does not tell.
+    pub mount: Option<u64>,
 }
 
 /// The number of a file and when it was made: numbers of deleted files are given away again.
@@ -91,6 +94,11 @@ pub trait Handle: Send + Debug {
     /// Returns what the file looked like when it was opened.
     fn opened(&self) -> &Stat;
 
+    /// Returns what the file looks like now.
+    fn look(&self) -> io::Result<Stat> {
+        Ok(self.opened().clone())
+    }
+
     /// Gives the file a time of change that no other change gives it, also where the clock of the file system is
     /// too coarse to tell two changes apart, and returns what is known of it then.
     fn mark(&self) -> io::Result<Stat>;
@@ -129,7 +137,11 @@ pub trait Fs: Send + Sync + Debug {
     /// Returns the names in a directory, sorted; none if the directory does not exist.
     fn entries(&self, dir: &str) -> io::Result<Vec<String>>;
 
-    /// Creates one directory (its parent exists). Returns false if it was there already.
+    /// Returns the names of the directories in a directory, sorted. A link to one is none.
+    fn folders(&self, dir: &str) -> io::Result<Vec<String>>;
+
+    /// Creates one directory (its parent exists). Returns false if it was there already. The root is made with all that is
+    /// missing above it, and those names are durable.
     fn create_dir(&self, dir: &str) -> io::Result<bool>;
 
     /// Creates a file that must not exist yet and writes all of `bytes`.
@@ -166,6 +178,13 @@ pub trait Fs: Send + Sync + Debug {
     /// Names the boot of the machine; it changes when unsynced data may have been lost.
     fn boot_id(&self) -> io::Result<String>;
 
+    /// Names the mounting of the file system that holds `path`: the same through every mount and in every namespace until
+    /// it is mounted anew, when what was not synced may be lost. `None` where that cannot be told.
+    fn mounted(&self, path: &str) -> io::Result<Option<u64>>;
+
+    /// Looks directories up anew from now on, as after taking a lock.
+    fn forget_dirs(&self) {}
+
     /// Returns what is known of a regular file without reading it, or `None` if the name does not exist.
     fn stat(&self, path: &str) -> io::Result<Option<Stat>>;
 
@@ -178,6 +197,11 @@ pub trait Fs: Send + Sync + Debug {
     /// Starts listening for changes in `dirs` (a missing one is waited for). Whatever happens after this
     /// call returned wakes a later [`Events::wait`]; it may also wake for nothing.
     fn events(&self, dirs: &[String]) -> io::Result<Box<dyn Events>>;
+
+    /// Names the user that a file belongs to; `None` where that cannot be told.
+    fn owner(&self, _path: &str) -> Option<String> {
+        None
+    }
 
     /// Returns where `path` is on the machine, for messages.
     fn display(&self, path: &str) -> String;

@@ -25,7 +25,9 @@ use crate::store::engine::Revision;
 pub const SNAPSHOT: &str = "snapshot";
 /// The operation of lines that record a change made outside anthill.
 pub const EDIT: &str = "edit";
-/// Who made it.
+/// The operation of lines that record that somebody put an earlier state in the place of a document.
+pub const RESTORE: &str = "restore";
+/// Who made it, where the owner of the file is not known.
 pub const HAND: &str = "hand";
 
 /// One commit.
@@ -37,6 +39,9 @@ pub struct Line {
     pub op: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undoes: Option<u64>,
+    /// Of an edit by hand: the revision that it was made from, if that is not the one before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub made_from: Option<u64>,
     pub docs: Vec<DocEntry>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub papers: Vec<PaperEntry>,
@@ -98,7 +103,8 @@ impl Line {
     /// Makes a line without a number.
     pub fn new(at: Timestamp, by: &str, op: &str, docs: Vec<DocEntry>) -> Line {
         let (at, by, op) = (time::stamp(at), by.to_owned(), op.to_owned());
-        Line { seq: 0, at, by, op, undoes: None, docs, papers: Vec::new(), with: Vec::new(), lead: None }
+        let (papers, with) = (Vec::new(), Vec::new());
+        Line { seq: 0, at, by, op, undoes: None, made_from: None, docs, papers, with, lead: None }
     }
 
     /// Reads a line. By hand, because serde would respell some numbers and then no checksum would fit.
@@ -116,6 +122,7 @@ impl Line {
             by: text(&line, "by")?,
             op: text(&line, "op")?,
             undoes: line.get("undoes").and_then(Value::as_u64),
+            made_from: line.get("made_from").and_then(Value::as_u64),
             docs,
             papers,
             with: texts(&line, "with"),
@@ -149,6 +156,7 @@ impl Line {
             by: self.by.clone(),
             op: self.op.clone(),
             undoes: self.undoes,
+            made_from: self.made_from,
             changes,
         }
     }
@@ -176,6 +184,7 @@ impl Lead {
 impl PaperEntry {
     fn read(entry: &Value) -> Option<PaperEntry> {
         Some(PaperEntry {
+            // Some texts are beside their room; nothing but these is written.
             file: entry["file"].as_str()?.to_owned(),
             at: entry.get("at").and_then(Value::as_u64),
             base: Sum::read(entry, "base"),
@@ -194,7 +203,7 @@ impl DocEntry {
             _ => Vec::new(),
         };
         Some(DocEntry {
-            file: entry["file"].as_str()?.to_owned(),
+            file: file_of(entry)?,
             kind: entry["kind"].as_str()?.to_owned(),
             revision: entry["revision"].as_u64()?,
             sum: Sum::read(entry, "sum"),
@@ -204,6 +213,13 @@ impl DocEntry {
             stored: entry.get("stored").and_then(Value::as_str).map(str::to_owned),
         })
     }
+}
+
+/// Returns the document that an entry is about. A line that leads out of its room is none of ours: it counts as damage.
+fn file_of(entry: &Value) -> Option<String> {
+    let file = entry["file"].as_str()?;
+    let is_plain = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\0');
+    file.split('/').all(is_plain).then(|| file.to_owned())
 }
 
 /// How much deeper than a document a line around it is.
@@ -297,6 +313,8 @@ pub struct Segment {
     pub rest: usize,
     /// Whole lines after the first bad one: not a torn tail, but damage.
     pub lost_lines: usize,
+    /// Whether the first bad line is whole and not one that we would write: somebody made it.
+    pub is_forged: bool,
 }
 
 impl Segment {
@@ -310,6 +328,8 @@ impl Segment {
         }
         let rest = bytes.get(segment.good as usize..).unwrap_or_default();
         segment.rest = rest.trim_ascii().len();
+        let first = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        segment.is_forged = checked(first).is_some();
         let lines = rest.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
         segment.lost_lines = lines.filter(|line| line.len() > 1).count().saturating_sub(1);
         segment
@@ -433,6 +453,7 @@ mod tests {
             by: "b".into(),
             op: "set".into(),
             undoes: None,
+            made_from: None,
             docs: vec![entry],
             papers: Vec::new(),
             with: Vec::new(),
@@ -449,6 +470,17 @@ mod tests {
             bad[index] ^= 1;
             assert_eq!(Line::parse(&bad[..bad.len() - 1]), None, "byte {index}");
         }
+    }
+
+    #[test]
+    fn a_line_that_leads_out_of_its_room_is_damage() {
+        for file in ["../../evil.json", "/etc/evil", "a/../../b", "", "a//b", "./a"] {
+            let mut forged = line(2);
+            forged.docs[0].file = file.into();
+            let segment = Segment::parse(&[encode(&line(1)), encode(&forged)].concat());
+            assert_eq!((segment.lines.len(), segment.is_forged), (1, true), "{file}");
+        }
+        assert!(!Segment::parse(&encode(&line(1))).is_forged);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What to ask the kernel for that no crate wraps: whether a file is open elsewhere, a lock within a time, and, without
+//! What to ask the kernel for that no crate wraps: whether a file is open elsewhere, the id of a btrfs, a lock within a time, and, without
 //! the detour that rustix takes in a static program, how long the machine has been up.
 
 #![allow(unsafe_code, reason = "system calls that no crate wraps")]
@@ -50,6 +50,22 @@ pub fn uptime() -> Option<Duration> {
     };
     Some(Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?))
 }
+
+/// Returns the id of the btrfs that holds the file, as `/sys/fs/btrfs` spells it; `None` on anything else.
+pub fn btrfs_id(file: &File) -> Option<String> {
+    let mut about = [0_u8; 1024];
+    // SAFETY: the request says that it writes at most 1024 bytes, and `file` keeps the descriptor open.
+    let outcome = unsafe { libc::ioctl(file.as_raw_fd(), BTRFS_FS_INFO as _, about.as_mut_ptr()) };
+    if outcome != 0 {
+        return None;
+    }
+    let hex: String = about[16..32].iter().map(|byte| format!("{byte:02x}")).collect();
+    let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+    Some(parts.join("-"))
+}
+
+/// `BTRFS_IOC_FS_INFO`: two numbers, then the id.
+const BTRFS_FS_INFO: u32 = 0x8400_941f;
 
 /// Which signal tells of a broken lease; not every libc names it.
 const F_SETSIG: libc::c_int = 10;
@@ -112,9 +128,9 @@ impl Drop for Timer {
 const AGAIN: Duration = Duration::from_millis(20);
 
 fn timespec(duration: Duration) -> libc::timespec {
-    let seconds = libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX);
     // A time of zero would never come.
     let nanoseconds = if duration.is_zero() { 1 } else { duration.subsec_nanos() };
+    let seconds = duration.as_secs().try_into().unwrap_or(i32::MAX.into());
     libc::timespec { tv_sec: seconds, tv_nsec: libc::c_long::from(nanoseconds as i32) }
 }
 

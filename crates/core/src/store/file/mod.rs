@@ -5,12 +5,15 @@
 //! lock and never write. `docs/design/store.md` has the reasons and what was refused.
 
 pub mod check;
+mod edits;
 pub mod events;
 pub mod fs;
 mod journal;
 #[cfg(target_os = "linux")]
 mod kernel;
 pub(crate) mod list;
+#[cfg(target_os = "linux")]
+mod mounted;
 pub mod moved;
 mod papers;
 mod part;
@@ -34,13 +37,12 @@ use self::fs::{Fs, Lock, LockMode};
 use self::journal::{SNAPSHOT, Segment, Sum};
 use self::list::List;
 use self::part::{Part, effective_revision};
-use self::place::{Head, Place};
+use self::place::{Head, HeadDoc, Place};
 use self::recover::View;
 use self::transaction::FileTransaction;
-use super::engine::{Document, Engine, Finding, Listener, Revision, Seat, Transaction, Watch};
-use super::error::{Error, Result};
+use super::engine::{Aside, Document, Engine, Finding, Listener, Revision, Seat, Transaction, Watch};
+use super::error::{Error, Result, forbids_writing};
 use super::state;
-use crate::model::json;
 use crate::model::kind::{Doc, Items, KINDS, Kind};
 use crate::model::listing::{Excerpt, Most};
 use crate::model::raw::Raw;
@@ -100,13 +102,14 @@ impl FileEngine {
     /// Returns how many older segments stay: what the configuration says, else the default. It is asked
     /// only when a segment is put aside.
     fn kept_segments(&self) -> usize {
-        let config = Doc::config();
-        let told = || {
-            let bytes = self.home.read(&config.path(), config.kind.limit).ok()??;
-            let value = json::parse(&bytes).ok()?;
-            usize::try_from(value.get("journal")?.get("kept_segments")?.as_u64()?).ok()
+        let told = |config: &Document| {
+            usize::try_from(config.value.get("journal")?.get("kept_segments")?.as_u64()?).ok()
         };
-        told().unwrap_or(self.options.kept_segments)
+        match self.read(&Doc::config()) {
+            Ok(config) => config.as_ref().and_then(told).unwrap_or(self.options.kept_segments),
+            // What cannot be read now may say that all of them stay.
+            Err(_) => usize::MAX,
+        }
     }
 
     fn place_of(&self, room: &Room) -> Place<'_> {
@@ -167,10 +170,40 @@ impl FileEngine {
         if !place.fs.may_exist(&room.lock()) {
             return Ok(None);
         }
-        let Ok(lock) = place.fs.lock(&room.lock(), LockMode::Exclusive, BROWSE) else { return Ok(None) };
+        let lock = |mode| place.fs.lock(&room.lock(), mode, BROWSE);
+        let locked = match lock(LockMode::Exclusive) {
+            // Where we cannot write, keeping writers out is enough.
+            Err(error) if forbids_writing(&error) => lock(LockMode::Shared),
+            other => other,
+        };
+        let Ok(lock) = locked else { return Ok(None) };
         match recover::look(&place)? {
             View::Clean(head) => Ok(Some((place, head, lock))),
             View::Fresh | View::Unfinished(_) => Ok(None),
+        }
+    }
+}
+
+/// The lock of a room that nobody has written to yet. If nobody does, as when a command names a session that does not exist,
+/// it leaves no file behind: who waits for a lock looks whether its file is still there.
+#[derive(Debug)]
+struct PassingLock {
+    lock: Box<dyn Lock>,
+    fs: Arc<dyn Fs>,
+    room: Room,
+}
+
+impl Lock for PassingLock {
+    fn share(&self) -> Option<OwnedFd> {
+        self.lock.share()
+    }
+}
+
+impl Drop for PassingLock {
+    fn drop(&mut self) {
+        if matches!(self.fs.size(&format!("{}/journal.jsonl", self.room.hidden())), Ok(None)) {
+            // A file that stays does no harm.
+            let _ = self.fs.remove(&self.room.lock());
         }
     }
 }
@@ -185,8 +218,8 @@ struct Seen {
     /// Counts an edit by hand, also one that deleted the file.
     revision: u64,
     sum: Option<Sum>,
-    /// Whether the file is not what the last commit left.
-    edited: bool,
+    /// What the last commit left, if the file is something else.
+    edited: Option<HeadDoc>,
 }
 
 /// Reads a document as of one moment. A file that the head does not know was edited by hand, unless a
@@ -194,13 +227,17 @@ struct Seen {
 fn see(place: &Place<'_>, doc: &Doc) -> Result<Seen> {
     let mut view = recover::look_as_reader(place)?;
     loop {
-        let seen = read_document(place, doc, &view)?;
-        if !seen.edited {
-            return Ok(seen);
+        let seen = read_document(place, doc, &view);
+        let in_doubt = match &seen {
+            Ok(seen) => seen.edited.is_some(),
+            Err(error) => matches!(error, Error::Gone { .. }),
+        };
+        if !in_doubt {
+            return seen;
         }
         let again = recover::look_as_reader(place)?;
         if again.seq() == view.seq() {
-            return Ok(seen);
+            return join(place, doc, &view, seen?);
         }
         view = again;
     }
@@ -215,19 +252,35 @@ fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Seen> {
             if let Some(known) = plan.pending(&doc.file) {
                 let (revision, sum) = (known.revision, known.sum);
                 let value = sum.map(|_| known.content.clone());
-                return Ok(Seen { value, revision, sum, edited: false });
+                return Ok(Seen { value, revision, sum, edited: None });
             }
             head = plan.head();
             head.docs.get(&doc.file)
         }
     };
-    let (mut value, sum) = place.open_doc(doc)?.unzip();
-    let revision = effective_revision(known, sum, value.as_ref());
-    let edited = known.and_then(|known| known.sum) != sum;
-    if let Some(value) = value.as_mut().filter(|value| revision != state::revision_in(value)) {
-        show_revision(doc, value, revision);
+    let mut opened = place.open_doc(doc)?;
+    if opened.is_none() && place.missed(doc, known)? {
+        opened = place.open_doc(doc)?;
     }
+    let (value, sum) = opened.map(|opened| (opened.value, opened.sum)).unzip();
+    let revision = effective_revision(known, sum, value.as_ref());
+    let nothing = HeadDoc { revision: 0, sum: None };
+    let edited = Some(*known.unwrap_or(&nothing)).filter(|known| known.sum != sum);
     Ok(Seen { value, revision, sum, edited })
+}
+
+/// Lets an edit count for what it is: one that was made from an older state is joined with what came after that.
+fn join(place: &Place<'_>, doc: &Doc, view: &View, mut seen: Seen) -> Result<Seen> {
+    if let (Some(known), Some(theirs)) = (seen.edited, seen.value.take()) {
+        let ours = || edits::committed(place, doc, view.seq());
+        let (value, revision) = edits::shown(place, doc, theirs, &known, ours)?;
+        (seen.value, seen.revision) = (Some(value), revision);
+    }
+    let Seen { value, revision, .. } = &mut seen;
+    if let Some(value) = value.as_mut().filter(|value| *revision != state::revision_in(value)) {
+        show_revision(doc, value, *revision);
+    }
+    Ok(seen)
 }
 
 /// Shows the revision that an edited document counts as, so that `--expect-revision` can rely on it.
@@ -294,7 +347,10 @@ impl Engine for FileEngine {
         rooms.dedup();
         let enter = |room: &Room| {
             let place = Place { writes: true, ..self.open(room)? };
-            let (lock, head) = self.enter(&place)?;
+            let (mut lock, head) = self.enter(&place)?;
+            if head.seq == 0 && matches!(room, Room::Session(_) | Room::Mailbox(_) | Room::Project(_)) {
+                lock = Box::new(PassingLock { lock, fs: Arc::clone(&self.home), room: room.clone() });
+            }
             Ok(Part::new(place, head, lock))
         };
         let parts = rooms.into_iter().map(enter).collect::<Result<_>>()?;
@@ -370,8 +426,9 @@ impl Engine for FileEngine {
 
     fn rooms(&self) -> Result<Vec<Room>> {
         let mut rooms = vec![Room::Shared];
+        // Clients keep files of their own in here: Claude Code in `sessions`.
         let ids = |dir: &str| {
-            self.home.entries(dir).map_err(|source| Error::Io {
+            self.home.folders(dir).map_err(|source| Error::Io {
                 action: "list",
                 path: self.home.display(dir),
                 indeterminate: false,
@@ -393,7 +450,7 @@ impl Engine for FileEngine {
     fn documents(&self, room: &Room) -> Result<Vec<Doc>> {
         let place = self.open(room)?;
         let mut documents = Vec::new();
-        for kind in KINDS {
+        for kind in KINDS.iter().filter(|kind| kind.is_of(room)) {
             let files = match kind.file.split_once("{key}") {
                 Some(_) => {
                     let dir = place.doc(place::parent(kind.file));
@@ -411,10 +468,30 @@ impl Engine for FileEngine {
         check::check(self, room, repair)
     }
 
+    fn asides(&self, room: &Room) -> Result<Vec<Aside>> {
+        self.open(room)?.asides()
+    }
+
+    fn read_aside(&self, aside: &Aside) -> Result<Option<Vec<u8>>> {
+        self.open(&aside.doc.room)?.read_aside(aside)
+    }
+
+    fn drop_aside(&self, aside: &Aside) -> Result<()> {
+        self.open(&aside.doc.room)?.drop_aside(aside)
+    }
+
+    fn note_aside(&self, aside: &Aside) -> Result<()> {
+        self.open(&aside.doc.room)?.note_aside(aside)
+    }
+
     fn notes(&self, room: &Room) -> Result<Vec<String>> {
         let place = self.open(room)?;
         let lists = self.documents(room)?.iter().any(|doc| list::field_of(doc).is_some());
         if lists { check::notes(&place) } else { Ok(Vec::new()) }
+    }
+
+    fn text(&self, doc: &Doc) -> Result<Option<Vec<u8>>> {
+        self.open(&doc.room)?.read_doc(&doc.file, doc.kind.limit)
     }
 
     fn place(&self, doc: &Doc) -> String {

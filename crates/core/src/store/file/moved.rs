@@ -2,19 +2,22 @@
 //!
 //! The configuration itself stays where it is, or nobody would find it; and so do the locks: two commands that
 //! disagree about the configuration for a moment must still agree about them.
+//!
+//! The configuration is a document like any other: it is read through its room, which sees past what a crash left.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::fs::{Access, Events, Fs, Handle, Lock, LockMode, Stat};
-use super::real_fs::RealFs;
-use crate::model::json;
+use super::{FileEngine, Options};
 use crate::model::kind::Doc;
+use crate::store::engine::Engine;
+use crate::store::error::Error;
 
 /// What may be moved: the directory, the setting, and what the setting's place has of it.
 const MOVABLE: [(&str, &str, &str); 3] = [
@@ -28,11 +31,21 @@ const USUAL: [&str; 2] = ["~/.claude/sessions", "~/.claude/orchestration"];
 
 /// The home root, with parts of it elsewhere.
 pub struct MovedFs {
-    home: RealFs,
+    home: Arc<dyn Fs>,
     /// What `~` stands for.
     user: Option<PathBuf>,
-    moved: OnceLock<Vec<(&'static str, RealFs)>>,
+    /// Makes what holds another directory.
+    elsewhere: Box<Elsewhere>,
+    /// How long the configuration is waited for while somebody saves it.
+    patience: Duration,
+    moved: OnceLock<Vec<Moved>>,
 }
+
+/// Makes a root of a directory.
+pub type Elsewhere = dyn Fn(PathBuf) -> Arc<dyn Fs> + Send + Sync;
+
+/// What is elsewhere, and where.
+type Moved = (&'static str, Arc<dyn Fs>);
 
 impl fmt::Debug for MovedFs {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -41,31 +54,36 @@ impl fmt::Debug for MovedFs {
 }
 
 impl MovedFs {
-    pub fn new(home: RealFs, user: Option<PathBuf>) -> MovedFs {
-        MovedFs { home, user, moved: OnceLock::new() }
+    pub fn new(
+        home: Arc<dyn Fs>,
+        user: Option<PathBuf>,
+        elsewhere: Box<Elsewhere>,
+        patience: Duration,
+    ) -> MovedFs {
+        MovedFs { home, user, elsewhere, patience, moved: OnceLock::new() }
     }
 
     /// Returns where a path is: which root, and what is left of the path below it. If the configuration cannot be read
     /// that would say so, it is in its usual place for those who only look.
-    fn at<'p>(&self, path: &'p str) -> (&RealFs, &'p str) {
-        self.surely_at(path).unwrap_or((&self.home, path))
+    fn at<'p>(&self, path: &'p str) -> (&dyn Fs, &'p str) {
+        self.surely_at(path).unwrap_or((&*self.home, path))
     }
 
     /// The same for those who write: what lands in the wrong place is lost.
-    fn surely_at<'p>(&self, path: &'p str) -> io::Result<(&RealFs, &'p str)> {
+    fn surely_at<'p>(&self, path: &'p str) -> io::Result<(&dyn Fs, &'p str)> {
         let below = |dir: &str| {
             let rest = path.strip_prefix(dir)?;
             if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
         };
         // Who asks for nothing that may be moved need not know the configuration.
         if MOVABLE.iter().all(|(dir, ..)| below(dir).is_none()) {
-            return Ok((&self.home, path));
+            return Ok((&*self.home, path));
         }
-        let moved = self.moved()?.iter().find_map(|(dir, fs)| Some((fs, below(dir)?)));
-        Ok(moved.unwrap_or((&self.home, path)))
+        let moved = self.moved()?.iter().find_map(|(dir, fs)| Some((&**fs, below(dir)?)));
+        Ok(moved.unwrap_or((&*self.home, path)))
     }
 
-    fn moved(&self) -> io::Result<&[(&'static str, RealFs)]> {
+    fn moved(&self) -> io::Result<&[Moved]> {
         if self.moved.get().is_none() {
             let moved = self.read_settings()?;
             let _ = self.moved.set(moved);
@@ -73,21 +91,36 @@ impl MovedFs {
         Ok(self.moved.get().map(Vec::as_slice).unwrap_or_default())
     }
 
-    fn read_settings(&self) -> io::Result<Vec<(&'static str, RealFs)>> {
-        let config = Doc::config();
-        let Some(bytes) = self.home.read(&config.path(), config.kind.limit)? else { return Ok(Vec::new()) };
-        let config = json::parse(&bytes).map_err(|error| {
-            let message = format!("the configuration cannot be read, which says where this is: {error}");
-            io::Error::new(io::ErrorKind::InvalidData, message)
-        })?;
+    fn read_settings(&self) -> io::Result<Vec<Moved>> {
+        let Some(config) = self.config()? else { return Ok(Vec::new()) };
         let mut moved = Vec::new();
         for (dir, setting, below) in MOVABLE {
             let told = config.get("paths").and_then(|paths| paths.get(setting)).and_then(Value::as_str);
             if let Some(place) = told.filter(|told| !USUAL.contains(told)) {
-                moved.push((dir, RealFs::new(self.absolute(place, setting)?.join(below))));
+                moved.push((dir, (self.elsewhere)(self.absolute(place, setting)?.join(below))));
             }
         }
         Ok(moved)
+    }
+
+    fn config(&self) -> io::Result<Option<Value>> {
+        let config = Doc::config();
+        // Most homes have none. A name is durable before its commit is acknowledged, so the journal knows no better.
+        if !self.home.may_exist(&config.path()) {
+            return Ok(None);
+        }
+        // Whether the place can be trusted is asked by those who use it.
+        let options = Options { patience: self.patience, allow_network_fs: true, ..Options::default() };
+        let engine = FileEngine::new(Arc::clone(&self.home), Arc::clone(&self.home), options);
+        let read = engine.read(&config).map_err(|error| {
+            let kind = match &error {
+                Error::Io { source, .. } => source.kind(),
+                _ => io::ErrorKind::InvalidData,
+            };
+            let message = format!("the configuration cannot be read, which says where this is: {error}");
+            io::Error::new(kind, message)
+        })?;
+        Ok(read.map(|config| config.value))
     }
 
     fn absolute(&self, place: &str, setting: &str) -> io::Result<PathBuf> {
@@ -121,7 +154,7 @@ impl Fs for MovedFs {
             Access::Read => self.at(path),
             _ => self.surely_at(path)?,
         };
-        Fs::open(fs, path, access)
+        fs.open(path, access)
     }
 
     fn copy(&self, from: &dyn Handle, to: &str) -> io::Result<()> {
@@ -142,6 +175,11 @@ impl Fs for MovedFs {
     fn entries(&self, dir: &str) -> io::Result<Vec<String>> {
         let (fs, dir) = self.at(dir);
         fs.entries(dir)
+    }
+
+    fn folders(&self, dir: &str) -> io::Result<Vec<String>> {
+        let (fs, dir) = self.at(dir);
+        fs.folders(dir)
     }
 
     fn create_dir(&self, dir: &str) -> io::Result<bool> {
@@ -205,6 +243,16 @@ impl Fs for MovedFs {
         self.home.boot_id()
     }
 
+    fn mounted(&self, path: &str) -> io::Result<Option<u64>> {
+        let (fs, path) = self.at(path);
+        fs.mounted(path)
+    }
+
+    fn forget_dirs(&self) {
+        self.home.forget_dirs();
+        self.moved.get().into_iter().flatten().for_each(|(_, fs)| fs.forget_dirs());
+    }
+
     fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
         let (fs, path) = self.at(path);
         fs.stat(path)
@@ -231,6 +279,11 @@ impl Fs for MovedFs {
             fs.display(dir)
         };
         self.home.events(&dirs.iter().map(place).collect::<Vec<_>>())
+    }
+
+    fn owner(&self, path: &str) -> Option<String> {
+        let (fs, path) = self.at(path);
+        fs.owner(path)
     }
 
     fn display(&self, path: &str) -> String {

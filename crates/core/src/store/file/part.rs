@@ -9,13 +9,15 @@ use super::fs::{Access, Lock};
 use super::journal::{self, DocEntry, Line, Replay, Sum};
 use super::list::bulk::{self, Bulk};
 use super::list::{Answer, List, Lost, Patch};
-use super::place::{self, Head, HeadDoc, Place, parent};
-use super::{list, papers, rotate};
+use super::place::{self, Head, HeadDoc, Opened, Place, parent};
+use super::{edits, list, papers, rotate};
 use crate::model::diff::{self, Change};
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
+use crate::model::merge::{self, Clash};
 use crate::model::paper::{Paper, Writing};
 use crate::model::time::Moment;
+use crate::store::edits::{Edits, How, TakenIn};
 use crate::store::engine::{self, Committed, Document, Durability, Entry, Rank};
 use crate::store::error::{Error, Result};
 use crate::store::state::{self, Sealed};
@@ -36,21 +38,36 @@ pub struct Part<'e> {
     papers: BTreeMap<String, Writing>,
     /// Folders whose names were asked for, and what they looked like before that.
     folders: BTreeMap<&'static str, Option<u64>>,
+    /// What a person should hear about.
+    warnings: Vec<String>,
     _lock: Box<dyn Lock>,
 }
 
 /// A document that this transaction has looked at.
 struct Loaded {
     doc: Doc,
-    /// What the file holds.
+    /// What the document is: what the file holds or, after an edit by hand, what counts of it.
     base: Option<Value>,
+    /// Of the bytes that the file holds.
     base_sum: Option<Sum>,
     /// The revision before this transaction, counting a hand edit.
     revision: u64,
-    /// Whether somebody changed the file since our last commit.
-    edited: bool,
+    /// What somebody did to the file since our last commit.
+    edit: Option<Edit>,
     /// The new content; `Some(None)` deletes.
     new: Option<Option<Value>>,
+}
+
+/// An edit by hand that a transaction has found.
+struct Edit {
+    /// What it changes of what our last commit left, if that left something.
+    changes: Option<Vec<Change>>,
+    how: How,
+    clashes: Vec<Clash>,
+    /// The file as it is, if not all of it counts.
+    bytes: Option<Vec<u8>>,
+    /// Whether the document is something else than the file.
+    is_joined: bool,
 }
 
 /// A commit of a long list with more changes than this keeps its content beside the journal.
@@ -69,8 +86,8 @@ pub struct Stage {
 #[derive(Default)]
 struct Draft {
     docs: Vec<Staged>,
-    /// What people changed before it.
-    edits: Vec<DocEntry>,
+    /// What people changed before it, a line for each document.
+    edits: Vec<Line>,
     entries: Vec<DocEntry>,
 }
 
@@ -95,7 +112,7 @@ enum Staged {
 impl<'e> Part<'e> {
     pub fn new(place: Place<'e>, head: Head, lock: Box<dyn Lock>) -> Self {
         let (loaded, lists, bulks, order, papers, folders) = Default::default();
-        Part { place, head, loaded, lists, bulks, order, papers, folders, _lock: lock }
+        Part { place, head, loaded, lists, bulks, order, papers, folders, warnings: Vec::new(), _lock: lock }
     }
 
     /// Returns a document as a list, unless it is none, or was loaded as a whole.
@@ -127,7 +144,15 @@ impl<'e> Part<'e> {
         let loaded = self.load(doc)?;
         if changed {
             let mut value = loaded.base.clone().unwrap_or_default();
-            list.into_puts().try_for_each(|(id, item)| engine::put_in(doc, &mut value, &id, item))?;
+            for (id, before, after) in list.into_puts() {
+                // Somebody may have edited the item after it was read.
+                let now = engine::item_in(doc, &value, &id).filter(|now| Some(*now) != before.as_ref());
+                let item = match (&before, now) {
+                    (Some(before), Some(now)) => merge::join_item(doc.kind, before, now, &after),
+                    _ => after,
+                };
+                engine::put_in(doc, &mut value, &id, item)?;
+            }
             self.write(doc, Some(value))?;
         }
         Ok(())
@@ -190,11 +215,40 @@ impl<'e> Part<'e> {
     }
 
     fn load_file(&self, doc: &Doc) -> Result<Loaded> {
-        let (base, base_sum) = self.place.open_doc(doc)?.unzip();
         let known = self.head.docs.get(&doc.file);
-        let revision = effective_revision(known, base_sum, base.as_ref());
-        let edited = known.is_some_and(|known| known.sum != base_sum);
-        Ok(Loaded { doc: doc.clone(), base, base_sum, revision, edited, new: None })
+        let mut opened = self.place.open_doc(doc)?;
+        if opened.is_none() && self.place.missed(doc, known)? {
+            opened = self.place.open_doc(doc)?;
+        }
+        let sum = opened.as_ref().map(|opened| opened.sum);
+        match known.filter(|known| known.sum != sum) {
+            Some(known) => self.load_edited(doc, known, opened),
+            None => {
+                let (base, doc) = (opened.map(|opened| opened.value), doc.clone());
+                let revision = effective_revision(known, sum, base.as_ref());
+                Ok(Loaded { doc, base, base_sum: sum, revision, edit: None, new: None })
+            }
+        }
+    }
+
+    /// Loads a file that is not what our last commit left.
+    fn load_edited(&self, doc: &Doc, known: &HeadDoc, opened: Option<Opened>) -> Result<Loaded> {
+        let Some(Opened { value, sum, bytes }) = opened else {
+            let (how, clashes) = (How::Fresh, Vec::new());
+            let edit = Some(Edit { changes: None, how, clashes, bytes: None, is_joined: false });
+            let revision = effective_revision(Some(known), None, None);
+            return Ok(Loaded { doc: doc.clone(), base: None, base_sum: None, revision, edit, new: None });
+        };
+        let ours = self.journaled(doc)?;
+        let counted = effective_revision(Some(known), Some(sum), Some(&value));
+        let TakenIn { value, how, clashes } = edits::take_in(&self.place, doc, value, known, ours.as_ref())?;
+        // Where nothing of the edit counts, there is no revision of it.
+        let changes = ours.map(|ours| diff::diff(&ours, &value));
+        let (is_joined, bytes) = (how != How::Fresh, (!clashes.is_empty()).then_some(bytes));
+        let is_void = is_joined && changes.as_ref().is_some_and(Vec::is_empty);
+        let revision = if is_void { known.revision } else { counted };
+        let edit = Some(Edit { changes, how, clashes, bytes, is_joined });
+        Ok(Loaded { doc: doc.clone(), base: Some(value), base_sum: Some(sum), revision, edit, new: None })
     }
 
     fn write(&mut self, doc: &Doc, new: Option<Value>) -> Result<()> {
@@ -220,10 +274,7 @@ impl<'e> Part<'e> {
             papers.filter_map(|(file, writing)| papers::Staged::new(&self.place, file, writing).transpose());
         let papers = papers.collect::<Result<Vec<_>>>()?;
         let folders = self.touched(&papers)?;
-        let mut lines = Vec::new();
-        if !edits.is_empty() {
-            lines.push(Line::new(entry.at, journal::HAND, journal::EDIT, edits));
-        }
+        let mut lines = edits;
         if !(entries.is_empty() && papers.is_empty()) {
             let papers = papers.iter().map(|paper| paper.entry.clone()).collect();
             let line = Line::new(entry.at, &entry.by, &entry.op, entries);
@@ -275,7 +326,8 @@ impl<'e> Part<'e> {
         if new.is_none() && loaded.base.is_none() {
             return Ok(());
         }
-        draft.edits.extend(self.absorb(&loaded)?);
+        draft.edits.extend(self.absorb(&loaded, entry)?);
+        self.tell_clashes(&loaded)?;
         let (doc, base, revision) = (&loaded.doc, loaded.base.as_ref(), loaded.revision);
         let seal = |value| state::seal(doc, base, revision, value, entry, place::render);
         let mut sealed = new.map(seal).transpose()?;
@@ -291,19 +343,40 @@ impl<'e> Part<'e> {
         touched.map(|dir| Ok((dir, self.folders.contains_key(dir) || !self.folder_changed(dir)?))).collect()
     }
 
-    /// Describes what a person changed in the file since our last commit.
-    fn absorb(&self, loaded: &Loaded) -> Result<Option<DocEntry>> {
-        if !loaded.edited {
-            return Ok(None);
-        }
-        let (changes, content) = match (self.journaled(&loaded.doc)?, &loaded.base) {
+    /// Describes what a person changed in the file since our last commit, as far as it counts.
+    fn absorb(&self, loaded: &Loaded, entry: &Entry) -> Result<Option<Line>> {
+        let Some(edit) = &loaded.edit else { return Ok(None) };
+        let (changes, content) = match (&edit.changes, &loaded.base) {
             (_, None) => (Vec::new(), None),
-            (Some(known), Some(base)) => (diff::diff(&known, base), None),
+            (Some(changes), Some(_)) => (changes.clone(), None),
             (None, Some(base)) => (Vec::new(), Some(base.clone())),
         };
+        if changes.is_empty() && content.is_none() && edit.is_joined {
+            return Ok(None);
+        }
         let known = self.head.docs.get(&loaded.doc.file).and_then(|known| known.sum);
-        let sums = (known, loaded.base_sum);
-        Ok(Some(entry_of(&loaded.doc, loaded.revision, sums, changes, content)))
+        let sums = match &loaded.base {
+            // The file holds something else, which this line replaces.
+            Some(base) if edit.is_joined => {
+                let joined = place::sum(&loaded.doc, &place::render(&loaded.doc, base));
+                (loaded.base_sum, Some(joined))
+            }
+            _ => (known, loaded.base_sum),
+        };
+        let by = self.place.fs.owner(&self.place.doc(&loaded.doc.file));
+        let op = if matches!(edit.how, How::Restored { .. }) { journal::RESTORE } else { journal::EDIT };
+        let docs = vec![entry_of(&loaded.doc, loaded.revision, sums, changes, content)];
+        let line = Line::new(entry.at, by.as_deref().unwrap_or(journal::HAND), op, docs);
+        Ok(Some(Line { made_from: edit.how.made_from(), ..line }))
+    }
+
+    /// Keeps aside what could not be joined, before it is replaced.
+    fn tell_clashes(&mut self, loaded: &Loaded) -> Result<()> {
+        let Some(edit) = loaded.edit.as_ref().filter(|edit| !edit.clashes.is_empty()) else { return Ok(()) };
+        let bytes = edit.bytes.as_deref().unwrap_or_default();
+        let kept = self.place.put_aside(&loaded.doc.file, bytes)?;
+        self.warnings.push(edits::told(&loaded.doc, &edit.clashes, &kept));
+        Ok(())
     }
 
     /// Returns the content that our last commit of a document left, if it left one.
@@ -337,7 +410,13 @@ impl<'e> Part<'e> {
         stage.papers.iter().try_for_each(|paper| paper.prepare(&self.place))?;
         for staged in &mut stage.docs {
             match staged {
-                Staged::Items { list, patch, .. } => list.prepare(&self.place, patch)?,
+                Staged::Items { doc, list, patch } => {
+                    list.prepare(&self.place, patch)?;
+                    if list.is_touched() {
+                        let entries = stage.lines.last().map_or(&[][..], |line| &line.docs);
+                        *staged = self.prepare_anew(doc, patch, entries)?;
+                    }
+                }
                 Staged::Bulk(bulk, items) => {
                     if bulk.base.is_none() {
                         self.place.make_dirs(parent(&self.place.doc(&bulk.doc().file)))?;
@@ -361,6 +440,20 @@ impl<'e> Part<'e> {
             }
         }
         Ok(())
+    }
+
+    /// Prepares a list as a whole, from what the journal knows: somebody writes into its file.
+    fn prepare_anew(&self, doc: &Doc, patch: &Patch, entries: &[DocEntry]) -> Result<Staged> {
+        let in_use =
+            || self.place.failed("read", &self.place.doc(&doc.file), io::ErrorKind::ResourceBusy.into());
+        let entry = entries.iter().find(|entry| entry.file == doc.file).ok_or_else(in_use)?;
+        let mut value = self.journaled(doc)?.ok_or_else(in_use)?;
+        diff::apply(&mut value, &entry.changes).map_err(|_| in_use())?;
+        let bytes = place::render(doc, &value);
+        self.place.write_spare(&doc.file, &bytes)?;
+        let stamp = list::mark_whole(&self.place, doc);
+        let sealed = Some(Sealed { value, bytes, revision: patch.revision, changes: Vec::new() });
+        Ok(Staged::Whole { doc: doc.clone(), sealed, base_sum: Some(patch.base), stamp })
     }
 
     /// Returns whether a power loss that takes the line can do no worse than the old state.
@@ -481,7 +574,7 @@ impl<'e> Part<'e> {
     }
 
     /// Tidies up. From here on nothing can fail any more: the commit has happened.
-    pub fn finish(&mut self, stage: Stage, end: u64) -> Committed {
+    pub fn finish(&mut self, mut stage: Stage, end: u64) -> Committed {
         let lines = &stage.lines;
         self.head.seq = lines.last().map_or(self.head.seq, |line| line.seq);
         self.head.end = end;
@@ -494,11 +587,14 @@ impl<'e> Part<'e> {
             self.head.docs.insert(entry.file.clone(), doc);
         }
         self.see_folders(&stage.folders);
+        // Before the head says that all is done: whoever is killed here has left the edit where it is looked for.
+        let mut warnings = std::mem::take(&mut self.warnings);
+        warnings.extend(stage.docs.iter_mut().filter_map(|staged| self.look_back(staged)));
         self.place.write_head(&mut self.head);
         stage.papers.iter().for_each(|paper| paper.clear(&self.place));
-        let (mut warnings, mut documents) = (Vec::new(), Vec::new());
+        let mut documents = Vec::new();
         for staged in stage.docs {
-            warnings.extend(self.clear(staged, &mut documents));
+            self.clear(staged, &mut documents);
         }
         if end > self.place.engine.options.segment_bytes.max(self.head.rotate_at) {
             rotate::rotate(&self.place, &mut self.head);
@@ -533,48 +629,53 @@ impl<'e> Part<'e> {
         }
     }
 
-    /// Removes what was swapped out, unless it is an edit that slipped in while we were committing.
-    fn clear(&self, staged: Staged, documents: &mut Vec<(Doc, Document)>) -> Option<String> {
+    /// Looks at what was swapped out. An edit that slipped in while we were committing goes back into place: the next
+    /// command takes it in.
+    fn look_back(&self, staged: &mut Staged) -> Option<String> {
+        let holder = match staged {
+            Staged::Items { list, patch, .. } => list.look_back(&self.place, patch),
+            Staged::Whole { doc, base_sum, .. } => self.holder_of_edit(doc, *base_sum),
+            Staged::Bulk(bulk, _) => self.holder_of_edit(bulk.doc(), bulk.base),
+        }?;
+        let doc = staged.doc();
+        let ours = self.head.docs.get(&doc.file).and_then(|known| known.sum);
+        self.place.put_back(doc, &holder, ours)
+    }
+
+    /// Returns where an edit is that was swapped out instead of what was read.
+    fn holder_of_edit(&self, doc: &Doc, base_sum: Option<Sum>) -> Option<String> {
+        let read = |path: &String| self.place.fs.read(path, doc.kind.limit).ok().flatten();
+        let (spare, copy) = (self.place.spare(&doc.file), self.place.copy(&doc.file));
+        let (holder, bytes) = match base_sum.and_then(|_| read(&spare)) {
+            Some(bytes) => (spare, bytes),
+            None => (copy.clone(), base_sum.and_then(|_| read(&copy))?),
+        };
+        (Some(place::sum(doc, &bytes)) != base_sum).then_some(holder)
+    }
+
+    /// Removes what was swapped out, and tells the index of what is there now.
+    fn clear(&self, staged: Staged, documents: &mut Vec<(Doc, Document)>) {
         match staged {
             Staged::Bulk(bulk, _) => {
-                let warning = self.clear_spare(bulk.doc(), bulk.base);
+                self.clear_spare(bulk.doc());
                 bulk.finish(&self.place, &self.head);
-                warning
             }
-            Staged::Items { doc, list, patch } => {
-                let collided = list.finish(&self.place, &patch);
-                collided.map(|bytes| self.keep_collided(&doc.file, &bytes))
-            }
-            Staged::Whole { doc, sealed, base_sum, stamp } => {
-                let warning = self.clear_spare(&doc, base_sum);
+            Staged::Items { list, patch, .. } => list.finish(&self.place, &patch),
+            Staged::Whole { doc, sealed, stamp, .. } => {
+                self.clear_spare(&doc);
                 if let Some(Sealed { value, bytes, revision, .. }) = sealed {
                     if let Some(stamp) = stamp {
                         list::index_whole(&self.place, &doc, &self.head, stamp, &bytes);
                     }
                     documents.push((doc, Document { value, revision }));
                 }
-                warning
             }
         }
     }
 
-    fn clear_spare(&self, doc: &Doc, base_sum: Option<Sum>) -> Option<String> {
-        let (spare, copy) = (self.place.spare(&doc.file), self.place.copy(&doc.file));
-        let read = |path: &String| self.place.fs.read(path, doc.kind.limit).ok().flatten();
-        let bytes = base_sum.and_then(|_| read(&spare).or_else(|| read(&copy)));
-        let collided = bytes.filter(|bytes| Some(place::sum(doc, bytes)) != base_sum);
-        let warning = collided.map(|bytes| self.keep_collided(&doc.file, &bytes));
-        if !self.place.fs.remove(&spare).is_ok_and(|removed| removed) {
-            let _ = self.place.fs.remove(&copy);
-        }
-        warning
-    }
-
-    /// Keeps an edit that slipped in while we were committing.
-    fn keep_collided(&self, file: &str, bytes: &[u8]) -> String {
-        match self.place.quarantine(file, bytes) {
-            Ok(kept) => format!("`{file}` was edited during this commit; that edit is kept in `{kept}`"),
-            Err(_) => format!("`{file}` was edited during this commit; that edit was replaced"),
+    fn clear_spare(&self, doc: &Doc) {
+        if !self.place.fs.remove(&self.place.spare(&doc.file)).is_ok_and(|removed| removed) {
+            let _ = self.place.fs.remove(&self.place.copy(&doc.file));
         }
     }
 }
@@ -713,14 +814,15 @@ impl Part<'_> {
         Ok(is_empty.then(|| vec![false; ids.len()]))
     }
 
-    pub fn edits(&mut self, doc: &Doc) -> Result<Vec<Change>> {
+    pub fn edits(&mut self, doc: &Doc) -> Result<Edits> {
         if self.list(doc)?.is_some() {
-            return Ok(Vec::new());
+            return Ok(Edits::default());
         }
-        let loaded = self.load(doc)?;
-        let (false, Some(base)) = (!loaded.edited, loaded.base.clone()) else { return Ok(Vec::new()) };
-        let known = self.journaled(doc)?;
-        Ok(known.map(|known| diff::diff(&known, &base)).unwrap_or_default())
+        let Loaded { edit: Some(edit), base: Some(_), .. } = self.load(doc)? else {
+            return Ok(Edits::default());
+        };
+        let (changes, clashes) = (edit.changes.clone().unwrap_or_default(), edit.clashes.clone());
+        Ok(Edits { changes, how: edit.how, clashes })
     }
 
     pub fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {

@@ -14,7 +14,7 @@ use super::fs::{Access, Fs, Handle, Lock, LockMode, Stat};
 use super::journal::{self, Segment, Sum};
 use super::{FileEngine, list};
 use crate::model::json;
-use crate::model::kind::Doc;
+use crate::model::kind::{Doc, Gone};
 use crate::model::room::Room;
 use crate::store::error::{Error, Result};
 use crate::store::state;
@@ -45,7 +45,7 @@ pub struct OpenFiles {
 
 /// An editor that writes in place leaves half a file for a moment: what cannot be read is read again for this
 /// long before it counts as damaged.
-const MID_SAVE: Duration = Duration::from_millis(100);
+pub const MID_SAVE: Duration = Duration::from_millis(100);
 
 /// What the room looked like after the last commit: a cache of the journal's end.
 ///
@@ -69,25 +69,49 @@ pub struct Head {
     pub folders: BTreeMap<String, u64>,
 }
 
-/// Tells one life of a room from another. A reboot begins a new one, and so does a copy of the directory:
-/// in both, what was not synced may be missing, and the files cannot be trusted before the journal.
+/// Tells one life of a room from another. A reboot begins a new one, and so does a disk that is mounted anew or a copy of
+/// the directory: in all of them what was not synced may be missing, and the files cannot be trusted before the journal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Life {
     boot: String,
+    /// The mount through which the journal was seen. Others may see it through another one, in a container for example.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mount: Option<u64>,
+    /// Which mounting of the file system it is, through whatever mount; asked only when the mount does not settle it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mounted: Option<u64>,
     /// Identity of the journal file; unknown while there is none.
     pub journal: Option<String>,
 }
 
 impl Life {
-    /// Returns a number that other boots do not have.
-    pub fn boot(&self) -> u64 {
-        xxh3_64(self.boot.as_bytes())
+    /// Returns a number that other boots, and other mountings of the disk, do not have.
+    pub fn number(&self) -> u64 {
+        let mounting = self.mounted.or(self.mount).unwrap_or_default();
+        xxh3_64(self.boot.as_bytes()) ^ xxh3_64(&mounting.to_le_bytes())
     }
 
     pub fn continues(&self, earlier: &Life) -> bool {
+        let is_known = self.mounted.is_some() && self.mounted == earlier.mounted;
+        self.may_continue(earlier) && (is_known || self.has_mount_of(earlier))
+    }
+
+    /// Whether nothing but the mount speaks against it.
+    fn may_continue(&self, earlier: &Life) -> bool {
         let known = self.journal.as_ref().zip(earlier.journal.as_ref());
         self.boot == earlier.boot && known.is_none_or(|(now, then)| now == then)
     }
+
+    fn has_mount_of(&self, earlier: &Life) -> bool {
+        self.mount == earlier.mount && (self.mount.is_some() || self.mounted == earlier.mounted)
+    }
+}
+
+/// A document that was read.
+pub struct Opened {
+    pub value: Value,
+    pub sum: Sum,
+    pub bytes: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -229,23 +253,39 @@ impl Place<'_> {
         self.fs.sync_dir(&hidden).map_err(wrap(self, "sync", &hidden))
     }
 
-    /// Returns what a document says, and the checksum of its bytes.
-    pub fn open_doc(&self, doc: &Doc) -> Result<Option<(Value, Sum)>> {
+    /// Returns what a document says, and the bytes that say it.
+    pub fn open_doc(&self, doc: &Doc) -> Result<Option<Opened>> {
         unless_damaged_for_long(self.patience.min(MID_SAVE), || {
             let Some(bytes) = self.read_doc(&doc.file, doc.kind.limit)? else { return Ok(None) };
             let value = state::open(doc, &self.show(doc), &bytes)?;
-            Ok(Some((value, sum(doc, &bytes))))
+            Ok(Some(Opened { value, sum: sum(doc, &bytes), bytes }))
         })
+    }
+
+    /// Refuses that a document is gone which the last commit left, unless that is how people begin anew. Whoever saves by
+    /// removing first is waited for. Returns whether it is back.
+    pub fn missed(&self, doc: &Doc, known: Option<&HeadDoc>) -> Result<bool> {
+        if doc.kind.gone == Gone::Reset || known.is_none_or(|known| known.sum.is_none()) {
+            return Ok(false);
+        }
+        let deadline = Instant::now() + self.patience.min(MID_SAVE);
+        loop {
+            let is_late = Instant::now() >= deadline;
+            if self.doc_size(&doc.file)?.is_some() {
+                return Ok(true);
+            }
+            if is_late {
+                return Err(Error::Gone { path: self.show(doc) });
+            }
+            thread::sleep(MID_SAVE / 10);
+        }
     }
 
     /// Returns the bytes of a document file.
     pub fn read_doc(&self, file: &str, limit: u64) -> Result<Option<Vec<u8>>> {
         let path = self.doc(file);
         self.fs.read(&path, limit).map_err(|source| match source.kind() {
-            io::ErrorKind::FileTooLarge => {
-                let message = format!("it is larger than {limit} bytes");
-                Error::NotAFile { path: self.fs.display(&path), message }
-            }
+            io::ErrorKind::FileTooLarge => self.too_long(&path, limit),
             _ => self.no_file("read", &path, source),
         })
     }
@@ -254,6 +294,18 @@ impl Place<'_> {
     pub fn doc_size(&self, file: &str) -> Result<Option<u64>> {
         let path = self.doc(file);
         self.fs.size(&path).map_err(|source| self.no_file("look at", &path, source))
+    }
+
+    /// The same for one that is to be read as a whole.
+    pub fn text_size(&self, file: &str, limit: u64) -> Result<Option<u64>> {
+        match self.doc_size(file)? {
+            Some(size) if size > limit => Err(self.too_long(&self.doc(file), limit)),
+            size => Ok(size),
+        }
+    }
+
+    fn too_long(&self, path: &str, limit: u64) -> Error {
+        Error::NotAFile { path: self.fs.display(path), message: format!("it is larger than {limit} bytes") }
     }
 
     /// Opens a text to append to it, if it is there.
@@ -278,7 +330,9 @@ impl Place<'_> {
             other => other.map_err(wrap(self, "open", &path))?,
         };
         let Some(file) = file else { return Ok(None) };
-        let size = usize::try_from(file.opened().size).unwrap_or(usize::MAX);
+        // What is longer was never written as a head, and the next one takes its place.
+        let size = Some(file.opened().size).filter(|size| *size <= LONGEST_HEAD);
+        let Some(size) = size.and_then(|size| usize::try_from(size).ok()) else { return Ok(None) };
         let bytes = file.read_at(0, size).map_err(wrap(self, "read", &path))?;
         if self.writes {
             self.open.borrow_mut().head = Some(file);
@@ -332,7 +386,7 @@ impl Place<'_> {
     }
 
     pub fn life(&self) -> Result<Life> {
-        self.life_with(self.stat(&self.journal())?.as_ref())
+        self.life_with(self.stat(&self.journal())?.as_ref(), None)
     }
 
     pub fn open_journal(&self) -> Result<Option<Box<dyn Handle>>> {
@@ -350,14 +404,27 @@ impl Place<'_> {
         Ok(next == b"\n")
     }
 
-    /// Returns the life of a room whose journal looks like this.
-    pub fn life_with(&self, journal: Option<&Stat>) -> Result<Life> {
+    /// Returns the life of a room whose journal looks like this, if it is to be compared with an earlier one.
+    ///
+    /// Most often the mount tells that it is the same. Where it does not, the file system is asked: another mount
+    /// of it, as every container and sandbox has, is no other life.
+    pub fn life_with(&self, journal: Option<&Stat>, earlier: Option<&Life>) -> Result<Life> {
         let boot = self.fs.boot_id().map_err(wrap(self, "read", "boot id"))?;
         let identity = journal.and_then(|journal| journal.identity);
-        Ok(Life {
+        let mut life = Life {
             boot,
+            mount: journal.and_then(|journal| journal.mount),
+            mounted: None,
             journal: identity.map(|identity| format!("{:x}.{:x}", identity.inode, identity.born)),
-        })
+        };
+        let is_settled = |earlier: &Life| {
+            !life.may_continue(earlier) || (life.mount.is_some() && life.mount == earlier.mount)
+        };
+        if journal.is_some() && !earlier.is_some_and(is_settled) {
+            let path = self.journal();
+            life.mounted = self.fs.mounted(&path).map_err(wrap(self, "look at", &path))?;
+        }
+        Ok(life)
     }
 
     pub fn stat(&self, path: &str) -> Result<Option<Stat>> {
@@ -368,8 +435,26 @@ impl Place<'_> {
         self.fs.size(path).map_err(wrap(self, "look at", path))
     }
 
+    /// Reads a segment. Of a file that is longer than any segment only what comes before a hole is read: what begins with
+    /// a hole is nothing that we wrote, and is cut like any line that was not finished.
     pub fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
-        self.fs.read_from(path, 0).map_err(wrap(self, "read", path))
+        if self.size(path)?.is_none_or(|size| size <= LONGEST_SEGMENT) {
+            return self.fs.read_from(path, 0).map_err(wrap(self, "read", path));
+        }
+        let Some(file) = self.fs.open(path, Access::Read).map_err(wrap(self, "open", path))? else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        while (bytes.len() as u64) < LONGEST_SEGMENT {
+            let piece = file.read_at(bytes.len() as u64, HOLE).map_err(wrap(self, "read", path))?;
+            let is_hole = piece.iter().all(|byte| *byte == 0);
+            bytes.extend_from_slice(&piece);
+            if is_hole {
+                return Ok(Some(bytes));
+            }
+        }
+        let message = format!("it is larger than {LONGEST_SEGMENT} bytes");
+        Err(Error::NotAFile { path: self.fs.display(path), message })
     }
 
     /// Reads a segment, with the contents that are kept beside it. One that is gone or spoiled stays unknown.
@@ -451,17 +536,32 @@ impl Place<'_> {
         })
     }
 
+    /// Moves what stands in the place of a file of ours, whatever it is, into the quarantine. Returns where it is then.
+    pub fn set_aside(&self, path: &str) -> io::Result<String> {
+        let dir = self.hidden("quarantine");
+        self.fs.create_dir(&dir)?;
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let mut kept = (1..).map(|number| format!("{dir}/{name}.{number}"));
+        let kept = kept.find(|kept| !self.fs.may_exist(kept)).expect("numbers do not end");
+        self.fs.rename(path, &kept)?;
+        Ok(kept)
+    }
+
     /// Keeps bytes that are about to be replaced and are nobody's known state.
     pub fn quarantine(&self, file: &str, bytes: &[u8]) -> Result<String> {
-        let dir = format!("{}/quarantine", self.room.hidden());
-        self.make_dirs(&dir)?;
+        self.keep_in(&format!("{}/quarantine", self.room.hidden()), file, bytes)
+    }
+
+    /// Keeps bytes in a directory of ours, durably, under a name that tells what they were.
+    pub fn keep_in(&self, dir: &str, file: &str, bytes: &[u8]) -> Result<String> {
+        self.make_dirs(dir)?;
         let name = file.replace('/', "~");
         for number in 1.. {
             let path = format!("{dir}/{name}.{number}");
             match self.fs.write_new(&path, bytes) {
                 Ok(()) => {
                     self.fs.sync_file(&path).map_err(wrap(self, "sync", &path))?;
-                    self.sync_up(&dir, &self.room.hidden()).map_err(wrap(self, "sync", &dir))?;
+                    self.sync_up(dir, &self.room.hidden()).map_err(wrap(self, "sync", dir))?;
                     return Ok(self.fs.display(&path));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -482,7 +582,7 @@ impl Place<'_> {
 }
 
 /// Reads again what cannot be read, until it has stayed so for this long.
-fn unless_damaged_for_long<T>(long: Duration, mut read: impl FnMut() -> Result<T>) -> Result<T> {
+pub fn unless_damaged_for_long<T>(long: Duration, mut read: impl FnMut() -> Result<T>) -> Result<T> {
     let mut deadline = None;
     loop {
         // Asked before the read: whoever is held up after it must not take an old look for a late one.
@@ -497,6 +597,15 @@ fn unless_damaged_for_long<T>(long: Duration, mut read: impl FnMut() -> Result<T
         }
     }
 }
+
+/// No head is longer, however many documents a room has.
+const LONGEST_HEAD: u64 = 64 << 20;
+
+/// No segment is longer: it ends when it is some times as long as the documents of its room.
+const LONGEST_SEGMENT: u64 = 1 << 30;
+
+/// So many zero bytes are a hole.
+const HOLE: usize = 1 << 20;
 
 /// How long one of the two heads in a file may be, with the blanks behind it.
 const HEAD_SLOT: usize = 1024;

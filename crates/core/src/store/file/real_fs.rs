@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{self as sys, Mode, OFlags, ResolveFlags, Timespec};
+use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags, ResolveFlags, Timespec};
 use rustix::io::{Errno, retry_on_intr};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -65,11 +65,6 @@ impl RealFs {
     pub fn found_by(find: impl Fn() -> io::Result<PathBuf> + Send + Sync + 'static) -> RealFs {
         let root = Root { find: Box::new(find), found: OnceLock::new() };
         RealFs { root, handle: OnceLock::new(), dirs: Mutex::default() }
-    }
-
-    /// Opens directories anew from now on, as after taking a lock.
-    pub(super) fn forget_dirs(&self) {
-        self.dirs().clear();
     }
 
     fn root(&self) -> io::Result<BorrowedFd<'_>> {
@@ -132,9 +127,41 @@ impl RealFs {
         Ok((file, metadata.len()))
     }
 
+    /// Returns the names in a directory that somebody wants, sorted.
+    fn names(&self, dir: &str, wanted: impl Fn(&OwnedFd, &sys::DirEntry) -> bool) -> io::Result<Vec<String>> {
+        let Some(fd) = absent_as_none(self.open(dir, OFlags::RDONLY | OFlags::DIRECTORY))? else {
+            return Ok(Vec::new());
+        };
+        let mut names = Vec::new();
+        for entry in sys::Dir::read_from(&fd)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy();
+            if name != "." && name != ".." && wanted(&fd, &entry) {
+                names.push(name.into_owned());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
     fn existing(&self, path: &str) -> io::Result<Option<(File, u64)>> {
         absent_as_none(self.measured(path, OFlags::RDONLY))
     }
+}
+
+/// Makes a root and what is missing above it, each name durable before the next. Returns false if it was there already.
+fn make_root(root: &Path) -> io::Result<bool> {
+    let missing = root.ancestors().take_while(|dir| !dir.is_dir() && !dir.as_os_str().is_empty());
+    let missing: Vec<_> = missing.collect();
+    for dir in missing.iter().rev() {
+        match std::fs::DirBuilder::new().mode(DIR_MODE).create(dir) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => {}
+            other => other?,
+        }
+        let above = dir.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(above)?.sync_all()?;
+    }
+    Ok(!missing.is_empty())
 }
 
 fn walk(root: BorrowedFd<'_>, path: &str, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
@@ -152,8 +179,8 @@ fn irregular(what: &str) -> io::Error {
 }
 
 fn check_regular(mode: sys::RawMode) -> io::Result<()> {
-    match sys::FileType::from_raw_mode(mode) {
-        sys::FileType::RegularFile => Ok(()),
+    match FileType::from_raw_mode(mode) {
+        FileType::RegularFile => Ok(()),
         _ => Err(irregular("not a regular file")),
     }
 }
@@ -221,26 +248,23 @@ impl Fs for RealFs {
     }
 
     fn entries(&self, dir: &str) -> io::Result<Vec<String>> {
-        let Some(fd) = absent_as_none(self.open(dir, OFlags::RDONLY | OFlags::DIRECTORY))? else {
-            return Ok(Vec::new());
+        self.names(dir, |_, _| true)
+    }
+
+    fn folders(&self, dir: &str) -> io::Result<Vec<String>> {
+        let looked_at = |dir: &OwnedFd, entry: &sys::DirEntry| {
+            let stat = sys::statat(dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
+            stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
         };
-        let mut names = Vec::new();
-        for entry in sys::Dir::new(fd)? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            if name != "." && name != ".." {
-                names.push(name);
-            }
-        }
-        names.sort_unstable();
-        Ok(names)
+        self.names(dir, |dir, entry| match entry.file_type() {
+            FileType::Unknown => looked_at(dir, entry),
+            known => known == FileType::Directory,
+        })
     }
 
     fn create_dir(&self, dir: &str) -> io::Result<bool> {
         if dir.is_empty() {
-            let root = self.root.path()?;
-            let existed = root.is_dir();
-            std::fs::DirBuilder::new().recursive(true).mode(DIR_MODE).create(root)?;
-            return Ok(!existed);
+            return make_root(self.root.path()?);
         }
         // Most are there, and whoever asks for one puts a name into it next.
         if absent_as_none(self.known_dir(dir))?.is_some() {
@@ -300,7 +324,7 @@ impl Fs for RealFs {
 
     fn remove(&self, path: &str) -> io::Result<bool> {
         let Some((dir, name)) = absent_as_none(self.parent(path))? else { return Ok(false) };
-        let removed = sys::unlinkat(&dir, name, sys::AtFlags::empty()).map_err(io::Error::from);
+        let removed = sys::unlinkat(&dir, name, AtFlags::empty()).map_err(io::Error::from);
         Ok(absent_as_none(removed)?.is_some())
     }
 
@@ -326,6 +350,21 @@ impl Fs for RealFs {
 
     fn boot_id(&self) -> io::Result<String> {
         Ok(boot_id()?.unwrap_or("unknown").to_owned())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn mounted(&self, path: &str) -> io::Result<Option<u64>> {
+        let Some((file, _)) = self.existing(path)? else { return Ok(None) };
+        Ok(super::mounted::number(&file))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn mounted(&self, _: &str) -> io::Result<Option<u64>> {
+        Ok(None)
+    }
+
+    fn forget_dirs(&self) {
+        self.dirs().clear();
     }
 
     fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
@@ -365,6 +404,12 @@ impl Fs for RealFs {
     fn events(&self, dirs: &[String]) -> io::Result<Box<dyn Events>> {
         let root = self.root.path()?;
         super::events::open(dirs.iter().map(|dir| root.join(dir)).collect())
+    }
+
+    fn owner(&self, path: &str) -> Option<String> {
+        let flags = if cfg!(target_os = "linux") { OFlags::PATH } else { OFlags::RDONLY };
+        let file = self.open(path, flags).ok()?;
+        Some(user_name(sys::fstat(&file).ok()?.st_uid))
     }
 
     fn display(&self, path: &str) -> String {
@@ -452,6 +497,10 @@ impl Handle for RealFile {
         &self.opened
     }
 
+    fn look(&self) -> io::Result<Stat> {
+        stat(self.file.as_fd())
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "nobody is told this time: it tells one change from another"
@@ -476,22 +525,29 @@ impl Handle for RealFile {
     }
 }
 
+/// Asks for the number of the mount that no other one ever has, since Linux 6.8. (The older number is given away again,
+/// most often to the same disk.)
+#[cfg(target_os = "linux")]
+const MOUNT: sys::StatxFlags = sys::StatxFlags::from_bits_retain(0x4000);
+
 #[cfg(target_os = "linux")]
 fn stat(file: BorrowedFd<'_>) -> io::Result<Stat> {
-    let wanted = sys::StatxFlags::BASIC_STATS | sys::StatxFlags::BTIME;
-    match sys::statx(file, "", sys::AtFlags::EMPTY_PATH, wanted) {
+    let wanted = sys::StatxFlags::BASIC_STATS | sys::StatxFlags::BTIME | MOUNT;
+    match sys::statx(file, "", AtFlags::EMPTY_PATH, wanted) {
         Ok(stat) => {
             check_regular(u32::from(stat.stx_mode))?;
             let born = nanoseconds(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec);
             let modified = nanoseconds(stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec);
             let (identity, names) = (Some(Identity { inode: stat.stx_ino, born }), stat.stx_nlink.into());
-            Ok(Stat { size: stat.stx_size, identity, modified, names })
+            let mount = (stat.stx_mask & MOUNT.bits() != 0).then_some(stat.stx_mnt_id);
+            Ok(Stat { size: stat.stx_size, identity, modified, names, mount })
         }
         Err(Errno::NOSYS | Errno::PERM) => {
             let stat = sys::fstat(file)?;
             check_regular(stat.st_mode)?;
             let modified = nanoseconds(stat.st_mtime, stat.st_mtime_nsec as u32);
-            Ok(Stat { size: stat.st_size as u64, identity: None, modified, names: stat.st_nlink as u64 })
+            let (size, names) = (stat.st_size as u64, stat.st_nlink as u64);
+            Ok(Stat { size, identity: None, modified, names, mount: None })
         }
         Err(errno) => Err(errno.into()),
     }
@@ -503,7 +559,18 @@ fn stat(file: BorrowedFd<'_>) -> io::Result<Stat> {
     check_regular(stat.st_mode)?;
     let identity = Some(Identity { inode: stat.st_ino, born: 0 });
     let modified = nanoseconds(stat.st_mtime, stat.st_mtime_nsec as u32);
-    Ok(Stat { size: stat.st_size as u64, identity, modified, names: stat.st_nlink as u64 })
+    Ok(Stat { size: stat.st_size as u64, identity, modified, names: stat.st_nlink as u64, mount: None })
+}
+
+/// Returns the name of a user, or its number where nobody has named it.
+pub fn user_name(uid: u32) -> String {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mut fields = users.lines().map(|line| line.split(':'));
+    let named = fields.find_map(|mut fields| {
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+    });
+    named.unwrap_or_else(|| format!("uid-{uid}"))
 }
 
 fn nanoseconds(seconds: i64, nanoseconds: u32) -> i128 {

@@ -5,6 +5,7 @@
 //! | found | meaning | action |
 //! | --- | --- | --- |
 //! | bytes after the last good line | the append was cut off | cut them |
+//! | a journal with several names | somebody linked it | give ours a file of its own |
 //! | a last line whose lead (see `transaction`) is not in the lead's journal | killed before the commit point | cut it |
 //! | a line that no head has passed and that names other rooms | killed before all were done | finish those first |
 //! | same life: the file is as before a line that the head has not seen | killed before publishing | publish |
@@ -14,7 +15,7 @@
 //! | another life: the file is missing, the last line made it, no head knows it | the same | publish |
 //! | anything else | somebody edited or deleted it | leave it; the next write absorbs it |
 //!
-//! Without a head (lost, spoiled) there is no telling: it counts as another life; so do a reboot and a copy of the directory.
+//! Without a head (lost, spoiled) there is no telling: it counts as another life; so do a reboot, a disk that was mounted anew and a copy of the directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -106,10 +107,13 @@ pub fn glance(place: &Place<'_>) -> Result<Glance> {
     if head.is_none() && journal.is_none() && place.size(&place.next_journal())?.is_none() {
         return Ok(Glance::Fresh);
     }
-    let life = place.life_with(journal.as_ref().map(|journal| journal.opened()))?;
+    let earlier = head.as_ref().map(|head| &head.life);
+    let life = place.life_with(journal.as_ref().map(|journal| journal.opened()), earlier)?;
     Ok(match (head, journal) {
         (Some(head), Some(journal))
-            if life.continues(&head.life) && place.ends_at(&*journal, head.end)? =>
+            if life.continues(&head.life)
+                && place.ends_at(&*journal, head.end)?
+                && !(place.writes && journal.opened().names > 1) =>
         {
             if place.writes {
                 place.open.borrow_mut().journal = Some(journal);
@@ -224,9 +228,9 @@ fn judge(
     head: Option<&Head>,
     same_life: Option<&Head>,
 ) -> Result<Option<Publish>> {
-    let bytes = match place.read_doc(&doc.file, u64::MAX - 1) {
+    let bytes = match place.read_doc(&doc.file, doc.kind.limit) {
         Ok(bytes) => bytes,
-        // What is no file (a link, a directory) is not ours to replace.
+        // What is no file (a link, a directory), or longer than any of ours, is not ours to replace.
         Err(Error::NotAFile { .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
@@ -269,6 +273,7 @@ pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
             .rename(&plan.source, &place.journal())
             .map_err(|error| place.failed("replace", &place.journal(), error))?;
     }
+    separate(place, plan)?;
     cut(place, plan)?;
     make_durable(place, plan)?;
     for (file, action) in &plan.publish {
@@ -282,10 +287,44 @@ pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
     }
     papers::redo(place, &plan.segment, plan.reached)?;
     finish_others(place, plan)?;
+    rescue_edits(place, plan);
     sweep(place);
     let mut head = Head { life: place.life()?, ..plan.head() };
     place.write_head(&mut head);
     Ok(head)
+}
+
+/// Puts back what somebody saved right before a commit swapped it out, if its writer was killed before it could. In another
+/// life nobody knows what the spares hold.
+fn rescue_edits(place: &Place<'_>, plan: &Plan) {
+    let Some(reached) = plan.reached else { return };
+    let fresh = plan
+        .replay
+        .docs
+        .iter()
+        .filter(|(file, known)| known.seq > reached && !plan.publish.contains_key(*file));
+    for (file, known) in fresh {
+        let Some(doc) = Doc::at(&place.room, file) else { continue };
+        let sum_of = |path: &str| {
+            let bytes = place.fs.read(path, doc.kind.limit).ok().flatten();
+            bytes.map(|bytes| place::sum(&doc, &bytes))
+        };
+        if sum_of(&place.doc(file)) != known.sum {
+            continue;
+        }
+        let spares = [place.spare(file), place.copy(file)];
+        let spare = spares.into_iter().find_map(|path| sum_of(&path).map(|sum| (path, sum)));
+        let holder = spare.or_else(|| {
+            let twin = list::swapped_out(place, &doc)?;
+            sum_of(&twin).map(|sum| (twin, sum))
+        });
+        if let Some((holder, sum)) = holder
+            && Some(sum) != known.base
+            && Some(sum) != known.sum
+        {
+            place.put_back(&doc, &holder, known.sum);
+        }
+    }
 }
 
 /// Lets the other rooms of unfinished commits finish too, before this head says that they have. Their locks come
@@ -302,12 +341,24 @@ fn finish_others(place: &Place<'_>, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
+/// Gives the journal a file of its own where another name leads to it, too: what we append would change somebody's copy.
+fn separate(place: &Place<'_>, plan: &Plan) -> Result<()> {
+    let journal = place.journal();
+    if place.stat(&journal)?.is_none_or(|journal| journal.names == 1) {
+        return Ok(());
+    }
+    let (spare, failed) = (place.spare("journal.jsonl"), |error| place.failed("replace", &journal, error));
+    place.write_spare("journal.jsonl", &plan.bytes)?;
+    place.fs.sync_file(&spare).map_err(failed)?;
+    place.fs.rename(&spare, &journal).map_err(failed)
+}
+
 fn cut(place: &Place<'_>, plan: &Plan) -> Result<()> {
     let good = plan.segment.good;
     if plan.segment.rest == 0 {
         return Ok(());
     }
-    if plan.segment.lost_lines > 0 {
+    if plan.segment.lost_lines > 0 || plan.segment.is_forged {
         place.quarantine("journal.jsonl", &plan.bytes[good as usize..])?;
     }
     place.fs.truncate(&place.journal(), good).map_err(|error| place.failed("cut", &place.journal(), error))

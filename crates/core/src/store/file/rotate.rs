@@ -44,6 +44,8 @@ fn try_rotate(place: &Place<'_>, head: &Head) -> Result<Rotated> {
     if (bytes.len() as u64) < rotate_at {
         return Ok(Rotated { end: None, rotate_at });
     }
+    // Asked while the journal is in its place: the room may be the one that holds the configuration.
+    let kept = place.engine.kept_segments();
     for content in &contents {
         if let Some(bytes) = &content.bytes {
             place.store_content(head.seq, &content.file, bytes)?;
@@ -71,7 +73,7 @@ fn try_rotate(place: &Place<'_>, head: &Head) -> Result<Rotated> {
     place.fs.sync_dir(&hidden).map_err(failed(&hidden))?;
     place.fs.rename(&next_journal, &journal).map_err(failed(&next_journal))?;
     place.fs.sync_dir(&hidden).map_err(failed(&hidden))?;
-    drop_old(place, place.engine.kept_segments());
+    drop_old(place, kept);
     Ok(Rotated { end: Some(next.len() as u64), rotate_at })
 }
 
@@ -130,7 +132,8 @@ fn snapshot_of(contents: &[Content], head: &Head, journal: &[u8]) -> Line {
     });
     let at = journal::last_time(journal).unwrap_or_default();
     let (by, op, docs) = ("anthill".into(), SNAPSHOT.into(), docs.collect());
-    Line { seq: head.seq, at, by, op, undoes: None, docs, papers: Vec::new(), with: Vec::new(), lead: None }
+    let (papers, with) = (Vec::new(), Vec::new());
+    Line { seq: head.seq, at, by, op, undoes: None, made_from: None, docs, papers, with, lead: None }
 }
 
 /// Makes the published bytes and names durable: the new segment no longer knows how they came about.

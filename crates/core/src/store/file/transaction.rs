@@ -26,12 +26,12 @@ use serde_json::Value;
 use super::journal::{self, Lead};
 use super::part::{Part, Stage};
 use super::recover;
-use crate::model::diff::Change;
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::model::time::Moment;
+use crate::store::edits::Edits;
 use crate::store::engine::{Committed, Durability, Entry, Rank, Transaction};
 use crate::store::error::Result;
 use crate::store::texts::Texts;
@@ -179,7 +179,7 @@ impl Transaction for FileTransaction<'_> {
         self.part(&doc.room).taken(doc, ids)
     }
 
-    fn edits(&mut self, doc: &Doc) -> Result<Vec<Change>> {
+    fn edits(&mut self, doc: &Doc) -> Result<Edits> {
         self.part(&doc.room).edits(doc)
     }
 

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::fs::{Events, Handle};
-use super::journal::{EDIT, HAND, Line, Replay, SNAPSHOT, Sum};
+use super::fs::{Access, Events, Handle};
+use super::journal::{EDIT, HAND, Line, RESTORE, Replay, SNAPSHOT, Sum};
 use super::place::{self, Head, HeadDoc, Place, parent};
 use super::recover::{self, Glance, View};
 use super::told::Told;
-use super::{FileEngine, Seen, each_line, list, see};
+use super::{FileEngine, Seen, each_line, edits, list, see};
 use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
@@ -172,7 +172,8 @@ impl FileWatch {
         }
         // What was seen in the file and reported is not news when its line comes: an edit that a commit
         // absorbs, or a commit that was published just before the head was written.
-        let reported = entry.sum == self.sum && entry.revision <= self.revision;
+        let joined = line.op != SNAPSHOT && is_edit(line) && entry.base == self.sum;
+        let reported = (entry.sum == self.sum || joined) && entry.revision <= self.revision;
         self.revision = self.revision.max(entry.revision);
         self.sum = entry.sum;
         if reported {
@@ -251,9 +252,14 @@ impl FileWatch {
     fn lines_since(&self, place: &Place<'_>, head: &Head) -> Result<Option<Vec<Line>>> {
         let Some(length) = head.end.checked_sub(self.offset) else { return Ok(None) };
         let journal = place.journal();
-        let bytes = place.fs.read_from(&journal, self.offset);
-        let mut bytes = bytes.map_err(|error| place.failed("read", &journal, error))?.unwrap_or_default();
-        bytes.truncate(length as usize);
+        let failed = |error| place.failed("read", &journal, error);
+        let file = place.fs.open(&journal, Access::Read).map_err(failed)?;
+        let read = |file: Box<dyn Handle>| {
+            let length = length.min(file.opened().size.saturating_sub(self.offset));
+            file.read_at(self.offset, usize::try_from(length).unwrap_or(usize::MAX))
+        };
+        let bytes = file.map(read).transpose();
+        let bytes = bytes.map_err(failed)?.unwrap_or_default();
         let lines = place.segment(&bytes).lines;
         let follows = lines.first().is_some_and(|line| line.seq == self.replay.seq + 1)
             && lines.last().is_some_and(|line| line.seq == head.seq);
@@ -274,7 +280,16 @@ impl FileWatch {
             Some(Err(_)) => return,
         };
         let known = head.docs.get(&self.doc.file);
-        let revision = super::effective_revision(known, sum, Some(&value)).max(self.revision);
+        let mut counted = super::effective_revision(known, sum, Some(&value));
+        if let Some(known) = known.filter(|known| bytes.is_some() && known.sum != sum) {
+            let ours = || edits::committed(place, &self.doc, head.seq);
+            match edits::shown(place, &self.doc, value, known, ours) {
+                Ok(shown) => (value, counted) = shown,
+                // Somebody is at it: the next look will tell.
+                Err(_) => return,
+            }
+        }
+        let revision = counted.max(self.revision);
         if known.is_some() {
             super::show_revision(&self.doc, &mut value, revision);
         }
@@ -328,6 +343,11 @@ impl FileWatch {
     }
 }
 
+/// Whether a line records what somebody did to a file.
+fn is_edit(line: &Line) -> bool {
+    line.op == EDIT || (line.op == RESTORE && line.made_from.is_some())
+}
+
 fn edit_event(revision: u64, text: Arc<String>) -> Event {
     Event { revision, at: None, by: HAND.into(), op: EDIT.into(), text }
 }
@@ -352,7 +372,7 @@ impl Ready {
 /// a whole look reads.
 fn newest_journal(place: &Place<'_>, head: &Head) -> Option<Box<dyn Handle>> {
     let journal = place.open_journal().ok()??;
-    let life = place.life_with(Some(journal.opened())).ok()?;
+    let life = place.life_with(Some(journal.opened()), Some(&head.life)).ok()?;
     let same = life.journal.is_some() && life.continues(&head.life);
     (same && place.ends_at(&*journal, head.end).unwrap_or(false)).then_some(journal)
 }

@@ -1,5 +1,7 @@
 //! What a power loss may leave, by the last thing that was done.
 
+use std::collections::BTreeSet;
+
 use anthill_core::store::file::fs::Fs;
 
 use super::{BUDGET, check_outcomes, outcomes};
@@ -183,16 +185,19 @@ fn repeating_a_failed_sync_does_not_save_the_bytes() {
 }
 
 #[test]
-fn crash_image_is_durable_and_of_another_boot() {
+fn crash_image_is_durable_and_of_another_boot_or_at_least_mounted_anew() {
     let fs = SimFs::new();
     fs.write_new("doc", b"ab").unwrap();
+    let mut boots = BTreeSet::new();
     for image in fs.crash_images(BUDGET) {
-        assert_eq!(image.boot_id().unwrap(), "boot-1");
+        boots.insert(image.boot_id().unwrap());
+        assert_eq!(image.mounted("doc").unwrap(), Some(1));
         let again = image.crash_images(BUDGET);
         assert_eq!(again.len(), 1);
         assert_eq!(again[0].get("doc"), image.get("doc"));
-        assert_eq!(again[0].boot_id().unwrap(), "boot-2");
+        assert_eq!(again[0].mounted("doc").unwrap(), Some(2));
     }
+    assert_eq!(boots, BTreeSet::from(["boot-0".into(), "boot-1".into()]));
 }
 
 #[test]

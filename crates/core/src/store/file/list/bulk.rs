@@ -255,7 +255,7 @@ impl Bulk {
     pub fn finish(self, place: &Place<'_>, head: &Head) {
         let Bulk { doc, index, revision, sum, stamp, .. } = self;
         let stamp = stamp.map(|file| {
-            let (life, sum) = (head.life.boot(), sum.bits());
+            let (life, sum) = (head.life.number(), sum.bits());
             Stamp { life, file, twin: 0, revision, sum }
         });
         if let (Some(stamp), Some(mut index)) = (stamp, index)

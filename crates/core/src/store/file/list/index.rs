@@ -32,7 +32,7 @@ use crate::model::raw::Raw;
 use crate::store::engine::Rank;
 use crate::store::file::fs::Handle;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"anthill2");
+const MAGIC: u64 = u64::from_le_bytes(*b"anthill3");
 const RECORD: u64 = 64;
 const HELD: u64 = 16;
 /// How many places there are for keys at first.

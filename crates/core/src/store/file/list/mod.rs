@@ -95,6 +95,8 @@ pub struct Patch {
     stamp: u64,
     /// Whether the old file is the twin now.
     exchanged: bool,
+    /// What the twin looks like then, if it can be used again.
+    twin: u64,
 }
 
 impl Patch {
@@ -138,7 +140,7 @@ impl List {
         let opened =
             place.fs.open(&path, Access::Read).map_err(|error| place.no_file("open", &path, error))?;
         let Some(file) = opened else { return Ok(None) };
-        let (stamp, life) = (stamp_of(file.opened()), head.life.boot());
+        let (stamp, life) = (stamp_of(file.opened()), head.life.number());
         let index = place.fs.open(&place.index(&doc.file), Access::Write).ok().flatten();
         let fits = |index: &mut Index| {
             let found = index.stamp()?;
@@ -181,10 +183,11 @@ impl List {
         &self.doc
     }
 
-    /// Returns what this transaction has put by id, in the order of positions.
-    pub fn into_puts(self) -> impl Iterator<Item = (String, Value)> {
+    /// Returns what this transaction has put by id, in the order of positions: what an item was, and what it is to be.
+    pub fn into_puts(self) -> impl Iterator<Item = (String, Option<Value>, Value)> {
         let id = |item: &Value| item.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-        self.puts.into_values().map(move |put| (id(&put.after), put.after))
+        let changed = self.puts.into_values().filter(|put| put.before.as_ref() != Some(&put.after));
+        changed.map(move |put| (id(&put.after), put.before, put.after))
     }
 
     /// Returns the item with this id.
@@ -523,7 +526,8 @@ impl List {
         writes.push((frame.suffix, suffix));
         frame.sum = sure(layout::scan(&whole, self.field, &mut |_, _| {}))?.sum;
         let sum = Sum::from_parts(frame.sum, sure(self.index.items_sum())?);
-        Ok(Patch { revision, sum, base: self.sum, changes, writes, frame, stamp: 0, exchanged: false })
+        let (stamp, exchanged, twin) = (0, false, 0);
+        Ok(Patch { revision, sum, base: self.sum, changes, writes, frame, stamp, exchanged, twin })
     }
 
     /// Returns the fields of the document, with an empty list.
@@ -554,6 +558,11 @@ impl List {
         Ok(())
     }
 
+    /// Whether somebody has written into the file since it was opened: what was made from it may be half of either then.
+    pub fn is_touched(&self) -> bool {
+        !self.file.look().is_ok_and(|stat| stamp_of(&stat) == self.stamp)
+    }
+
     /// Puts the twin in the place of the file.
     pub fn publish(&self, place: &Place<'_>, patch: &mut Patch) -> Result<()> {
         patch.exchanged = place.swap_with(&place.twin(&self.doc.file), &self.doc.file)?;
@@ -570,7 +579,15 @@ impl List {
         if let Some(twin) = self.old_twin(place, path, writes)? {
             return Ok(twin);
         }
-        place.fs.remove(path)?;
+        if let Err(error) = place.fs.remove(path) {
+            // What is no file cannot be removed like one; what fails otherwise is not ours to move.
+            match place.fs.size(path) {
+                Err(found) if found.kind() == std::io::ErrorKind::InvalidInput => {
+                    drop(place.set_aside(path)?);
+                }
+                _ => return Err(error),
+            }
+        }
         place.fs.copy(&*self.file, path)?;
         place.fs.open(path, Access::Write)?.ok_or_else(|| std::io::ErrorKind::NotFound.into())
     }
@@ -603,18 +620,29 @@ impl List {
         Ok(Some(twin))
     }
 
-    /// Writes the index for what has been published. Returns the bytes of the file that was replaced, if somebody
-    /// changed it meanwhile. A failure is no failure: the index does not fit the file then, and is made anew.
-    pub fn finish(mut self, place: &Place<'_>, patch: &Patch) -> Option<Vec<u8>> {
-        // By its name: an editor may have put another file in the place of the one that we have open.
-        let path = place.twin(&self.doc.file);
-        let stat = || place.fs.stat(&path).ok().flatten();
-        let twin = if patch.exchanged { stat().map(|stat| stamp_of(&stat)) } else { None };
-        let collided = twin.is_some_and(|twin| twin != self.stamp);
-        let twin = twin.filter(|_| !collided);
+    /// Looks at the file that was replaced. Returns where it is, if somebody changed it meanwhile.
+    pub fn look_back(&self, place: &Place<'_>, patch: &mut Patch) -> Option<String> {
+        let holder = if patch.exchanged { place.twin(&self.doc.file) } else { place.copy(&self.doc.file) };
+        if patch.exchanged {
+            // By its name: an editor may have put another file in the place of the one that we have open.
+            let twin = place.fs.stat(&holder).ok().flatten().map_or(0, |stat| stamp_of(&stat));
+            if twin == self.stamp {
+                patch.twin = twin;
+            }
+            if twin == 0 || twin == self.stamp {
+                return None;
+            }
+        }
+        let bytes = place.fs.read(&holder, self.doc.kind.limit).ok().flatten()?;
+        (place::sum(&self.doc, &bytes) != patch.base).then_some(holder)
+    }
+
+    /// Writes the index for what has been published. A failure is no failure: the index does not fit the file then, and is
+    /// made anew.
+    pub fn finish(mut self, place: &Place<'_>, patch: &Patch) {
         let ranges: Vec<_> = patch.writes.iter().map(|(start, bytes)| (*start, bytes.len() as u64)).collect();
         let mut stamped = || {
-            let twin = if self.index.set_pending(&ranges)? { twin.unwrap_or(0) } else { 0 };
+            let twin = if self.index.set_pending(&ranges)? { patch.twin } else { 0 };
             let (life, file, revision, sum) = (self.life, patch.stamp, patch.revision, patch.sum.bits());
             self.index.set_frame(&patch.frame)?;
             self.index.set_stamp(&Stamp { life, file, twin, revision, sum })
@@ -625,15 +653,10 @@ impl List {
                 false => write_new(place, &self.doc, self.index),
             }
         }
-        let read = |path: &str| place.fs.read(path, self.doc.kind.limit).ok().flatten();
-        if patch.exchanged {
-            return if collided { read(&path) } else { None };
+        if !patch.exchanged {
+            // Then a copy of the old file is left.
+            let _ = place.fs.remove(&place.copy(&self.doc.file));
         }
-        // Then a copy of the old file is left.
-        let copy = place.copy(&self.doc.file);
-        let replaced = read(&copy).filter(|bytes| place::sum(&self.doc, bytes) != patch.base);
-        let _ = place.fs.remove(&copy);
-        replaced
     }
 }
 
@@ -655,6 +678,17 @@ fn build(doc: &Doc, bytes: &[u8], stamp: &Stamp) -> Option<Index> {
     Some(index)
 }
 
+/// Returns where the file is that a commit swapped out, if it is not the one that the index knows: somebody saved in
+/// between, and the writer was killed before it could look back.
+pub fn swapped_out(place: &Place<'_>, doc: &Doc) -> Option<String> {
+    let listing = doc.kind.listing.filter(|_| field_of(doc).is_some())?;
+    let index = place.fs.open(&place.index(&doc.file), Access::Read).ok().flatten()?;
+    let known = Index::open(index, listing)?.stamp()?;
+    let twin = place.twin(&doc.file);
+    let stamp = stamp_of(&place.fs.stat(&twin).ok().flatten()?);
+    (stamp != known.file && stamp != known.twin).then_some(twin)
+}
+
 /// Marks the spare of a list that is to be published as a whole, and returns its stamp.
 pub fn mark_whole(place: &Place<'_>, doc: &Doc) -> Option<u64> {
     field_of(doc)?;
@@ -665,7 +699,7 @@ pub fn mark_whole(place: &Place<'_>, doc: &Doc) -> Option<u64> {
 /// Writes the index of a list that was published as a whole. Without it the next command makes it.
 pub fn index_whole(place: &Place<'_>, doc: &Doc, head: &Head, file: u64, bytes: &[u8]) {
     if let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&doc.file).copied() {
-        let stamp = Stamp { life: head.life.boot(), file, twin: 0, revision, sum: sum.bits() };
+        let stamp = Stamp { life: head.life.number(), file, twin: 0, revision, sum: sum.bits() };
         if let Some(index) = build(doc, bytes, &stamp) {
             write_new(place, doc, index);
         }

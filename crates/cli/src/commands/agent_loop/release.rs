@@ -1,0 +1,41 @@
+use anthill_core::ops::agent_loop::hold;
+use clap::Args;
+
+use super::report;
+use crate::context::Context;
+use crate::error::Result;
+use crate::planning::ExpectArgs;
+
+/// Give back an item that is in hand
+///
+/// Without an ID, all that you have. What somebody else has is theirs until they are silent for too
+/// long; to give it back for them, say so with --as.
+///
+/// Examples:
+///   anthill loop release
+///   anthill loop release work-003
+///   anthill loop release work-003 --as agent-2
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct ReleaseArgs {
+    /// The item [default: all that you have in hand]
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    /// Who has it [default: the session, else the user]
+    #[arg(long = "as", value_name = "WHO")]
+    who: Option<String>,
+    #[command(flatten)]
+    expect: ExpectArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &ReleaseArgs) -> Result<()> {
+    let actor = &context.actor;
+    let who = args.who.as_deref().or(actor.session.as_deref()).unwrap_or(&actor.user);
+    let done = hold::release(&*context.engine, who, args.id.as_deref(), args.expect.expect_revision, actor)?;
+    let ids: Vec<&str> = done.given_back.iter().map(|given| given.id.as_str()).collect();
+    let said = match &ids[..] {
+        [] => format!("Nobody has it: {}", args.id.as_deref().unwrap_or_default()),
+        ids => format!("Released: {}", ids.join(" ")),
+    };
+    report(context, &done, &said, "anthill loop take")
+}

@@ -1,0 +1,161 @@
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anthill_core::error::Code;
+use anthill_core::model::json;
+use anthill_core::model::kind::Doc;
+use anthill_core::model::merge::Side;
+use anthill_core::ops::{merge, read};
+use anthill_core::store::edits::clash_in_words;
+use clap::Args;
+use serde_json::Value;
+
+use super::{change_line, report};
+use crate::args::Select;
+use crate::context::Context;
+use crate::env;
+use crate::error::{CliError, Result, io_error};
+
+/// Edit a document in $EDITOR
+///
+/// A copy is opened. When it is saved and closed, only what you changed is applied, whatever others
+/// committed meanwhile. A copy that is not valid is opened again with the reason on top; what cannot be
+/// joined is told (exit 3), and the copy stays.
+///
+/// Examples:
+///   anthill edit queue
+///   EDITOR=nano anthill edit config
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct EditArgs {
+    #[command(flatten)]
+    select: Select,
+    /// Where others changed the same, take your side
+    #[arg(long)]
+    theirs: bool,
+}
+
+pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
+    let doc = context.select(&args.select)?;
+    let before = read::document(&*context.engine, &doc)?.value;
+    let copy = Copy::make(&doc, &before)?;
+    let typed = copy.ask(context, &doc)?;
+    if typed == before {
+        copy.remove();
+        context.output.status(&format!("Nothing changed in {}", doc.kind.name));
+        return Ok(());
+    }
+    let wins = if args.theirs { Side::Theirs } else { Side::Ours };
+    let applied = merge::apply(&*context.engine, &doc, typed, wins, "edit", &context.actor);
+    let (changed, edits) = applied.map_err(|error| CliError::from(error).hinted(copy.kept()))?;
+    let is_news = |line: &&String| !line.starts_with("    revision:");
+    edits
+        .changes
+        .iter()
+        .map(change_line)
+        .filter(|line| is_news(&line))
+        .for_each(|line| context.output.status(&line));
+    if edits.clashes.is_empty() {
+        copy.remove();
+        return report(context, doc.kind.name, &format!("Edited {}", doc.kind.name), &changed);
+    }
+    report(context, doc.kind.name, &format!("Edited {}", doc.kind.name), &changed)?;
+    let places: Vec<_> = edits.clashes.iter().map(clash_in_words).collect();
+    let message = format!("others changed the same meanwhile, and their side stays: {}", places.join("; "));
+    Err(CliError::new(Code::Conflict, message).hinted(format!(
+        "{}; to take your side: anthill edit {} --theirs",
+        copy.kept(),
+        doc.kind.name
+    )))
+}
+
+/// A copy of a document that somebody types in.
+struct Copy {
+    dir: PathBuf,
+    file: PathBuf,
+}
+
+impl Copy {
+    fn make(doc: &Doc, value: &Value) -> Result<Copy> {
+        let name = doc.file.rsplit('/').next().unwrap_or("document.json");
+        let failed = |error: std::io::Error| io_error("make a copy to edit", &error);
+        for number in 0..1000 {
+            let dir = std::env::temp_dir().join(format!("anthill-edit-{}-{number}", std::process::id()));
+            match private_dir(&dir) {
+                Ok(()) => {
+                    let file = dir.join(name);
+                    write(&file, &json::render(value)).map_err(failed)?;
+                    return Ok(Copy { dir, file });
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Err(failed(std::io::ErrorKind::AlreadyExists.into()))
+    }
+
+    /// Opens the editor until what is typed is valid, or nothing more is typed.
+    fn ask(&self, context: &Context<'_>, doc: &Doc) -> Result<Value> {
+        let shown = self.file.display().to_string();
+        let mut last = None;
+        loop {
+            self.open()?;
+            let bytes =
+                std::fs::read(&self.file).map_err(|error| io_error(&format!("read `{shown}`"), &error))?;
+            let error = match merge::typed(doc, &bytes) {
+                Ok(value) => return Ok(value),
+                Err(error) => error,
+            };
+            if last.as_ref() == Some(&bytes) {
+                return Err(CliError::from(error).hinted(self.kept()));
+            }
+            context.output.warning(&error.to_string());
+            let text = String::from_utf8_lossy(&bytes);
+            let rest: String =
+                text.split_inclusive('\n').skip_while(|line| line.starts_with("// ")).collect();
+            let told = format!(
+                "// {}\n// mend it and save, or leave without a change to give up\n{rest}",
+                one_line(&error.to_string())
+            );
+            write(&self.file, told.as_bytes())
+                .map_err(|error| io_error(&format!("write `{shown}`"), &error))?;
+            last = Some(told.into_bytes());
+        }
+    }
+
+    fn open(&self) -> Result<()> {
+        let editor = env::text(env::VISUAL).or_else(|| env::text(env::EDITOR)).unwrap_or_else(|| "vi".into());
+        // The editor is a line of shell, as for git; the file is its argument.
+        let line = format!("{editor} \"$@\"");
+        let ended = Command::new("sh").args(["-c", &line, "sh"]).arg(&self.file).status();
+        match ended {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(CliError::invalid(format!("the editor `{editor}` ended with {status}"))
+                .hinted(format!("set EDITOR; {}", self.kept()))),
+            Err(error) => Err(io_error(&format!("start the editor `{editor}`"), &error).hinted(self.kept())),
+        }
+    }
+
+    fn kept(&self) -> String {
+        format!("what you typed is in `{}`", self.file.display())
+    }
+
+    fn remove(&self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
+fn private_dir(dir: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().mode(0o700).create(dir)
+}
+
+fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).open(file)?;
+    file.write_all(bytes)
+}

@@ -1,0 +1,33 @@
+use anthill_core::ops::workflow::hands;
+use clap::Args;
+
+use super::report;
+use crate::context::Context;
+use crate::error::Result;
+use crate::planning::ExpectArgs;
+
+/// Make it the workflow of this session
+///
+/// A workflow belongs to the session that created it. Agents that its session starts get phases by
+/// their names; agents of other sessions only by naming one (`Phase ID: phase_1`). When the session
+/// has ended or expired, the next one that starts an agent for it has it by itself. What an agent has
+/// in hand it keeps.
+///
+/// Examples:
+///   anthill workflow adopt                     # inside of a session
+///   anthill workflow adopt --session-id s2
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct AdoptArgs {
+    #[command(flatten)]
+    expect: ExpectArgs,
+}
+
+pub fn run(context: &Context<'_>, args: &AdoptArgs) -> Result<()> {
+    let (done, before) = hands::adopt(&*context.engine, args.expect.expect_revision, &context.actor)?;
+    let what = match before {
+        Some(before) => format!("Adopted from session {before}"),
+        None => "Adopted".to_owned(),
+    };
+    report(context, &done, (&what, done.flow.id()))
+}

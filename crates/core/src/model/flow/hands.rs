@@ -1,0 +1,288 @@
+//! In whose hands a workflow and its phases are.
+//!
+//! A workflow belongs to a session. The agents that this session starts get its phases by their names; an agent of another
+//! session gets one only by naming it. A phase is in the hands of an agent for as long as the session lives that started
+//! the agent: that session's signs of life are the lease.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Flow, PhaseOutcome, Refusal, Report, WorkflowStatus, standing, text};
+use crate::model::ids;
+use WorkflowStatus::{Active, Completed, Failed, Pending};
+
+/// An agent of a client, and what it is known by.
+#[derive(Debug, Clone, Copy)]
+pub struct Worker<'a> {
+    pub id: &'a str,
+    /// The name of its kind, which phases ask for.
+    pub kind: &'a str,
+    /// The session that started it.
+    pub session: &'a str,
+    /// The phase that its orders name.
+    pub phase: Option<&'a str>,
+}
+
+/// Whose a workflow is, seen by a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ownership {
+    Ours,
+    /// Nobody has it, or nobody any more.
+    Nobody,
+    Other(String),
+}
+
+impl Flow {
+    /// Returns the session that the workflow belongs to, whether it lives or not.
+    pub fn owner(&self) -> Option<&str> {
+        Some(text(&self.workflow, OWNER)).filter(|owner| !owner.is_empty())
+    }
+
+    /// Makes it the workflow of a session.
+    pub fn belong_to(&mut self, session: &str) {
+        if self.owner() != Some(session) {
+            self.workflow[OWNER] = session.into();
+        }
+    }
+
+    /// Moves everything that a session has here to the one that goes on with its work.
+    pub fn pass_on(&mut self, from: &str, to: &str) {
+        if self.owner() == Some(from) {
+            self.belong_to(to);
+        }
+        for phase in self.phases_mut().iter_mut().filter(|phase| text(phase, OWNER) == from) {
+            phase[OWNER] = to.into();
+        }
+    }
+
+    /// Returns the sessions whose agents have phases in hand.
+    pub fn sessions_at_work(&self) -> Vec<String> {
+        let held = self.phases().iter().filter(|phase| standing(phase) == Active);
+        let mut sessions: Vec<_> = held.map(|phase| text(phase, OWNER).to_owned()).collect();
+        sessions.retain(|session| !session.is_empty());
+        sessions.sort_unstable();
+        sessions.dedup();
+        sessions
+    }
+
+    /// Gives the phases back that agents of a session have in hand.
+    pub fn give_back(&mut self, session: &str, now: Timestamp) {
+        for phase in self.phases_mut() {
+            if standing(phase) == Active && text(phase, OWNER) == session {
+                phase["status"] = json!(Pending);
+                let_go(phase);
+            }
+        }
+        self.settle(None, now);
+    }
+
+    /// Returns the phase that an agent works on: the one that it names, the one that it has, or, where its name may be
+    /// taken for an order, the first that is to be done by an agent of this name and nobody has.
+    pub fn phase_of(&self, worker: Worker<'_>, by_name: bool) -> Option<&str> {
+        let open = |phase: &&Value| {
+            let ready = || ids::is_sound(text(phase, "id")) && self.open_before(text(phase, "id")).is_empty();
+            standing(phase) == Active || (standing(phase) == Pending && ready())
+        };
+        let free = |phase: &&Value| text(phase, AGENT).is_empty();
+        let mine = |phase: &&Value| text(phase, AGENT) == worker.id && !is_elsewhere(phase, worker);
+        let asks = |phase: &&Value| by_name && text(phase, "agent") == worker.kind && open(phase);
+        let find = |wanted: &dyn Fn(&&Value) -> bool| self.phases().iter().find(wanted);
+        if let Some(named) = find(&|phase| worker.phase == Some(text(phase, "id"))) {
+            return Some(text(named, "id")).filter(|_| !is_elsewhere(named, worker));
+        }
+        let found = find(&mine)
+            .or_else(|| find(&|phase| asks(phase) && free(phase)))
+            // What an agent has left unclear may be done by another one.
+            .or_else(|| find(&|phase| asks(phase) && outcome(phase) == Some(PhaseOutcome::Unclear)))?;
+        Some(text(found, "id"))
+    }
+
+    /// Notes which agent works on a phase, and that it has begun.
+    pub fn give(&mut self, id: &str, worker: Worker<'_>, now: Timestamp) -> Result<(), Refusal> {
+        let status = self.phase(id).map(standing).ok_or_else(|| self.no_phase(id))?;
+        if matches!(status, Pending | Failed) {
+            self.report(id, Active, &Report::default(), now)?;
+        }
+        let place = self.phases().iter().position(|phase| text(phase, "id") == id);
+        let Some(place) = place.filter(|_| status != Completed) else { return Ok(()) };
+        let before = holder(&self.phases()[place]);
+        if before != worker.id {
+            // A guess from its name may have given the agent another phase, and this one to somebody else.
+            for other in self.phases_mut() {
+                if holder(other) == worker.id && standing(other) != Completed {
+                    let_go(other);
+                    if !before.is_empty() {
+                        hold(other, &before, worker.session);
+                    }
+                }
+            }
+        }
+        hold(self.phase_mut(place), worker.id, worker.session);
+        Ok(())
+    }
+
+    /// Leaves a phase open whose agent has ended without saying that it is done.
+    pub fn leave_unclear(&mut self, id: &str, words: &str) {
+        let Some(phase) = self.phases_mut().iter_mut().find(|phase| text(phase, "id") == id) else { return };
+        phase[OUTCOME] = json!(PhaseOutcome::Unclear);
+        phase[REASON] = words.into();
+    }
+
+    /// Notes that an agent was asked for its hand-over; `false` if the phase asks for none, or asked this agent before.
+    pub fn ask_handover(&mut self, id: &str, agent: &str) -> bool {
+        let phase = self.phases_mut().iter_mut().find(|phase| text(phase, "id") == id);
+        let asks = |phase: &&mut Value| {
+            phase.get(HANDOVER) == Some(&Value::Bool(true)) && text(phase, ASKED) != agent
+        };
+        phase.filter(asks).map(|phase| phase[ASKED] = agent.into()).is_some()
+    }
+
+    fn phases_mut(&mut self) -> &mut [Value] {
+        self.workflow.get_mut("phases").and_then(Value::as_array_mut).map_or(&mut [], Vec::as_mut_slice)
+    }
+}
+
+/// The fields of a phase, and of the workflow, that say whose it is and what is known of its end.
+const OWNER: &str = "session_id";
+const AGENT: &str = "agent_id";
+const OUTCOME: &str = "outcome";
+const REASON: &str = "reason";
+const HANDOVER: &str = "handover";
+const ASKED: &str = "asked";
+
+/// Returns what is known about how a phase came to its end, beside its status.
+pub fn outcome(phase: &Value) -> Option<PhaseOutcome> {
+    phase.get(OUTCOME).and_then(|outcome| serde_json::from_value(outcome.clone()).ok())
+}
+
+/// Returns why a phase has failed, was given back or is unclear; of the last try, while it is tried again.
+pub fn reason(phase: &Value) -> &str {
+    text(phase, REASON)
+}
+
+/// Notes how a phase has come to its end. What a failed one says is the reason, not context for others.
+pub(super) fn note_end(phase: &mut Value, from: WorkflowStatus, to: WorkflowStatus, assumed: bool) {
+    if from == Failed || to == Failed || (from, to) == (Active, Pending) {
+        let said = text(phase, CONTEXT).to_owned();
+        if !said.is_empty() {
+            phase[REASON] = said.into();
+            phase[CONTEXT] = "".into();
+        } else if from != to && to == Failed {
+            remove(phase, REASON);
+        }
+    }
+    match (from, to) {
+        (_, Completed) => drop(remove(phase, REASON)),
+        (Active | Failed, Pending) | (Failed, Active) => let_go(phase),
+        _ => {}
+    }
+    match assumed {
+        true => phase[OUTCOME] = json!(PhaseOutcome::Assumed),
+        false => drop(remove(phase, OUTCOME)),
+    }
+}
+
+const CONTEXT: &str = "context_for_next";
+
+fn holder(phase: &Value) -> String {
+    text(phase, AGENT).to_owned()
+}
+
+fn hold(phase: &mut Value, agent: &str, session: &str) {
+    if text(phase, AGENT) != agent || text(phase, OWNER) != session {
+        phase[AGENT] = agent.into();
+        phase[OWNER] = session.into();
+    }
+    remove(phase, OUTCOME);
+}
+
+/// Takes a phase out of its agent's hands.
+fn let_go(phase: &mut Value) {
+    for field in [AGENT, OWNER, OUTCOME, ASKED] {
+        remove(phase, field);
+    }
+}
+
+/// Whether an agent of another session has a phase in hand.
+fn is_elsewhere(phase: &Value, worker: Worker<'_>) -> bool {
+    let session = text(phase, OWNER);
+    standing(phase) == Active
+        && !session.is_empty()
+        && session != worker.session
+        && outcome(phase) != Some(PhaseOutcome::Unclear)
+}
+
+fn remove(value: &mut Value, field: &str) -> Option<Value> {
+    value.as_object_mut()?.shift_remove(field)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{NewPhase, order};
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    /// Two phases at once for a builder, of the session s1.
+    fn flow() -> Flow {
+        let phase = || NewPhase { title: "T".into(), agent: "builder".into(), ..NewPhase::default() };
+        let mut phases = vec![phase(), phase()];
+        let waves = order(&mut phases).unwrap();
+        let mut flow = Flow::new("wf", "task", &phases, &waves);
+        flow.belong_to("s1");
+        flow
+    }
+
+    fn worker<'a>(id: &'a str, session: &'a str, phase: Option<&'a str>) -> Worker<'a> {
+        Worker { id, kind: "builder", session, phase }
+    }
+
+    #[test]
+    fn names_count_for_the_owner_and_named_phases_for_all() {
+        let mut flow = flow();
+        let (ours, other) = (worker("a1", "s1", None), worker("b1", "s2", None));
+        assert_eq!(flow.phase_of(ours, true), Some("phase_0"));
+        assert_eq!(flow.phase_of(other, false), None);
+        flow.give("phase_0", ours, NOW).unwrap();
+        assert_eq!(flow.phase_of(ours, false), Some("phase_0"), "what it has");
+        assert_eq!(flow.phase_of(worker("a1", "s2", None), false), None, "an agent of the same id elsewhere");
+        assert_eq!(flow.phase_of(worker("b1", "s2", Some("phase_0")), true), None, "in somebody's hands");
+        assert_eq!(flow.phase_of(worker("b1", "s2", Some("phase_1")), false), Some("phase_1"));
+        assert_eq!(flow.phase_of(worker("a2", "s1", None), true), Some("phase_1"));
+        assert_eq!(flow.phase_of(worker("a2", "s1", Some("other")), true), Some("phase_1"));
+    }
+
+    #[test]
+    fn an_unclear_phase_is_the_last_to_be_given_by_name() {
+        let mut flow = flow();
+        flow.give("phase_0", worker("a1", "s1", None), NOW).unwrap();
+        flow.leave_unclear("phase_0", "hm");
+        assert_eq!(
+            (outcome(&flow.phases()[0]), reason(&flow.phases()[0])),
+            (Some(PhaseOutcome::Unclear), "hm")
+        );
+        let next = worker("a2", "s1", None);
+        assert_eq!(flow.phase_of(next, true), Some("phase_1"));
+        flow.give("phase_1", next, NOW).unwrap();
+        assert_eq!(flow.phase_of(worker("a3", "s1", None), true), Some("phase_0"));
+        assert_eq!(flow.phase_of(worker("b1", "s2", Some("phase_0")), false), Some("phase_0"));
+    }
+
+    #[test]
+    fn a_session_gives_back_what_its_agents_have() {
+        let mut flow = flow();
+        flow.give("phase_0", worker("a1", "s1", None), NOW).unwrap();
+        flow.give("phase_1", worker("b1", "s2", None), NOW).unwrap();
+        assert_eq!(flow.sessions_at_work(), ["s1", "s2"]);
+        flow.pass_on("s1", "s3");
+        assert_eq!(
+            (flow.owner(), flow.sessions_at_work()),
+            (Some("s3"), vec!["s2".to_owned(), "s3".to_owned()])
+        );
+        flow.give_back("s3", NOW);
+        let phase = &flow.phases()[0];
+        assert_eq!((standing(phase), phase.get(AGENT), phase.get(OWNER)), (Pending, None, None));
+        assert_eq!(flow.sessions_at_work(), ["s2"]);
+        assert_eq!(flow.owner(), Some("s3"), "whoever comes back has it again");
+    }
+}

@@ -1,0 +1,207 @@
+//! Joining lists: by the ids of their items, or else by what their items are.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::{Base, Merge, same};
+use crate::model::json;
+use crate::model::time;
+
+/// The fields that may tell the items of a list apart, the first that all of them have.
+const IDS: &[&str] = &["id", "agent_id", "message_id", "phase_id", "group_id", "agent", "name"];
+
+/// Items by id, in no order.
+type ById<'v> = HashMap<&'v str, &'v Value>;
+
+impl Merge<'_> {
+    pub(super) fn list(&mut self, base: &[Value], theirs: &[Value], ours: &[Value]) -> Vec<Value> {
+        match IDS.iter().find_map(|id| Some((*id, [by_id(base, id)?, by_id(theirs, id)?, by_id(ours, id)?])))
+        {
+            Some((id, maps)) => self.items(id, base, theirs, ours, &maps),
+            None => self.plain(base, theirs, ours),
+        }
+    }
+
+    fn items(
+        &mut self,
+        id: &str,
+        base: &[Value],
+        theirs: &[Value],
+        ours: &[Value],
+        [base_of, theirs_of, ours_of]: &[ById<'_>; 3],
+    ) -> Vec<Value> {
+        let mut kept = Vec::with_capacity(ours.len());
+        for item in ours {
+            let name = id_in(item, id);
+            match theirs_of.get(name) {
+                Some(edit) => {
+                    let base = base_of.get(name).copied();
+                    let joined = self.at_item(id, name, |merge| merge.item(base, edit, item));
+                    kept.push(joined);
+                }
+                None if self.is_removed(id, name, base_of.get(name).copied(), item) => {}
+                None => kept.push(item.clone()),
+            }
+        }
+        if self.is == Base::Known {
+            reorder(&mut kept, id, base, theirs, [base_of, theirs_of]);
+        }
+        let there: HashSet<String> = kept.iter().map(|item| id_in(item, id).to_owned()).collect();
+        let (mut added, mut before): (HashMap<Option<String>, Vec<Value>>, _) = (HashMap::new(), None);
+        for edit in theirs {
+            let name = id_in(edit, id);
+            if there.contains(name) {
+                before = Some(name.to_owned());
+            } else if !ours_of.contains_key(name) && self.is_added(id, name, base_of.get(name).copied(), edit)
+            {
+                added.entry(before.clone()).or_default().push(edit.clone());
+            }
+        }
+        let mut joined = added.remove(&None).unwrap_or_default();
+        for item in kept {
+            let name = Some(id_in(&item, id).to_owned());
+            joined.push(item);
+            joined.extend(added.remove(&name).unwrap_or_default());
+        }
+        joined
+    }
+
+    /// Joins one item. Two that were made under the same name are two.
+    fn item(&mut self, base: Option<&Value>, theirs: &Value, ours: &Value) -> Value {
+        if base.is_none() && theirs != ours {
+            let is_theirs = self.clash(None, Some(theirs), Some(ours));
+            return if is_theirs { theirs.clone() } else { ours.clone() };
+        }
+        self.value(base, Some(theirs), Some(ours)).unwrap_or_else(|| ours.clone())
+    }
+
+    /// Whether the person removed an item that nobody touched since.
+    fn is_removed(&mut self, id: &str, name: &str, base: Option<&Value>, ours: &Value) -> bool {
+        let Some(base) = base else { return false };
+        if self.is == Base::Older && self.came_later(ours) {
+            return false;
+        }
+        let untouched = self.is == Base::Known && same(Some(base), Some(ours));
+        untouched || self.at_item(id, name, |merge| merge.clash(Some(base), None, Some(ours)))
+    }
+
+    /// Whether the person added an item; one that a commit removed comes back only if they ask for it.
+    fn is_added(&mut self, id: &str, name: &str, base: Option<&Value>, edit: &Value) -> bool {
+        match base {
+            Some(base) if *base == *edit => false,
+            Some(base) => self.at_item(id, name, |merge| merge.clash(Some(base), Some(edit), None)),
+            None => true,
+        }
+    }
+
+    /// Whether an item was made after what the edit was made from.
+    fn came_later(&self, item: &Value) -> bool {
+        let created = item.get("created_at").or_else(|| item.get("created")).and_then(Value::as_str);
+        let (created, made) = (created.and_then(time::read), self.made_at.and_then(time::read));
+        created.zip(made).is_some_and(|(created, made)| created > made)
+    }
+
+    /// Joins lists whose items have no names: what the person took out goes, what they put in comes.
+    fn plain(&mut self, base: &[Value], theirs: &[Value], ours: &[Value]) -> Vec<Value> {
+        let (mut removed, mut added) = (counts(base), Vec::new());
+        let mut before: Option<String> = None;
+        for value in theirs {
+            let text = json::dense(value);
+            match removed.get_mut(&text).filter(|count| **count > 0) {
+                Some(count) => *count -= 1,
+                None => added.push((before.take(), value)),
+            }
+            before = Some(text);
+        }
+        removed.retain(|_, count| *count > 0);
+        let has = counts(ours);
+        let lost = removed.keys().any(|text| text.starts_with('{') && !has.contains_key(text));
+        if lost {
+            let list = |values: &[Value]| Value::Array(values.to_vec());
+            let is_theirs = self.clash(Some(&list(base)), Some(&list(theirs)), Some(&list(ours)));
+            return if is_theirs { theirs.to_vec() } else { ours.to_vec() };
+        }
+        if removed.is_empty() && added.is_empty() && counts(theirs) == has {
+            return theirs.to_vec();
+        }
+        let mut joined: Vec<Value> = ours.to_vec();
+        joined.retain(|value| match removed.get_mut(&json::dense(value)).filter(|count| **count > 0) {
+            Some(count) => {
+                *count -= 1;
+                false
+            }
+            None => true,
+        });
+        for (before, value) in added.into_iter().filter(|(_, value)| !has.contains_key(&json::dense(value))) {
+            let position =
+                before.and_then(|before| joined.iter().rposition(|value| json::dense(value) == before));
+            let at = position.map_or(joined.len(), |position| position + 1);
+            joined.insert(at, value.clone());
+        }
+        joined
+    }
+
+    fn at_item<T>(&mut self, id: &str, name: &str, work: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.path.len();
+        self.path.push_str(&format!("[{id}={name}]"));
+        self.depth += 1;
+        let done = work(self);
+        self.depth -= 1;
+        self.path.truncate(length);
+        done
+    }
+}
+
+/// Puts the items that the person has put in another order into that order.
+fn reorder(
+    kept: &mut [Value],
+    id: &str,
+    base: &[Value],
+    theirs: &[Value],
+    [base_of, theirs_of]: [&ById<'_>; 2],
+) {
+    let ours: HashSet<String> = kept.iter().map(|item| id_in(item, id).to_owned()).collect();
+    let common =
+        |name: &str| base_of.contains_key(name) && theirs_of.contains_key(name) && ours.contains(name);
+    let names = |list: &'_ [Value]| -> Vec<String> {
+        list.iter().map(|item| id_in(item, id)).filter(|name| common(name)).map(str::to_owned).collect()
+    };
+    let wanted = names(theirs);
+    if names(base) == wanted {
+        return;
+    }
+    let places: Vec<usize> =
+        kept.iter().enumerate().filter(|(_, item)| common(id_in(item, id))).map(|(place, _)| place).collect();
+    let mut items: HashMap<String, Value> =
+        places.iter().map(|place| (id_in(&kept[*place], id).to_owned(), kept[*place].clone())).collect();
+    for (place, name) in places.into_iter().zip(wanted) {
+        if let Some(item) = items.remove(&name) {
+            kept[place] = item;
+        }
+    }
+}
+
+fn id_in<'v>(item: &'v Value, id: &str) -> &'v str {
+    item.get(id).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the items by their ids, if all of them have one of their own.
+fn by_id<'v>(list: &'v [Value], id: &str) -> Option<ById<'v>> {
+    let mut items = HashMap::with_capacity(list.len());
+    for item in list {
+        if items.insert(item.get(id)?.as_str()?, item).is_some() {
+            return None;
+        }
+    }
+    Some(items)
+}
+
+/// Returns how often each value is there.
+fn counts(list: &[Value]) -> HashMap<String, usize> {
+    let mut counts = HashMap::new();
+    for value in list {
+        *counts.entry(json::dense(value)).or_default() += 1;
+    }
+    counts
+}

@@ -1,0 +1,94 @@
+//! What a worker should know before it begins, gathered from the queue's room.
+
+use jiff::Timestamp;
+
+use crate::model::ids::{Key, SessionId};
+use crate::model::kind::Doc;
+use crate::model::listing::{Among, Most};
+use crate::model::paper::Paper;
+use crate::model::session::Session;
+use crate::model::task::Task;
+use crate::model::time;
+use crate::ops::{Error, Result, read};
+use crate::store::engine::find_in;
+use crate::store::{Engine, Transaction};
+use crate::view::brief::{Before, Brief};
+
+/// Gathers what concerns a task, as of one moment.
+pub fn brief(engine: &dyn Engine, id: &str) -> Result<Brief> {
+    let queue = Doc::queue();
+    if !engine.may_exist(&queue) {
+        return Err(read::missing(engine, &queue));
+    }
+    let mut look = match engine.browse(&queue.room)? {
+        Some(look) => look,
+        None => engine.begin(&[&queue.room])?,
+    };
+    let task = look.item(&queue, id)?.map(Task::of).ok_or_else(|| Error::NoTask { id: id.into() })?;
+    let before = task.dependencies().into_iter().map(|id| done_before(&mut *look, id));
+    let before = before.collect::<Result<_>>()?;
+    let others = look.find(&queue, Among::Active)?.into_iter().map(Task::of);
+    let others = others.filter(|other| other.id() != id).collect();
+    let mut paper = |paper| text(&mut *look, &paper);
+    let (plan, discoveries) = (paper(Paper::Plan), paper(Paper::Discoveries));
+    Ok(Brief { task, before, others, plan, discoveries })
+}
+
+/// Returns a task that another one depends on. One that says nothing of its result may have left a text of it.
+fn done_before(look: &mut dyn Transaction, id: &str) -> Result<Before> {
+    let task = look.item(&Doc::queue(), id)?;
+    let is_told = task.as_ref().is_some_and(|task| task["result"]["output"].is_string());
+    let paper = if is_told { None } else { id.parse().ok().map(Paper::Result) };
+    let result = paper.and_then(|paper| text(look, &paper));
+    Ok(Before { id: id.to_owned(), task, result })
+}
+
+/// Returns a text; one that cannot be read is missed, and nothing else.
+fn text(look: &mut dyn Transaction, paper: &Paper) -> Option<String> {
+    look.paper(paper).ok().flatten()
+}
+
+/// Whether somebody else is at work on a task of the queue, or was since then.
+pub fn others_since(engine: &dyn Engine, id: &str, since: Timestamp) -> Result<bool> {
+    // The last one that is done may be this one.
+    let most = Most { ready: 0, waiting: 0, done: 2 };
+    let tasks = match read::excerpt(engine, &Doc::queue(), most) {
+        Some(excerpt) => excerpt.items,
+        None => read::list(engine, &Doc::queue(), None)?,
+    };
+    let ended = |task: &Task| time::read(task.value()["completed_at"].as_str()?);
+    let meets = |task: &Task| task.is_active() || ended(task).is_some_and(|ended| ended >= since);
+    Ok(tasks.into_iter().map(Task::of).any(|task| task.id() != id && meets(&task)))
+}
+
+/// Whose tasks are looked for.
+#[derive(Debug, Clone, Copy)]
+pub enum Holder<'a> {
+    Worker(&'a Key),
+    Session(&'a SessionId),
+}
+
+/// Returns the tasks that somebody has in hand.
+pub fn in_hand(engine: &dyn Engine, holder: Holder<'_>) -> Result<Vec<Task>> {
+    let mut tasks = active(engine)?;
+    tasks.retain(|task| match holder {
+        Holder::Worker(worker) => task.owner() == Some(worker.as_str()),
+        Holder::Session(session) => Session::has(session, task),
+    });
+    Ok(tasks)
+}
+
+/// Returns the tasks that are worked on.
+pub fn active(engine: &dyn Engine) -> Result<Vec<Task>> {
+    let queue = Doc::queue();
+    if !engine.may_exist(&queue) {
+        return Ok(Vec::new());
+    }
+    let active = match engine.browse(&queue.room)? {
+        Some(mut look) => look.find(&queue, Among::Active)?,
+        None => {
+            engine.read(&queue)?.map(|read| find_in(&queue, &read.value, Among::Active)).unwrap_or_default()
+        }
+    };
+    Ok(active.into_iter().map(Task::of).collect())
+}

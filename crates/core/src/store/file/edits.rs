@@ -1,0 +1,186 @@
+//! Edits by hand, where documents are files: what counts of them, and where those are kept that cannot be joined.
+
+use serde_json::Value;
+
+use super::journal::Replay;
+use super::place::{HeadDoc, Place};
+use super::{each_line, place};
+use crate::model::kind::Doc;
+use crate::model::merge::{self, Clash};
+use crate::store::edits::{self, TakenIn, clash_in_words};
+use crate::store::engine::Aside;
+use crate::store::error::Result;
+use crate::store::state;
+
+/// Behind the name of an edit that a person has heard of.
+const NOTED: &str = ".noted";
+
+/// Decides what counts of a file that is not what the last commit left; `ours` is what that was, if it is known.
+pub fn take_in(
+    place: &Place<'_>,
+    doc: &Doc,
+    theirs: Value,
+    known: &HeadDoc,
+    ours: Option<&Value>,
+) -> Result<TakenIn> {
+    let Some(ours) = ours else { return Ok(TakenIn::as_it_is(theirs)) };
+    edits::take_in(doc, theirs, ours, known.revision, &mut |visit| each_state(place, doc, visit))
+}
+
+/// Calls `visit` with every kept state of a document, oldest first. A segment begins with one that may be of no line.
+fn each_state(place: &Place<'_>, doc: &Doc, visit: &mut dyn FnMut(u64, &Value)) -> Result<()> {
+    let mut replay = Replay::default();
+    each_line(place, &mut |line| {
+        replay.apply(line);
+        let entry = line.docs.iter().find(|entry| entry.file == doc.file);
+        if let (Some(entry), Some(content)) = (entry, replay.content(&doc.file)) {
+            visit(entry.revision, content);
+        }
+    })
+}
+
+/// Returns what the last commit left of a document, as of line `seq`.
+pub fn committed(place: &Place<'_>, doc: &Doc, seq: u64) -> Result<Option<Value>> {
+    let mut segment = place.segment(&super::current_segment(place)?);
+    segment.lines.retain(|line| line.seq <= seq);
+    let known = Replay::of(&segment).docs.remove(&doc.file).filter(|known| known.sum.is_some());
+    Ok(known.map(|known| known.content))
+}
+
+/// Returns what a reader is shown of an edited file, and which revision that is. Most edits are made from the last commit:
+/// those count as they are, and nothing else is looked at.
+pub fn shown(
+    place: &Place<'_>,
+    doc: &Doc,
+    theirs: Value,
+    known: &HeadDoc,
+    ours: impl FnOnce() -> Result<Option<Value>>,
+) -> Result<(Value, u64)> {
+    let stated = merge::stated(doc.kind, &theirs).revision;
+    if known.revision == 0 {
+        return Ok((theirs, stated.unwrap_or(0)));
+    }
+    let counted = (known.revision + 1).max(state::revision_in(&theirs));
+    if stated.is_some_and(|stated| stated == known.revision || stated == known.revision + 1) {
+        return Ok((theirs, counted));
+    }
+    let ours = ours()?;
+    let TakenIn { value, .. } = take_in(place, doc, theirs, known, ours.as_ref())?;
+    let revision = if Some(&value) == ours.as_ref() { known.revision } else { counted };
+    Ok((value, revision))
+}
+
+/// Says what could not be joined, and what to do about it.
+pub fn told(doc: &Doc, clashes: &[Clash], kept: &str) -> String {
+    let name = doc.file.rsplit('/').next().unwrap_or_default();
+    let what = match clashes {
+        [Clash { path, theirs: Some(_), .. }] if path.is_empty() => {
+            "it comes from another store, and work is under way here".to_owned()
+        }
+        [Clash { path, .. }] if path.is_empty() => "together they would not be valid".to_owned(),
+        clashes => {
+            let shown: Vec<_> = clashes.iter().take(3).map(clash_in_words).collect();
+            let more = clashes.len().saturating_sub(shown.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("{}{more}", shown.join("; "))
+        }
+    };
+    let kind = doc.kind.name;
+    format!(
+        "an edit of `{name}` could not be joined with what changed meanwhile ({what}); what was committed stays, the edit is \
+         kept in `{kept}`: `anthill diff {kind}` shows both, `anthill merge --theirs {kind}` takes the edit"
+    )
+}
+
+impl Place<'_> {
+    fn aside_dir(&self) -> String {
+        format!("{}/aside", self.room.hidden())
+    }
+
+    /// Keeps an edit as it is, durably. The same edit is kept once.
+    pub fn put_aside(&self, file: &str, bytes: &[u8]) -> Result<String> {
+        let dir = self.aside_dir();
+        for name in self.fs.entries(&dir).unwrap_or_default() {
+            let path = format!("{dir}/{name}");
+            let same = || self.fs.read(&path, u64::MAX - 1).ok().flatten().is_some_and(|kept| kept == bytes);
+            if file_of(&name).as_deref() == Some(file) && !name.ends_with(NOTED) && same() {
+                return Ok(self.fs.display(&path));
+            }
+        }
+        self.keep_in(&dir, file, bytes)
+    }
+
+    /// Returns the edits that are kept here.
+    pub fn asides(&self) -> Result<Vec<Aside>> {
+        let dir = self.aside_dir();
+        let names = self.fs.entries(&dir).map_err(|error| self.failed("list", &dir, error))?;
+        let kept = names.iter().filter(|name| !name.ends_with(NOTED)).filter_map(|name| {
+            let doc = Doc::at(&self.room, &file_of(name)?)?;
+            let noted = names.contains(&format!("{name}{NOTED}"));
+            Some(Aside { doc, name: name.clone(), path: self.fs.display(&format!("{dir}/{name}")), noted })
+        });
+        Ok(kept.collect())
+    }
+
+    pub fn read_aside(&self, aside: &Aside) -> Result<Option<Vec<u8>>> {
+        let path = format!("{}/{}", self.aside_dir(), aside.name);
+        self.fs.read(&path, aside.doc.kind.limit).map_err(|error| self.no_file("read", &path, error))
+    }
+
+    pub fn drop_aside(&self, aside: &Aside) -> Result<()> {
+        let path = format!("{}/{}", self.aside_dir(), aside.name);
+        let noted = format!("{path}{NOTED}");
+        let removed = self.fs.remove(&path).and_then(|_| self.fs.remove(&noted));
+        removed.map(drop).map_err(|error| self.failed("remove", &path, error))
+    }
+
+    pub fn note_aside(&self, aside: &Aside) -> Result<()> {
+        let path = format!("{}/{}{NOTED}", self.aside_dir(), aside.name);
+        match self.fs.write_new(&path, b"") {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                Err(self.failed("write", &path, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts an edit that was swapped out back into the place of the document, so that it is taken in like any other; one
+    /// that cannot be read is kept aside. `holder` is where it is now, `ours` what was published. Returns what a person
+    /// should hear.
+    pub fn put_back(&self, doc: &Doc, holder: &str, ours: Option<super::Sum>) -> Option<String> {
+        let path = self.doc(&doc.file);
+        let read = |path: &str| self.fs.read(path, doc.kind.limit).ok().flatten();
+        // Whoever writes in place may not be done yet.
+        let opened = place::unless_damaged_for_long(self.patience.min(place::MID_SAVE), || {
+            let bytes = read(holder).unwrap_or_default();
+            state::open(doc, &self.show(doc), &bytes).map(|_| bytes)
+        });
+        let Ok(bytes) = opened else {
+            return Some(self.keep_unreadable(doc, &read(holder).unwrap_or_default()));
+        };
+        let swapped = self.fs.exchange(holder, &path).is_ok();
+        if !swapped && self.fs.rename(holder, &path).is_err() {
+            return Some(self.keep_unreadable(doc, &bytes));
+        }
+        // Somebody may have saved once more before that.
+        let other = read(holder).filter(|bytes| swapped && Some(place::sum(doc, bytes)) != ours)?;
+        Some(self.keep_unreadable(doc, &other))
+    }
+
+    fn keep_unreadable(&self, doc: &Doc, bytes: &[u8]) -> String {
+        match self.put_aside(&doc.file, bytes) {
+            Ok(kept) => {
+                format!("`{}` was edited during this commit; that edit is kept in `{kept}`", doc.file)
+            }
+            Err(_) => format!("`{}` was edited during this commit; that edit was replaced", doc.file),
+        }
+    }
+}
+
+/// Returns the document's file that a kept edit is of.
+fn file_of(name: &str) -> Option<String> {
+    let name = name.strip_suffix(NOTED).unwrap_or(name);
+    let (file, number) = name.rsplit_once('.')?;
+    number.parse::<u64>().ok()?;
+    Some(file.replace('~', "/"))
+}

@@ -1,0 +1,272 @@
+//! What really changes while an agent is at work, by git: a look before, a look after, and the difference.
+//!
+//! A file counts if its content is another one afterwards, however it came to that: edited, added, removed, or committed. What was
+//! dirty before is told apart by its content, so that it counts only if it changed again. What git ignores is not seen, and what
+//! anthill itself writes does not count. Nothing here ever fails a piece of work: no git, no record.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anthill_core::model::changes::Changes;
+use anthill_core::model::room::Room;
+use sha2::{Digest, Sha256};
+
+use crate::git;
+
+/// A file that is longer is told by its length and time instead of its content.
+const LONG: u64 = 16 << 20;
+
+/// A checkout at one moment.
+#[derive(Debug)]
+pub struct Before {
+    place: Place,
+    state: State,
+    /// What the files were that differed from the commit.
+    marks: BTreeMap<String, Mark>,
+}
+
+/// Where the project is in its repository.
+#[derive(Debug)]
+struct Place {
+    top: PathBuf,
+    /// From the top to the project, with a slash at its end.
+    prefix: String,
+}
+
+/// What git says of a checkout, by paths from its top.
+#[derive(Debug)]
+struct State {
+    /// `None` before the first commit.
+    head: Option<String>,
+    dirty: BTreeSet<String>,
+}
+
+/// What a file is.
+#[derive(Debug, PartialEq, Eq)]
+enum Mark {
+    Gone,
+    Link(PathBuf),
+    Content([u8; 32]),
+    /// What is not read: something very long, or no file at all.
+    Told(u64, Option<SystemTime>),
+}
+
+/// Looks at the checkout that a directory is in, if it is in one.
+pub fn look(root: &Path) -> Option<Before> {
+    let place = Place::of(root)?;
+    let state = State::of(&place)?;
+    let marks = state.dirty.iter().map(|path| (path.clone(), Mark::of(&place.top.join(path)))).collect();
+    Some(Before { place, state, marks })
+}
+
+impl Before {
+    /// Returns what has changed since, if git still tells. `shared` says that others were at work there too.
+    pub fn since(&self, shared: bool) -> Option<Changes> {
+        let Before { place, state, marks } = self;
+        let now = State::of(place)?;
+        let committed = match state.head == now.head {
+            true => Vec::new(),
+            false => committed(place, state.head.as_deref(), now.head.as_deref())?,
+        };
+        let changed: BTreeSet<&String> = marks.keys().chain(&now.dirty).chain(&committed).collect();
+        let changed = changed.into_iter().filter(|path| match marks.get(*path) {
+            Some(mark) => *mark != Mark::of(&place.top.join(path)),
+            None => true,
+        });
+        let named = changed.map(|path| place.seen(path));
+        Some(Changes::of(named.filter(|path| !place.is_ours(path)).collect(), shared))
+    }
+}
+
+impl Place {
+    fn of(root: &Path) -> Option<Place> {
+        let said = git::ask(root, &["rev-parse", "--show-toplevel", "--show-prefix"])?;
+        let said = String::from_utf8(said).ok()?;
+        let (top, prefix) = said.split_once('\n')?;
+        Some(Place { top: top.into(), prefix: prefix.trim_end_matches('\n').to_owned() })
+    }
+
+    /// Returns a path as seen from the project.
+    fn seen(&self, path: &str) -> String {
+        match path.strip_prefix(&self.prefix) {
+            Some(below) => below.to_owned(),
+            None => "../".repeat(self.prefix.matches('/').count()) + path,
+        }
+    }
+
+    /// Whether anthill itself writes there.
+    fn is_ours(&self, path: &str) -> bool {
+        let below = |dir: &str| path.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
+        let has_pipeline = || self.top.join(&self.prefix).join("coordination/pm_state.json").exists();
+        below(&Room::Queue.dir())
+            || below(&Room::State.dir())
+            || path == Room::State.path(Room::BESIDE)
+            || (below(&Room::Pipeline.dir()) && has_pipeline())
+    }
+}
+
+impl State {
+    fn of(place: &Place) -> Option<State> {
+        let args = ["status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all"];
+        Some(State::read(&git::ask(&place.top, &args)?))
+    }
+
+    fn read(said: &[u8]) -> State {
+        let mut state = State { head: None, dirty: BTreeSet::new() };
+        for line in said.split(|byte| *byte == 0) {
+            let line = String::from_utf8_lossy(line);
+            // How many words stand before the path.
+            let words = match line.split(' ').next() {
+                Some("#") => {
+                    let head = line.strip_prefix("# branch.oid ").filter(|oid| !oid.starts_with('('));
+                    state.head = head.map(str::to_owned).or(state.head);
+                    continue;
+                }
+                Some("1") => 8,
+                Some("u") => 10,
+                Some("?") => 1,
+                _ => continue,
+            };
+            state.dirty.extend(line.splitn(words + 1, ' ').nth(words).map(str::to_owned));
+        }
+        state
+    }
+}
+
+/// Returns the files in which two commits differ.
+fn committed(place: &Place, from: Option<&str>, to: Option<&str>) -> Option<Vec<String>> {
+    let diff = ["diff", "--name-only", "-z", "--no-renames", "--no-relative", "--no-ext-diff"];
+    let said = match (from, to) {
+        (Some(from), Some(to)) => git::ask(&place.top, &[&diff[..], &[from, to, "--"]].concat())?,
+        (one, other) => git::ask(&place.top, &["ls-tree", "-r", "--name-only", "-z", one.or(other)?])?,
+    };
+    let names = said.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Some(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}
+
+impl Mark {
+    fn of(path: &Path) -> Mark {
+        let Ok(about) = path.symlink_metadata() else { return Mark::Gone };
+        let told = Mark::Told(about.len(), about.modified().ok());
+        match about.file_type() {
+            kind if kind.is_symlink() => fs::read_link(path).map_or(told, Mark::Link),
+            kind if kind.is_file() && about.len() <= LONG => {
+                fs::read(path).map_or(told, |bytes| Mark::Content(Sha256::digest(bytes).into()))
+            }
+            kind if kind.is_dir() => Mark::Told(0, None),
+            _ => told,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use serde_json::{Value, json};
+    use tempfile::TempDir;
+
+    use super::*;
+
+    struct Repo(TempDir);
+
+    impl Repo {
+        fn new() -> Repo {
+            let repo = Repo(tempfile::tempdir().unwrap());
+            repo.sh("git init -q && echo 1 >a && echo 1 >b && mkdir -p sub && echo 1 >sub/c && git add . && git commit -q -m one");
+            repo
+        }
+
+        #[track_caller]
+        fn sh(&self, line: &str) {
+            let mut command = Command::new("sh");
+            command.args(["-ec", line]).current_dir(self.0.path()).env("HOME", self.0.path());
+            for name in ["AUTHOR", "COMMITTER"] {
+                command
+                    .env(format!("GIT_{name}_NAME"), "t")
+                    .env(format!("GIT_{name}_EMAIL"), "t@example.org");
+            }
+            assert!(command.status().unwrap().success(), "{line}");
+        }
+
+        #[track_caller]
+        fn changes(&self, line: &str) -> Vec<String> {
+            let before = look(self.0.path()).expect("a repository");
+            self.sh(line);
+            files(&before.since(false).expect("it still is").value())
+        }
+    }
+
+    fn files(value: &Value) -> Vec<String> {
+        serde_json::from_value(value["files"].clone()).unwrap()
+    }
+
+    #[test]
+    fn every_way_to_change_a_file_counts() {
+        let repo = Repo::new();
+        let check = |line: &str, expected: &[&str]| assert_eq!(repo.changes(line), expected, "{line}");
+        check("true", &[]);
+        check("echo 2 >a", &["a"]);
+        check("echo 2 >a", &[]);
+        check("echo 3 >a", &["a"]);
+        check("git commit -q -a -m two", &[]);
+        check("echo 4 >b && git commit -q -a -m three", &["b"]);
+        check(
+            "mkdir -p new/deep && echo 1 >new/deep/x && echo 1 >'new/o d\nd'",
+            &["new/deep/x", "new/o d\nd"],
+        );
+        check("echo 2 >new/deep/x", &["new/deep/x"]);
+        check("rm new/deep/x sub/c", &["new/deep/x", "sub/c"]);
+        check("git mv b moved", &["b", "moved"]);
+        check("git rm -q a && git commit -q -m four", &["a"]);
+        check("git checkout -q HEAD~1", &["a", "b", "moved"]);
+        check("git checkout -q -f HEAD~1 && git clean -fdq", &["b", "new/o d\nd", "sub/c"]);
+        check("ln -s a link", &["link"]);
+        check("ln -sf b link", &["link"]);
+        check("touch a && git status >/dev/null", &[]);
+        check("chmod +x a", &["a"]);
+    }
+
+    #[test]
+    fn what_is_ignored_or_ours_does_not_count() {
+        let repo = Repo::new();
+        repo.sh("echo target >.gitignore");
+        let line = "mkdir -p target .coordination .claude/state coordination .claude && \
+                    touch target/x .coordination/tasks.json .claude/state/x .claude/workflow_state_system.md .claude/mine coordination/x";
+        assert_eq!(repo.changes(line), [".claude/mine", "coordination/x"]);
+        repo.sh("touch coordination/pm_state.json");
+        assert_eq!(repo.changes("echo 1 >coordination/y"), [""; 0], "now it is a pipeline");
+    }
+
+    #[test]
+    fn a_project_may_be_a_part_of_its_repository() {
+        let repo = Repo::new();
+        let before = look(&repo.0.path().join("sub")).unwrap();
+        repo.sh("echo 2 >a && echo 2 >sub/c");
+        assert_eq!(files(&before.since(true).unwrap().value()), ["../a", "c"]);
+        assert_eq!(before.since(true).unwrap().value()["shared"], true);
+    }
+
+    #[test]
+    fn a_repository_may_be_new_or_none_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(look(dir.path()).is_none() && look(Path::new("/nowhere/at/all")).is_none());
+        let repo = Repo(dir);
+        repo.sh("git init -q && echo 1 >old");
+        assert_eq!(repo.changes("echo 1 >new && git add new && git commit -q -m one"), ["new"]);
+        let before = look(repo.0.path()).unwrap();
+        repo.sh("rm -r .git");
+        assert_eq!(before.since(false), None);
+    }
+
+    #[test]
+    fn gits_words_are_read() {
+        let said = b"# branch.oid abc\0# branch.head main\x001 .M N... 1 1 1 h h a b\0u UU N... 1 1 1 1 h h h c\0? d e\0! f\0";
+        let state = State::read(said);
+        assert_eq!(state.head.as_deref(), Some("abc"));
+        assert_eq!(json!(state.dirty), json!(["a b", "c", "d e"]));
+        assert_eq!(State::read(b"# branch.oid (initial)\0").head, None);
+    }
+}

@@ -1,0 +1,90 @@
+//! The end of an iteration: every gate is run, then it is judged. Gate runs that overlap count once.
+//!
+//! Whoever judges takes a seat. Who finds it taken waits; if the iteration was judged meanwhile, that is the result for
+//! both, for nothing was checked that the first one did not check. A killed one leaves the seat and no result.
+
+use std::time::Duration;
+
+use anthill_core::model::agent_loop::{STOPPED, WorkLoop};
+use anthill_core::model::room::Room;
+use anthill_core::ops::agent_loop::{self, Done, GateReport};
+use anthill_core::ops::{self, Actor};
+use anthill_core::store::{Engine, Seat};
+use serde_json::Value;
+
+use super::{Event, Gate, consent, run_within};
+use crate::runner::shift::Shift;
+use crate::runner::watchdog::Watchdog;
+use crate::runner::{Result, Site};
+
+/// How long to wait at once for the seat; then it is time to see whether everybody stops.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What the gates run with.
+pub(crate) struct Bench<'b> {
+    pub engine: &'b dyn Engine,
+    pub gates: &'b [Gate],
+    pub site: &'b Site,
+    pub shift: &'b Shift,
+    pub watchdog: &'b Watchdog,
+}
+
+/// Judges an iteration by a person's word.
+pub fn judge(
+    engine: &dyn Engine,
+    gates: &[Gate],
+    site: &Site,
+    (expect, actor): (Option<u64>, &Actor),
+    tell: &(dyn Fn(Event<'_>) + Sync),
+) -> Result<Done> {
+    let (shift, watchdog) = (Shift::default(), Watchdog::start(site.watchdog.as_deref()));
+    if let Err(error) = watchdog.trouble() {
+        tell(Event::Warning(format!("a gate's command will outlive us if we are killed: {error}")));
+    }
+    let bench = Bench { engine, gates, site, shift: &shift, watchdog: &watchdog };
+    let judged = bench.judge(expect, actor, tell)?;
+    Ok(judged.expect("BUG: nobody ends this shift"))
+}
+
+impl Bench<'_> {
+    /// Runs the gates and judges, or takes what somebody else judged meanwhile; `None` when everybody stops.
+    pub fn judge(
+        &self,
+        expect: Option<u64>,
+        actor: &Actor,
+        tell: &(dyn Fn(Event<'_>) + Sync),
+    ) -> Result<Option<Done>> {
+        let before = agent_loop::show(self.engine)?;
+        agent_loop::check_goes_on(&before)?;
+        let Some(_seat) = self.seat(tell)? else { return Ok(None) };
+        let now = agent_loop::show(self.engine)?;
+        if now.status() == STOPPED || mark(&before) != mark(&now) {
+            return Ok(Some(agent_loop::judged(self.engine)?));
+        }
+        consent::check(self.engine, &self.site.root, self.gates)?;
+        let Some(ran) = run_within(self.gates, self.site, (self.shift, self.watchdog), tell) else {
+            return Ok(None);
+        };
+        let reports: Vec<GateReport> =
+            self.gates.iter().zip(ran).map(|(gate, ran)| ran.report(gate)).collect();
+        Ok(Some(agent_loop::note_gates(self.engine, &reports, true, expect, actor)?))
+    }
+
+    fn seat(&self, tell: &(dyn Fn(Event<'_>) + Sync)) -> Result<Option<Box<dyn Seat>>> {
+        let take =
+            |patience| self.engine.seat(&Room::State, "loop-gates", patience).map_err(ops::Error::from);
+        let mut seat = take(Duration::ZERO)?;
+        if seat.is_none() {
+            tell(Event::Waiting);
+        }
+        while seat.is_none() && self.shift.signal().is_none() {
+            seat = take(PATIENCE)?;
+        }
+        Ok(seat)
+    }
+}
+
+/// Returns what tells one judgement of a loop from the next.
+fn mark(work: &WorkLoop) -> (Option<&Value>, Option<&Value>) {
+    (work.queue.get("started"), work.last_judged())
+}

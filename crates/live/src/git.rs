@@ -1,0 +1,53 @@
+//! Git, asked by us and not by a person at a terminal.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// How long an answer is waited for, and how long it may be.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LIMIT: u64 = 4 << 20;
+
+/// Prepares git for a place. Ctrl-C is not meant for it.
+pub fn command(place: &Path) -> Command {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(place).process_group(0);
+    // A directory of the project that looks like a repository of its own, with a configuration that runs something, is none.
+    command.args(["-c", "safe.bareRepository=explicit"]);
+    // A hook of git may have started us.
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Asks git something. Nothing if there is no git, it says no, or it takes too long.
+pub fn ask(place: &Path, args: &[&str]) -> Option<Vec<u8>> {
+    let mut command = command(place);
+    // Whoever works there must not find a lock of ours.
+    command.args(["-c", "core.fsmonitor=false", "--no-optional-locks"]).args(args);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+    let answer = listen(&mut child);
+    if answer.is_none() {
+        // It may have ended by itself.
+        let _ = child.kill();
+    }
+    let ended = child.wait().ok()?;
+    answer.filter(|_| ended.success())
+}
+
+/// Reads all that git says, if that comes to an end.
+fn listen(child: &mut Child) -> Option<Vec<u8>> {
+    let (mut stdout, (sender, receiver)) = (child.stdout.take()?, mpsc::channel());
+    thread::spawn(move || {
+        let mut said = Vec::new();
+        let read = stdout.by_ref().take(LIMIT + 1).read_to_end(&mut said);
+        // Who has waited long enough does not listen any more.
+        let _ = sender.send(read.ok().map(|_| said));
+    });
+    receiver.recv_timeout(PATIENCE).ok().flatten().filter(|said| said.len() as u64 <= LIMIT)
+}

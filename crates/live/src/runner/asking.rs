@@ -1,0 +1,221 @@
+//! Asks a command or an agent until it has answered, or another try would not help.
+//!
+//! What fails is tried again as its class deserves. An agent that ends without a word on how its work stands is asked once
+//! more. Where the service behind an agent is the trouble, nothing is said about the work.
+
+use std::io;
+use std::time::Duration;
+
+use anthill_core::model::outcome::Answer;
+use anthill_core::model::service::Diagnosis;
+use anthill_core::model::usage::Tries;
+use anthill_core::view::papers;
+use jiff::Zoned;
+
+use super::clip::tail;
+use super::health;
+use super::minder::{Call, Cut, Finished, Minder};
+use super::profile::{Agent, CONVERSATION};
+use super::report::{self, Speaker, Verdict};
+use super::trouble::{Trouble, with_details};
+use crate::changes;
+
+/// How much of its last words an agent is reminded of.
+const REMINDER: usize = 8 << 10;
+
+/// Why an agent is asked once more, and why its work has failed if that does not help.
+const UNCLEAR: &str = "it ended without saying whether the work is done";
+
+/// Who is asked, and how patiently.
+pub struct Asking<'a> {
+    /// Without one it is a plain command, whose exit code is its answer.
+    pub agent: Option<&'a Agent>,
+    /// How often a failed try is repeated, instead of what its class says.
+    pub retries: Option<u64>,
+    pub now: &'a dyn Fn() -> Zoned,
+    /// Whether it has reported by itself, so that nobody needs its last words.
+    pub has_reported: &'a dyn Fn() -> bool,
+    /// Whether others were at work in the same place meanwhile.
+    pub others: &'a dyn Fn() -> bool,
+    /// Is told why there is another try, and when.
+    pub again: &'a dyn Fn(&str, Duration),
+}
+
+/// What came of a call, after one or more tries.
+pub enum Reply {
+    Answered(Answered),
+    /// Everybody stops, or the work is not ours any more.
+    Cut(Cut, Tries),
+    /// The service behind the agent does not serve: nothing is said about the work.
+    Ailing(Ailing),
+}
+
+pub struct Answered {
+    pub verdict: Verdict,
+    pub discoveries: Vec<String>,
+    /// It could not even be started.
+    pub cannot_run: bool,
+    pub tries: Tries,
+}
+
+pub struct Ailing {
+    pub diagnosis: Diagnosis,
+    /// What the client said.
+    pub reason: String,
+    pub tries: Tries,
+}
+
+impl Asking<'_> {
+    fn speaker(&self) -> Speaker {
+        if self.agent.is_some() { Speaker::Agent } else { Speaker::Command }
+    }
+
+    fn diagnosis(&self, finished: &Finished) -> Option<Diagnosis> {
+        self.agent.and_then(|agent| health::diagnose(agent, finished, &(self.now)()))
+    }
+
+    /// Returns how long to wait before the next try, if there is to be one; or what is wrong with the service.
+    fn again_in(
+        &self,
+        trouble: &Trouble,
+        finished: &Finished,
+        failed: u64,
+    ) -> Result<Option<Duration>, Diagnosis> {
+        match self.diagnosis(finished) {
+            // A connection may get lost; who finds none at once has to wait.
+            Some(diagnosis) if failed == 0 && health::is_hiccup(&diagnosis) && self.retries != Some(0) => {
+                Ok(Some(Duration::ZERO))
+            }
+            Some(diagnosis) => Err(diagnosis),
+            None => Ok(trouble.again_in(failed, self.retries)),
+        }
+    }
+}
+
+impl Minder<'_> {
+    /// Runs a command until it has answered, or another try would not help; and looks at what really changed meanwhile.
+    pub fn ask(&mut self, call: &mut Call<'_>, asking: &Asking<'_>) -> io::Result<Reply> {
+        let before = call.command.get_current_dir().and_then(changes::look);
+        let mut reply = self.try_to_ask(call, asking)?;
+        if let (Reply::Answered(answered), Some(before)) = (&mut reply, before) {
+            answered.tries.changed = before.since((asking.others)());
+        }
+        Ok(reply)
+    }
+
+    fn try_to_ask(&mut self, call: &mut Call<'_>, asking: &Asking<'_>) -> io::Result<Reply> {
+        let mut tries = Tries::default();
+        loop {
+            let finished = self.run(call)?;
+            if let Some(cut) = cut_off(&finished) {
+                note(&mut tries, &finished, "stopped");
+                return Ok(Reply::Cut(cut, tries));
+            }
+            let discoveries = report::discoveries(&finished, asking.speaker());
+            let trouble = match (report::read(&finished, asking.speaker()), asking.agent) {
+                (Ok(Some(verdict)), _) => {
+                    note(&mut tries, &finished, "answered");
+                    return Ok(Reply::Answered(Answered { verdict, discoveries, cannot_run: false, tries }));
+                }
+                (Ok(None), Some(agent)) if !(asking.has_reported)() => {
+                    note(&mut tries, &finished, UNCLEAR);
+                    return self.clarify(call, asking, agent, &finished, tries);
+                }
+                (Ok(None), _) => {
+                    note(&mut tries, &finished, "reported by itself");
+                    let verdict = report::done(finished.transcript.words());
+                    return Ok(Reply::Answered(Answered { verdict, discoveries, cannot_run: false, tries }));
+                }
+                (Err(trouble), _) => trouble,
+            };
+            note(&mut tries, &finished, trouble.reason.lines().next().unwrap_or_default());
+            let delay = match asking.again_in(&trouble, &finished, tries.failed) {
+                Ok(delay) => delay,
+                Err(diagnosis) => {
+                    return Ok(Reply::Ailing(Ailing { diagnosis, reason: trouble.reason, tries }));
+                }
+            };
+            tries.failed += 1;
+            let Some(delay) = delay else {
+                let (verdict, cannot_run) = (Verdict::Failed(trouble.reason), trouble.cannot_run);
+                return Ok(Reply::Answered(Answered { verdict, discoveries, cannot_run, tries }));
+            };
+            (asking.again)(&trouble.reason, delay);
+            if let Some(cut) = self.pause(delay) {
+                return Ok(Reply::Cut(cut, tries));
+            }
+        }
+    }
+
+    /// Asks an agent how its work stands that it did not tell.
+    fn clarify(
+        &mut self,
+        call: &Call<'_>,
+        asking: &Asking<'_>,
+        agent: &Agent,
+        unclear: &Finished,
+        mut tries: Tries,
+    ) -> io::Result<Reply> {
+        (asking.again)(UNCLEAR, Duration::ZERO);
+        let answered = self.question(call, agent, unclear, &papers::status_question())?;
+        if let Some(cut) = cut_off(&answered) {
+            note(&mut tries, &answered, "stopped");
+            return Ok(Reply::Cut(cut, tries));
+        }
+        let ailing =
+            asking.diagnosis(&answered).or_else(|| health::said_twice(unclear, &answered, &(asking.now)()));
+        if let Some(diagnosis) = ailing {
+            let reason = with_details("", &answered).trim().to_owned();
+            note(&mut tries, &answered, reason.lines().next().unwrap_or_default());
+            return Ok(Reply::Ailing(Ailing { diagnosis, reason, tries }));
+        }
+        let words = unclear.transcript.words();
+        let verdict = report::verdict(&Answer::of(answered.transcript.words()), words);
+        note(&mut tries, &answered, if verdict.is_some() { "answered" } else { UNCLEAR });
+        tries.failed += u64::from(verdict.is_none());
+        let discoveries =
+            [unclear, &answered].map(|ended| report::discoveries(ended, Speaker::Agent)).concat();
+        let verdict = verdict.unwrap_or_else(|| Verdict::Failed(with_details(UNCLEAR, unclear)));
+        Ok(Reply::Answered(Answered { verdict, discoveries, cannot_run: false, tries }))
+    }
+
+    /// Asks an agent something about what it just did: in the same conversation where its client can go on with it, else
+    /// a new one that is told its last words.
+    pub fn question(
+        &mut self,
+        call: &Call<'_>,
+        agent: &Agent,
+        ended: &Finished,
+        question: &str,
+    ) -> io::Result<Finished> {
+        let heard = &ended.transcript;
+        let mut used = None;
+        if let (Some(profile), Some(conversation)) = (agent.profile, &heard.conversation) {
+            let mut resumed = call.of_line(profile.resume, question.to_owned());
+            resumed.command.env(CONVERSATION, conversation.as_str());
+            let answered = self.run(&mut resumed)?;
+            let is_silent =
+                answered.transcript.words().trim().is_empty() && answered.transcript.error.is_none();
+            if answered.cut.is_some() || !is_silent {
+                return Ok(answered);
+            }
+            // The client does not know the conversation any more, or keeps the answer to itself.
+            used = Some(answered.transcript.usage);
+        }
+        let reminder = papers::reminder(question, tail(heard.words(), REMINDER));
+        let mut answered = self.run(&mut call.of_line(&agent.line, reminder))?;
+        used.into_iter().for_each(|used| answered.transcript.usage.add(used));
+        Ok(answered)
+    }
+}
+
+/// Returns why nobody waits for this answer any more.
+fn cut_off(finished: &Finished) -> Option<Cut> {
+    finished.cut.clone().filter(|cut| matches!(cut, Cut::Stopped | Cut::Lost(_)))
+}
+
+fn note(tries: &mut Tries, finished: &Finished, result: &str) {
+    tries.count += 1;
+    tries.usage.add(finished.transcript.usage);
+    tries.log += &format!("--- try {}: {result}\n{}\n", tries.count, finished.said());
+}
