@@ -1,13 +1,14 @@
 //! The arguments as typed. The doc comment of a command is its help.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anthill_core::model::kind::{KINDS, Kind};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ColorChoice, Parser};
+use clap::{Args, ColorChoice, FromArgMatches, Parser};
 
-use crate::commands::Command;
-use crate::direct::Words;
+use crate::commands::{self, Command};
+use crate::direct::{Words, first_word};
 
 /// Let many coding-agent sessions work as a team through human-readable JSON files
 #[derive(Debug, Parser)]
@@ -17,6 +18,21 @@ pub struct Cli {
     pub global: Global,
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Reads a command line, the program's name included. The parser of all commands costs more than most of them do, so
+    /// only that of this one is made; what it does not take, the whole one reads again and finds the right words for.
+    pub fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
+        Cli::read_alone(args).map_or_else(|| Cli::try_parse_from(args), Ok)
+    }
+
+    fn read_alone(args: &[OsString]) -> Option<Cli> {
+        let words: Vec<_> = args.iter().skip(1).map(|word| word.to_string_lossy()).collect();
+        let command = commands::parser(&words[first_word(&words)?])?;
+        let program = Global::augment_args(clap::Command::new("anthill")).subcommand(command);
+        Cli::from_arg_matches(&program.try_get_matches_from(args).ok()?).ok()
+    }
 }
 
 const EXAMPLES: &str = "\

@@ -69,11 +69,14 @@ pub fn run<'a>(args: impl Iterator<Item = &'a OsString>) -> Option<ExitCode> {
 }
 
 /// Returns the place of the first word after global options.
-fn first_word(args: &[String]) -> Option<usize> {
+pub fn first_word(args: &[impl AsRef<str>]) -> Option<usize> {
     let mut at = 0;
-    while args.get(at)?.starts_with('-') {
-        let (.., takes) = GLOBAL.iter().find(|(name, ..)| *name == args[at])?;
-        at += if *takes == Takes::Nothing { 1 } else { 2 };
+    while let word = args.get(at)?.as_ref()
+        && word.starts_with('-')
+    {
+        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+        let (.., takes) = GLOBAL.iter().find(|(known, ..)| *known == name)?;
+        at += if *takes == Takes::Nothing || value.is_some() { 1 } else { 2 };
     }
     Some(at)
 }

@@ -8,6 +8,7 @@
     reason = "lays out what the examples read, and looks at what they said"
 )]
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -41,12 +42,23 @@ fn calls(line: &str) -> Vec<Vec<String>> {
     calls.map(|call| call.iter().map(ToString::to_string).collect()).collect()
 }
 
+/// The parser of one command reads a line as that of all commands does.
+fn is_read_alike(words: &[String]) {
+    let args: Vec<OsString> = words.iter().map(Into::into).collect();
+    let (alone, whole) = (Cli::read(&args), Cli::try_parse_from(words));
+    let text = |read: Result<Cli, clap::Error>| {
+        read.map_or_else(|error| error.to_string(), |cli| format!("{cli:?}"))
+    };
+    assert_eq!(text(alone), text(whole), "{words:?}");
+}
+
 /// Says what is wrong with a line, which may only name a command (`anthill set`) if that is allowed.
 fn fault(line: &str, may_name: bool) -> Option<String> {
     let calls = calls(line);
     if calls.is_empty() {
         return Some("it does not call anthill".into());
     }
+    calls.iter().for_each(|words| is_read_alike(words));
     let error = calls.iter().find_map(|words| Cli::try_parse_from(words).err())?;
     let has_placeholder = calls.concat().iter().any(|word| is_placeholder(word));
     match error.kind() {

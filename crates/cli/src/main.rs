@@ -30,7 +30,7 @@ mod start;
 use std::ffi::OsString;
 use std::panic;
 
-use clap::{ColorChoice, Parser};
+use clap::ColorChoice;
 
 use crate::args::Cli;
 use crate::error::CliError;
@@ -62,7 +62,7 @@ fn run(args: &[OsString]) -> ExitCode {
 /// Kept apart: its arguments are large, and would make room for themselves on the stack of every command.
 #[inline(never)]
 fn parsed(args: &[OsString]) -> ExitCode {
-    let cli = match Cli::try_parse_from(args) {
+    let cli = match Cli::read(args) {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error, wants_json(args)),
     };

@@ -14,7 +14,7 @@ use anthill_core::model::ids::ProjectId;
 use anthill_core::model::present::Arrival;
 use anthill_core::ops::client::{self, Charge, Reply, World};
 use anthill_live::foreign;
-use clap::{Args, ColorChoice, Parser};
+use clap::{Args, ColorChoice};
 use jiff::tz::TimeZone;
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -91,11 +91,11 @@ pub fn run_line(args: &[OsString]) -> Option<ExitCode> {
     })
 }
 
-/// Reads a line by the full parser, as `--root=DIR` needs it. Kept apart: it is large, and seldom needed.
+/// Reads a line by clap, as `--root=DIR` needs it. Kept apart: it is large, and seldom needed.
 #[inline(never)]
 fn parsed(args: &[OsString]) -> Option<Global> {
-    let name = OsString::from("anthill");
-    Cli::try_parse_from(std::iter::once(&name).chain(args)).ok().map(|cli| cli.global)
+    let line: Vec<_> = std::iter::once("anthill".into()).chain(args.iter().cloned()).collect();
+    Cli::read(&line).ok().map(|cli| cli.global)
 }
 
 fn asks_for_help(words: &[String]) -> bool {

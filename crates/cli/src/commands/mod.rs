@@ -56,7 +56,7 @@ use anthill_core::ops::edit::Changed;
 use anthill_core::ops::merge::{all_asides, in_words};
 use anthill_core::store::Revision;
 use anthill_live::foreign;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use crate::args::Cli;
@@ -131,6 +131,62 @@ pub enum Command {
     Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
     Uninstall(uninstall::UninstallArgs),
+}
+
+/// What makes the parser of each command: a line needs that of its own command only.
+const PARSERS: &[(&str, fn(clap::Command) -> clap::Command)] = &[
+    ("init", init::InitArgs::augment_args),
+    ("status", status::StatusArgs::augment_args),
+    ("leader", leader::Leader::augment_subcommands),
+    ("worker", worker::Worker::augment_subcommands),
+    ("message", message::Message::augment_subcommands),
+    ("session", session::Session::augment_subcommands),
+    ("list-active", session::list::ListActiveArgs::augment_args),
+    ("epic", epic::Epic::augment_subcommands),
+    ("story", story::Story::augment_subcommands),
+    ("sprint", sprint::Sprint::augment_subcommands),
+    ("tool", tool::Tool::augment_subcommands),
+    ("team", team::Team::augment_subcommands),
+    ("workflow", workflow::Workflow::augment_subcommands),
+    ("pipeline", pipeline::Pipeline::augment_subcommands),
+    ("orchestrate", orchestrate::OrchestrateArgs::augment_args),
+    ("loop", agent_loop::AgentLoop::augment_subcommands),
+    ("update-task", update_task::UpdateTaskArgs::augment_args),
+    ("error", error::ErrorCommand::augment_subcommands),
+    ("compact", compact::Compact::augment_subcommands),
+    ("agents", agents::Agents::augment_subcommands),
+    ("metrics", metrics::MetricsArgs::augment_args),
+    ("clean", clean::CleanArgs::augment_args),
+    ("hook", hook::HookArgs::augment_args),
+    ("get", get::GetArgs::augment_args),
+    ("list", list::ListArgs::augment_args),
+    ("watch", watch::WatchArgs::augment_args),
+    ("set", set::SetArgs::augment_args),
+    ("append", append::AppendArgs::augment_args),
+    ("delete", delete::DeleteArgs::augment_args),
+    ("validate", validate::ValidateArgs::augment_args),
+    ("schema", schema::SchemaArgs::augment_args),
+    ("history", history::HistoryArgs::augment_args),
+    ("restore", restore::RestoreArgs::augment_args),
+    ("undo", undo::UndoArgs::augment_args),
+    ("edit", edit::EditArgs::augment_args),
+    ("diff", diff::DiffArgs::augment_args),
+    ("merge", merge::MergeArgs::augment_args),
+    ("log", log::LogArgs::augment_args),
+    ("on", on::OnArgs::augment_args),
+    ("trust", trust::TrustArgs::augment_args),
+    ("hooks-run", hooks_run::HooksRunArgs::augment_args),
+    ("doctor", doctor::DoctorArgs::augment_args),
+    ("demo", demo::DemoArgs::augment_args),
+    ("bench", bench::BenchArgs::augment_args),
+    ("completions", completions::CompletionsArgs::augment_args),
+    ("uninstall", uninstall::UninstallArgs::augment_args),
+];
+
+/// Returns the parser of one command, without those of all the others.
+pub fn parser(name: &str) -> Option<clap::Command> {
+    let (name, augment) = PARSERS.iter().find(|(known, _)| *known == name)?;
+    Some(augment(clap::Command::new(*name)))
 }
 
 pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
@@ -359,6 +415,21 @@ mod tests {
                 assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
             }
             left.extend(command.get_subcommands().cloned());
+        }
+    }
+
+    /// Everything that a command takes, its verbs included.
+    fn taken(command: &clap::Command) -> String {
+        let arguments: Vec<_> = command.get_arguments().collect();
+        let verbs = command.get_subcommands().map(|verb| format!("{} {}", verb.get_name(), taken(verb)));
+        format!("{arguments:?} {:?}", verbs.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn every_command_has_a_parser_of_its_own() {
+        for command in crate::args::Cli::command().get_subcommands() {
+            let alone = parser(command.get_name()).unwrap_or_else(|| panic!("{}", command.get_name()));
+            assert_eq!(taken(&alone), taken(command), "{}", command.get_name());
         }
     }
 
