@@ -25,6 +25,7 @@ mod outcomes;
 mod pipeline;
 mod planning;
 mod queue;
+mod queue_edit;
 mod queue_storm;
 mod readers;
 mod records;

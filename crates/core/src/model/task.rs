@@ -11,6 +11,8 @@
 //!
 //! A task is edited as the value it is, so that what we do not know of it stays.
 
+mod edit;
+
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde::de::value::StrDeserializer;
@@ -26,6 +28,7 @@ use super::usage::{Tries, Usage};
 
 pub use super::documents::queue::QueueStatus as Status;
 pub use super::lease::LEASE;
+pub use edit::{Changed, Removed, TaskEdit};
 
 /// How many attempts that came to nothing a task remembers, and how much of the reason of each.
 const ATTEMPTS: usize = 5;

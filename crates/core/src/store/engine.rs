@@ -488,6 +488,15 @@ pub fn put_in(doc: &Doc, value: &mut Value, id: &str, item: Value) -> Result<()>
     Ok(())
 }
 
+/// Takes one item out of a document's list.
+pub fn remove_in(doc: &Doc, value: &mut Value, id: &str) {
+    match container_mut(doc.kind, value) {
+        Some(Value::Array(list)) => list.retain(|item| !has_id(item, id)),
+        Some(Value::Object(map)) => drop(map.shift_remove(id)),
+        _ => {}
+    }
+}
+
 /// Appends items to a document's list.
 pub fn extend_in(doc: &Doc, value: &mut Value, items: &Texts) -> Result<()> {
     match container_mut(doc.kind, value) {

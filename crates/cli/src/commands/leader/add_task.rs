@@ -46,7 +46,7 @@ pub struct AddTaskArgs {
     id: Option<String>,
 }
 
-fn priority(text: &str) -> Result<i64, String> {
+pub(super) fn priority(text: &str) -> Result<i64, String> {
     let priority = text.parse().ok().filter(|priority| (1..=10).contains(priority));
     priority.ok_or_else(|| "expected 1 (first) to 10".into())
 }

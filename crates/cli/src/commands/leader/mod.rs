@@ -3,10 +3,13 @@
 pub(super) mod add_task;
 mod aggregate;
 mod cancel;
+mod edit;
 mod explain;
 mod graph;
 mod import;
 mod init;
+mod note;
+mod remove;
 mod reset;
 mod retry;
 pub(super) mod status;
@@ -37,6 +40,9 @@ pub enum Leader {
     Status(status::StatusArgs),
     Graph(graph::GraphArgs),
     Explain(explain::ExplainArgs),
+    Edit(edit::EditArgs),
+    Note(note::NoteArgs),
+    Remove(remove::RemoveArgs),
     Retry(retry::RetryArgs),
     Reset(reset::ResetArgs),
     Cancel(cancel::CancelArgs),
@@ -51,6 +57,9 @@ pub fn run(context: &Context<'_>, command: &Leader) -> Result<()> {
         Leader::Status(args) => status::run(context, args),
         Leader::Graph(args) => graph::run(context, args),
         Leader::Explain(args) => explain::run(context, args),
+        Leader::Edit(args) => edit::run(context, args),
+        Leader::Note(args) => note::run(context, args),
+        Leader::Remove(args) => remove::run(context, args),
         Leader::Retry(args) => retry::run(context, args),
         Leader::Reset(args) => reset::run(context, args),
         Leader::Cancel(args) => cancel::run(context, args),

@@ -28,9 +28,12 @@ document!(
         /// Ids of tasks that must be done first.
         dependencies: Option<Vec<String>>,
         required_capabilities: Option<Vec<String>>,
+        labels: Option<Vec<String>>,
         context: Option<TaskContext>,
         result: Option<TaskResult>,
         usage: Option<TaskUsage>,
+        /// Remarks of people and agents, the newest last.
+        notes: Option<Vec<Note>>,
         /// How the last claim ended that gave the task back.
         last_claim: Option<LastClaim>,
         /// How the last claims ended that came to nothing, the newest last.
@@ -94,6 +97,8 @@ document!(Attempt {
     /// What the worker said of its failure; or how the task was taken from it, as in `last_claim`.
     reason: String,
 });
+
+document!(Note { at: Time, by: String, text: String });
 
 document!(
     TaskContext {

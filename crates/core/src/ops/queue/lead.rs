@@ -25,7 +25,7 @@ use crate::store::texts::Texts;
 use crate::view::papers;
 
 /// Who the log names for what a leader does.
-const LEADER: &str = "leader";
+pub(super) const LEADER: &str = "leader";
 
 /// What `init` found and made, as files below the queue's room.
 #[derive(Debug, Default)]
@@ -77,13 +77,14 @@ pub fn add(engine: &dyn Engine, new: &NewTask<'_>, actor: &Actor) -> Result<Task
         return if known.is(new) { Ok(known) } else { Err(Error::OtherTask { id: id.to_string() }) };
     }
     for id in &new.dependencies {
-        if desk.transaction.item(&desk.queue, id)?.is_none() {
-            return Err(Error::UnknownDependency { id: id.to_string(), of: new.description.to_string() });
-        }
+        check_known(&mut desk, id, &new.description)?;
     }
     let id = match &new.id {
         Some(id) => {
-            check_circle(&mut desk, id, &new.dependencies)?;
+            // Somebody may have named it by hand before it came.
+            if !desk.transaction.find(&desk.queue, Among::InNeedOf(id))?.is_empty() {
+                check_circle(&mut desk, id, &new.dependencies)?;
+            }
             id.to_string()
         }
         None => {
@@ -100,11 +101,16 @@ pub fn add(engine: &dyn Engine, new: &NewTask<'_>, actor: &Actor) -> Result<Task
     Ok(task)
 }
 
-/// Refuses a task that would wait for what waits for it: somebody may have named it by hand before it came.
-fn check_circle(desk: &mut Desk<'_>, id: &str, dependencies: &[Cow<'_, str>]) -> Result<()> {
-    if desk.transaction.find(&desk.queue, Among::InNeedOf(id))?.is_empty() {
-        return Ok(());
+/// Refuses to wait for nothing.
+pub(super) fn check_known(desk: &mut Desk<'_>, id: &str, of: &str) -> Result<()> {
+    match desk.transaction.item(&desk.queue, id)? {
+        Some(_) => Ok(()),
+        None => Err(Error::UnknownDependency { id: id.to_owned(), of: of.to_owned() }),
     }
+}
+
+/// Refuses a task that would wait for what waits for it.
+pub(super) fn check_circle(desk: &mut Desk<'_>, id: &str, dependencies: &[impl ToString]) -> Result<()> {
     let mut dependents: HashMap<String, String> = HashMap::new();
     let mut next: Vec<_> = dependencies.iter().map(|on| (on.to_string(), id.to_owned())).collect();
     while let Some((on, of)) = next.pop() {

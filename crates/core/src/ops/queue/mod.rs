@@ -1,6 +1,6 @@
 //! The task queue: a leader adds tasks, workers claim them exactly once.
 //!
-//! [`lead`]: init, add, import, reset, retry, cancel, aggregate. [`work`]: claim, start, heartbeat,
+//! [`lead`]: init, add, import, reset, retry, cancel, aggregate. [`revise`]: edit, note, remove. [`work`]: claim, start, heartbeat,
 //! complete, fail, release, discover. [`register`]: who the workers are. [`look`]: what can be claimed, and why a task cannot. [`brief`]: what a worker
 //! should know before it begins. Every change happens at the `Desk`, and the task, its papers and the log line are one commit.
 
@@ -9,6 +9,7 @@ mod desk;
 pub mod lead;
 pub mod look;
 pub mod register;
+pub mod revise;
 pub mod work;
 
 pub(in crate::ops) use desk::{Desk, replace};

@@ -1,0 +1,108 @@
+//! What the leader changes about tasks that are there.
+
+use serde_json::Value;
+
+use super::Desk;
+use super::lead::{LEADER, check_circle, check_known};
+use crate::model::ids::Key;
+use crate::model::listing::Among;
+use crate::model::paper::Paper;
+use crate::model::task::{Task, TaskEdit};
+use crate::ops::{Actor, Error, Result};
+use crate::store::Engine;
+use crate::store::engine::remove_in;
+use crate::view::shell;
+
+/// A task as it is now, and who has it.
+#[derive(Debug)]
+pub struct Revised {
+    pub task: Task,
+    /// Whoever is at work on it, and has been told the old words.
+    pub at_work: Option<String>,
+}
+
+/// Changes words and rules of a task.
+pub fn edit(engine: &dyn Engine, id: &Key, edit: &TaskEdit, actor: &Actor) -> Result<Revised> {
+    edit.check(id.as_str()).map_err(Error::Input)?;
+    let mut desk = Desk::open_queue(engine, actor)?;
+    let mut task = desk.task(id.as_str())?;
+    if task.is_over() && !edit.is_only_labels() {
+        return Err(task.wrong_state("edit").into());
+    }
+    let at_work = task.owner().filter(|_| task.is_active()).map(str::to_owned);
+    if let Some(owner) = at_work.as_deref().filter(|_| edit.is_about_claims()) {
+        return Err(held(id, owner, "its files, dependencies and needed capabilities are settled"));
+    }
+    for on in &edit.depends.added {
+        check_known(&mut desk, on, id.as_str())?;
+    }
+    check_circle(&mut desk, id.as_str(), &edit.depends.added)?;
+    if task.edit(edit) {
+        if task.is_open() {
+            task.set_status(desk.open_status(&task)?);
+        }
+        desk.put(task.clone())?;
+        desk.log(LEADER, "EDIT", id.as_str())?;
+    }
+    desk.commit(LEADER, "edit-task", actor)?;
+    Ok(Revised { task, at_work })
+}
+
+fn held(id: &Key, owner: &str, why: &str) -> Error {
+    let message = format!("`{owner}` is at work on `{id}`: {why}");
+    Error::refused(message, format!("take it back first: anthill leader reset {}", shell::word(id.as_str())))
+}
+
+/// Adds a remark to a task, however it stands.
+pub fn note(engine: &dyn Engine, id: &Key, text: &str, actor: &Actor) -> Result<Task> {
+    if text.trim().is_empty() {
+        return Err(Error::Input("the note is blank".into()));
+    }
+    let mut desk = Desk::open_queue(engine, actor)?;
+    let mut task = desk.task(id.as_str())?;
+    let by = actor.entry("note").by;
+    task.note(&by, text, &desk.now);
+    desk.put(task.clone())?;
+    desk.log(LEADER, "NOTE", &format!("{id}: {text}"))?;
+    desk.commit(&by, "note", actor)?;
+    Ok(task)
+}
+
+/// Takes tasks out of the queue, with their results; with `only_look` nothing changes. Returns them as they were.
+pub fn remove(engine: &dyn Engine, ids: &[Key], only_look: bool, actor: &Actor) -> Result<Vec<Task>> {
+    let mut desk = Desk::open_queue(engine, actor)?;
+    let tasks = ids.iter().map(|id| desk.task(id.as_str())).collect::<Result<Vec<_>>>()?;
+    for (id, task) in ids.iter().zip(&tasks) {
+        if let Some(owner) = task.owner().filter(|_| task.is_active()) {
+            return Err(held(id, owner, "it cannot be removed now"));
+        }
+        check_unneeded(&mut desk, id, ids)?;
+    }
+    if only_look {
+        return Ok(tasks);
+    }
+    let queue = desk.queue.clone();
+    let mut value = desk.transaction.get(&queue)?.cloned().unwrap_or(Value::Null);
+    for id in ids {
+        remove_in(&queue, &mut value, id.as_str());
+        desk.transaction.remove_paper(&Paper::Result(id.clone()))?;
+        desk.log(LEADER, "REMOVE", id.as_str())?;
+    }
+    desk.transaction.put(&queue, value)?;
+    desk.commit(LEADER, "remove", actor)?;
+    Ok(tasks)
+}
+
+/// Others would wait for it for ever.
+fn check_unneeded(desk: &mut Desk<'_>, id: &Key, also: &[Key]) -> Result<()> {
+    let dependents = desk.transaction.find(&desk.queue, Among::InNeedOf(id.as_str()))?;
+    let stays = |task: &&Value| !also.iter().any(|id| task["id"] == id.as_str());
+    let Some(dependent) = dependents.iter().find(stays).map(|task| Task::of(task.clone())) else {
+        return Ok(());
+    };
+    let (of, on) = (shell::word(dependent.id()), shell::word(id.as_str()));
+    Err(Error::refused(
+        format!("`{}` depends on `{id}`", dependent.id()),
+        format!("let it wait no more: anthill leader edit {of} --no-depends {on}"),
+    ))
+}
