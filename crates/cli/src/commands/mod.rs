@@ -133,8 +133,11 @@ pub enum Command {
     Uninstall(uninstall::UninstallArgs),
 }
 
+/// Adds what a command takes to its parser.
+type Augment = fn(clap::Command) -> clap::Command;
+
 /// What makes the parser of each command: a line needs that of its own command only.
-const PARSERS: &[(&str, fn(clap::Command) -> clap::Command)] = &[
+const PARSERS: &[(&str, Augment)] = &[
     ("init", init::InitArgs::augment_args),
     ("status", status::StatusArgs::augment_args),
     ("leader", leader::Leader::augment_subcommands),
