@@ -379,6 +379,69 @@ fn a_phase_that_is_given_back_waits_for_the_next_agent() {
 }
 
 #[test]
+fn the_late_end_of_an_agent_does_not_move_a_phase_that_was_put_back() {
+    let env = env();
+    create_parallel(&env);
+    let client = Client::start(&env, "s1");
+    let put_back = || env.ok(&["workflow", "phase", "phase_0", "--status", "pending"]);
+    client.agent_starts("a1", "builder");
+    put_back();
+    let before = state(&env, "workflow.json");
+    // Neither by its end, in its foreground or background, nor by its orders; nor does it take the phase beside it.
+    client.agent_returns("a1", "builder", "Phase ID: phase_0", Err("async_launched"));
+    client.agent_stops("a1", "builder", r#"{"status": "completed"}"#);
+    client.agent_returns("a1", "builder", "Build", Ok("All is done."));
+    client.agent_returns("a1", "builder", "Phase ID: phase_0", Ok("All is done."));
+    assert_eq!(state(&env, "workflow.json"), before);
+    assert_eq!(state(&env, "agents/results/a1.json")["status"], "success", "what it said is kept");
+    // The next one is not disturbed either, also when the phase is begun again by hand and has nobody.
+    env.ok(&["workflow", "start"]);
+    client.agent_stops("a1", "builder", "FAILED: no disk");
+    assert_eq!(standing(&env), ["active", "active", "pending"]);
+    client.agent_starts("a2", "builder");
+    client.agent_stops("a1", "builder", r#"{"status": "failed"}"#);
+    assert_eq!((standing(&env)[0].as_str(), &phase(&env, 0)["agent_id"]), ("active", &json!("a2")));
+    put_back();
+    client.agent_stops("a2", "builder", r#"{"status": "failed"}"#);
+    assert_eq!(standing(&env)[0], "pending");
+    // Who names it on purpose moves it, and so does who is started again.
+    client.agent_starts("a2", "builder");
+    assert_eq!((standing(&env)[0].as_str(), &phase(&env, 0)["agent_id"]), ("active", &json!("a2")));
+    put_back();
+    client.agent_stops("a1", "builder", r#"{"status": "done", "phase_id": "phase_0"}"#);
+    assert_eq!(standing(&env)[0], "completed");
+    doctor_is_content(&env);
+}
+
+#[test]
+fn a_phase_that_is_tried_again_is_not_moved_by_its_last_agent() {
+    let env = env();
+    create(&env, &["Build=builder", "Test=tester"]);
+    let client = Client::start(&env, "s1");
+    client.agent_starts("a1", "builder");
+    env.ok(&["workflow", "phase", "phase_0", "--status", "failed"]);
+    env.ok(&["workflow", "phase", "phase_0", "--status", "active"]);
+    client.agent_stops("a1", "builder", "done");
+    client.agent_returns("a1", "builder", "Phase ID: phase_0", Ok("done"));
+    assert_eq!((standing(&env)[0].as_str(), &phase(&env, 0)["agent_id"]), ("active", &Value::Null));
+}
+
+#[test]
+fn a_helper_that_was_given_no_phase_ends_none() {
+    let env = env();
+    create(&env, &["Build=builder", "Test=tester"]);
+    let client = Client::start(&env, "s1");
+    client.agent_starts("a1", "builder");
+    assert_eq!(client.agent_starts("a2", "builder"), "", "a helper of the same name");
+    client.agent_stops("a1", "builder", r#"{"status": "released"}"#);
+    client.agent_stops("a2", "builder", "I have counted the files.");
+    assert_eq!(standing(&env), ["pending", "pending"]);
+    // Of a client that does not tell of starts, the end is the first that is heard.
+    client.agent_stops("a3", "builder", "built");
+    assert_eq!(standing(&env), ["completed", "active"]);
+}
+
+#[test]
 fn the_resume_text_says_how_to_retry() {
     let env = env();
     create(&env, &["Build=builder", "Test=tester"]);

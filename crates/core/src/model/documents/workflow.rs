@@ -54,6 +54,8 @@ document!(
         handover: Option<bool>,
         /// The agent that was asked.
         asked: Option<String>,
+        /// The agents that it was taken from: what they say later does not move it, unless they name it.
+        former_agents: Option<Vec<String>>,
     }
 );
 

@@ -19,8 +19,28 @@ pub struct Worker<'a> {
     pub kind: &'a str,
     /// The session that started it.
     pub session: &'a str,
-    /// The phase that its orders name.
-    pub phase: Option<&'a str>,
+    /// Whether it begins now, as far as we know: only then its name is an order. Later it has what it was given.
+    pub begins: bool,
+    pub named: Named<'a>,
+}
+
+/// The phase that is named for an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named<'a> {
+    Nothing,
+    /// By what it was started with: that is over once the phase was taken from it.
+    Orders(&'a str),
+    /// By its own last words.
+    Words(&'a str),
+}
+
+impl<'a> Named<'a> {
+    fn id(self) -> Option<&'a str> {
+        match self {
+            Named::Nothing => None,
+            Named::Orders(id) | Named::Words(id) => Some(id),
+        }
+    }
 }
 
 /// Whose a workflow is, seen by a session.
@@ -70,14 +90,14 @@ impl Flow {
         for phase in self.phases_mut() {
             if standing(phase) == Active && text(phase, OWNER) == session {
                 phase["status"] = json!(Pending);
-                let_go(phase);
+                take_away(phase);
             }
         }
         self.settle(None, now);
     }
 
-    /// Returns the phase that an agent works on: the one that it names, the one that it has, or, where its name may be
-    /// taken for an order, the first that is to be done by an agent of this name and nobody has.
+    /// Returns the phase that an agent works on: the one that is named for it, the one that it has, or, where its name may
+    /// be taken for an order, the first that is to be done by an agent of this name and nobody has.
     pub fn phase_of(&self, worker: Worker<'_>, by_name: bool) -> Option<&str> {
         let open = |phase: &&Value| {
             let ready = || ids::is_sound(text(phase, "id")) && self.open_before(text(phase, "id")).is_empty();
@@ -85,10 +105,12 @@ impl Flow {
         };
         let free = |phase: &&Value| text(phase, AGENT).is_empty();
         let mine = |phase: &&Value| text(phase, AGENT) == worker.id && !is_elsewhere(phase, worker);
+        let by_name = by_name && worker.begins;
         let asks = |phase: &&Value| by_name && text(phase, "agent") == worker.kind && open(phase);
         let find = |wanted: &dyn Fn(&&Value) -> bool| self.phases().iter().find(wanted);
-        if let Some(named) = find(&|phase| worker.phase == Some(text(phase, "id"))) {
-            return Some(text(named, "id")).filter(|_| !is_elsewhere(named, worker));
+        if let Some(named) = find(&|phase| worker.named.id() == Some(text(phase, "id"))) {
+            let id = Some(text(named, "id"));
+            return id.filter(|_| !is_elsewhere(named, worker) && !is_over(named, worker));
         }
         let found = find(&mine)
             .or_else(|| find(&|phase| asks(phase) && free(phase)))
@@ -149,6 +171,10 @@ const OUTCOME: &str = "outcome";
 const REASON: &str = "reason";
 const HANDOVER: &str = "handover";
 const ASKED: &str = "asked";
+const FORMER: &str = "former_agents";
+
+/// How many agents are remembered that had a phase; who had it before them is hardly still at work.
+const MOST_FORMER: usize = 16;
 
 /// Returns what is known about how a phase came to its end, beside its status.
 pub fn outcome(phase: &Value) -> Option<PhaseOutcome> {
@@ -172,8 +198,8 @@ pub(super) fn note_end(phase: &mut Value, from: WorkflowStatus, to: WorkflowStat
         }
     }
     match (from, to) {
-        (_, Completed) => drop(remove(phase, REASON)),
-        (Active | Failed, Pending) | (Failed, Active) => let_go(phase),
+        (_, Completed) => [REASON, FORMER].into_iter().for_each(|field| drop(remove(phase, field))),
+        (Active | Failed, Pending) | (Failed, Active) => take_away(phase),
         _ => {}
     }
     match assumed {
@@ -194,6 +220,34 @@ fn hold(phase: &mut Value, agent: &str, session: &str) {
         phase[OWNER] = session.into();
     }
     remove(phase, OUTCOME);
+    if former(phase).any(|before| before == agent) {
+        let others: Vec<Value> = former(phase).filter(|before| *before != agent).map(Value::from).collect();
+        phase[FORMER] = others.into();
+    }
+}
+
+/// Returns the agents that a phase was taken from. What they were started for is over.
+fn former(phase: &Value) -> impl Iterator<Item = &str> {
+    phase.get(FORMER).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Whether what an agent was started for is over: the phase was taken from it since.
+fn is_over(phase: &Value, worker: Worker<'_>) -> bool {
+    let by_orders = matches!(worker.named, Named::Orders(_)) && !worker.begins;
+    by_orders && former(phase).any(|before| before == worker.id)
+}
+
+/// Takes a phase out of its agent's hands for good: a late word of that agent does not move it.
+fn take_away(phase: &mut Value) {
+    let agent = holder(phase);
+    let_go(phase);
+    if agent.is_empty() {
+        return;
+    }
+    let mut all: Vec<Value> = former(phase).filter(|before| *before != agent).map(Value::from).collect();
+    all.push(agent.into());
+    all.drain(..all.len().saturating_sub(MOST_FORMER));
+    phase[FORMER] = all.into();
 }
 
 /// Takes a phase out of its agent's hands.
@@ -233,8 +287,9 @@ mod tests {
         flow
     }
 
-    fn worker<'a>(id: &'a str, session: &'a str, phase: Option<&'a str>) -> Worker<'a> {
-        Worker { id, kind: "builder", session, phase }
+    fn worker<'a>(id: &'a str, session: &'a str, orders: Option<&'a str>) -> Worker<'a> {
+        let named = orders.map_or(Named::Nothing, Named::Orders);
+        Worker { id, kind: "builder", session, begins: true, named }
     }
 
     #[test]
@@ -266,6 +321,42 @@ mod tests {
         flow.give("phase_1", next, NOW).unwrap();
         assert_eq!(flow.phase_of(worker("a3", "s1", None), true), Some("phase_0"));
         assert_eq!(flow.phase_of(worker("b1", "s2", Some("phase_0")), false), Some("phase_0"));
+    }
+
+    #[test]
+    fn a_phase_that_was_taken_from_an_agent_is_its_own_only_by_its_words_or_a_new_start() {
+        let mut flow = flow();
+        let started = |named| Worker { named, ..worker("a1", "s1", None) };
+        let later = |named| Worker { begins: false, ..started(named) };
+        flow.give("phase_0", started(Named::Nothing), NOW).unwrap();
+        assert_eq!(flow.phase_of(later(Named::Nothing), true), Some("phase_0"), "it has it");
+        flow.report("phase_0", Pending, &Report::default(), NOW).unwrap();
+        let orders = Named::Orders("phase_0");
+        assert_eq!(flow.phase_of(later(Named::Nothing), true), None, "nor the other one by its name");
+        assert_eq!(flow.phase_of(later(orders), true), None);
+        assert_eq!(flow.phase_of(later(Named::Words("phase_0")), true), Some("phase_0"));
+        assert_eq!(
+            flow.phase_of(later(Named::Orders("phase_1")), true),
+            Some("phase_1"),
+            "never taken from it"
+        );
+        assert_eq!(flow.phase_of(started(orders), true), Some("phase_0"));
+        // Others have it in between; the first one is still remembered, until it is started again or the phase is done.
+        for other in ["a2", "a3"] {
+            flow.give("phase_0", worker(other, "s1", None), NOW).unwrap();
+            flow.report("phase_0", Pending, &Report::default(), NOW).unwrap();
+        }
+        assert_eq!(flow.phase_of(later(orders), true), None);
+        flow.give("phase_0", started(orders), NOW).unwrap();
+        assert_eq!(flow.phases()[0][FORMER], json!(["a2", "a3"]));
+        flow.report("phase_0", Completed, &Report::default(), NOW).unwrap();
+        assert_eq!(flow.phases()[0].get(FORMER), None);
+        // There is an end to what is remembered.
+        for number in 0..40 {
+            flow.give("phase_1", worker(&format!("n{number}"), "s1", None), NOW).unwrap();
+            flow.report("phase_1", Pending, &Report::default(), NOW).unwrap();
+        }
+        assert_eq!(former(&flow.phases()[1]).collect::<Vec<_>>().len(), MOST_FORMER);
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::{OP, Turn, document};
-use crate::model::client_event::{Agent, Event};
-use crate::model::flow::{Flow, Worker};
+use crate::model::client_event::Agent;
+use crate::model::flow::{Flow, Named, Worker};
 use crate::model::kind::{Doc, Kind};
 use crate::model::plan;
 use crate::model::present;
@@ -33,8 +33,9 @@ const TASK: usize = 500;
 
 /// An agent begins, or goes on after it was done.
 pub fn start(turn: &mut Turn<'_>) -> Result<()> {
-    let Some(agent) = named(turn) else { return Ok(()) };
-    let began = hands::agent_began(turn.engine, worker(turn.event, &agent, None), &turn.actor);
+    let Some(agent) = agent_of(turn) else { return Ok(()) };
+    let worker = worker(turn, &agent, true, Named::Nothing);
+    let began = hands::agent_began(turn.engine, worker, &turn.actor);
     let title = began.as_ref().ok().and_then(Option::as_ref).and_then(|(flow, id)| {
         flow.phase(id).and_then(|phase| phase["title"].as_str()).map(|title| cut(title, TASK))
     });
@@ -53,10 +54,11 @@ fn ordered(turn: &Turn<'_>, agent: &Agent) -> Option<String> {
 
 /// An agent is done, unless it is asked for the hand-over of its phase first.
 pub fn stop(turn: &mut Turn<'_>) -> Result<()> {
-    let Some(agent) = named(turn) else { return Ok(()) };
+    let Some(agent) = agent_of(turn) else { return Ok(()) };
     let message = turn.event.text("last_assistant_message").unwrap_or_default();
     let said = safe(&message);
-    let worker = worker(turn.event, &agent, said.phase.as_deref());
+    let begins = !is_known(turn, &agent);
+    let worker = worker(turn, &agent, begins, said.phase.as_deref().map_or(Named::Nothing, Named::Words));
     if !said.ending.is_told() && can_be_held(turn) {
         let asked = hands::ask_handover(turn.engine, worker, &turn.actor)?;
         turn.reply.go_on = asked.map(|phase| briefing::handover(&phase));
@@ -75,8 +77,8 @@ fn can_be_held(turn: &Turn<'_>) -> bool {
     turn.event.is_false("stop_hook_active")
 }
 
-fn worker<'a>(event: &'a Event, agent: &'a Agent, phase: Option<&'a str>) -> Worker<'a> {
-    Worker { id: agent.id.as_str(), kind: &agent.kind, session: event.session.as_str(), phase }
+fn worker<'a>(turn: &Turn<'a>, agent: &'a Agent, begins: bool, named: Named<'a>) -> Worker<'a> {
+    Worker { id: agent.id.as_str(), kind: &agent.kind, session: turn.event.session.as_str(), begins, named }
 }
 
 /// The tool call that starts an agent has returned: at its launch, or with what came out.
@@ -92,25 +94,34 @@ pub fn follow_tool(turn: &mut Turn<'_>) -> Result<()> {
     let agent = Agent { id, kind: kind.unwrap_or_else(|| "general-purpose".into()) };
     let task = text(&input, "description").map(|task| cut(&redact(&task), TASK));
     let phase = text(&input, "prompt").and_then(|prompt| said::phase(&prompt));
+    let begins = !is_known(turn, &agent);
     let launched = matches!(response["status"].as_str(), Some("async_launched" | "teammate_spawned"));
     let (noted, followed) = if launched && is_done(turn, &agent)? {
         // The agent was faster than this event: only its task is news.
         (file(turn, &agent, task.as_deref(), &Said::default()), None)
     } else if launched {
         let noted = note(turn, &agent, Task::Told(task));
-        let worker = worker(turn.event, &agent, phase.as_deref());
+        let worker = worker(turn, &agent, begins, phase.as_deref().map_or(Named::Nothing, Named::Orders));
         (noted, hands::agent_began(turn.engine, worker, &turn.actor)?)
     } else {
         let said = safe(&answer(&response));
         let filed = file(turn, &agent, task.as_deref(), &said);
-        let phase = phase.or_else(|| said.phase.clone());
-        let worker = worker(turn.event, &agent, phase.as_deref());
+        let worker = worker(turn, &agent, begins, named(phase.as_deref(), said.phase.as_deref()));
         (filed, hands::agent_ended(turn.engine, worker, &said, &turn.actor)?)
     };
     if let Some((flow, _)) = followed {
         tell_workflow(turn, &flow)?;
     }
     noted
+}
+
+/// Returns the phase that an agent's orders name, or its own words, which make it certain.
+fn named<'a>(orders: Option<&'a str>, words: Option<&'a str>) -> Named<'a> {
+    match (orders, words) {
+        (Some(orders), words) if words != Some(orders) => Named::Orders(orders),
+        (_, Some(words)) => Named::Words(words),
+        _ => Named::Nothing,
+    }
 }
 
 /// Tells the main agent where the workflow stands, and what it can do about it.
@@ -129,14 +140,22 @@ enum Task {
 
 /// Whether an agent has told its end, and does not run again.
 fn is_done(turn: &Turn<'_>, agent: &Agent) -> Result<bool> {
-    if !turn.engine.may_exist(&result(agent)) {
-        return Ok(false);
-    }
-    let running = turn.engine.read(&document("active_agents"))?.is_some_and(|active| {
-        let agents = active.value["agents"].as_array().into_iter().flatten();
-        agents.into_iter().any(|known| known["id"] == agent.id.as_str())
-    });
-    Ok(!running && turn.engine.read(&result(agent))?.is_some())
+    Ok(turn.engine.may_exist(&result(agent))
+        && !is_running(turn, agent)?
+        && turn.engine.read(&result(agent))?.is_some())
+}
+
+fn is_running(turn: &Turn<'_>, agent: &Agent) -> Result<bool> {
+    let active = turn.engine.read(&document("active_agents"))?;
+    let agents = active.as_ref().and_then(|active| active.value["agents"].as_array());
+    Ok(agents.into_iter().flatten().any(|known| known["id"] == agent.id.as_str()))
+}
+
+/// Whether an agent was heard of before. Where that cannot be read it may have been.
+fn is_known(turn: &Turn<'_>, agent: &Agent) -> bool {
+    let has_result =
+        || turn.engine.may_exist(&result(agent)) && !matches!(turn.engine.read(&result(agent)), Ok(None));
+    is_running(turn, agent).unwrap_or(true) || has_result()
 }
 
 /// Tells where the workflow stands when an agent in the background has come to its end.
@@ -149,7 +168,7 @@ pub fn brief_workflow(turn: &mut Turn<'_>) -> Result<()> {
 }
 
 /// Returns the agent that the event is about. The fork that summarises a context has no name, and is none.
-fn named(turn: &Turn<'_>) -> Option<Agent> {
+fn agent_of(turn: &Turn<'_>) -> Option<Agent> {
     turn.event.agent().filter(|agent| !agent.kind.is_empty())
 }
 
