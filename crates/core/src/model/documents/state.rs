@@ -15,6 +15,7 @@ document!(
         features: Option<Features>,
         paths: Option<Paths>,
         journal: Option<JournalSettings>,
+        retention: Option<RetentionSettings>,
     }
 );
 
@@ -51,6 +52,26 @@ document!(
     JournalSettings {
         /// How many older segments of each room's journal stay for history.
         kept_segments: Option<Integer>,
+    }
+);
+
+document!(
+    /// How long what is over stays where commands look; then it goes to an archive of its month. 0 keeps it.
+    RetentionSettings {
+        /// Days after its end that a session stays.
+        sessions_days: Option<Integer>,
+        /// Days that a message stays after it was done with, or sent.
+        messages_days: Option<Integer>,
+        /// Days after its end that a task stays in the queue, when `clean` is told to look.
+        tasks_days: Option<Integer>,
+        /// Days that logs of tasks, agents and gates stay, when `clean` is told to look.
+        logs_days: Option<Integer>,
+        /// How many errors that are over stay.
+        errors: Option<Integer>,
+        /// How many agents that have finished stay.
+        agents: Option<Integer>,
+        /// How many sessions the metrics remember.
+        metrics: Option<Integer>,
     }
 );
 
