@@ -10,6 +10,7 @@ use anthill_core::{ops, store};
 use serde_json::{Value, json};
 
 use crate::conflict;
+use crate::denied;
 use crate::roots::{self, Stranger};
 
 #[derive(Debug)]
@@ -196,7 +197,8 @@ impl From<store::Error> for CliError {
             store::Error::UnsupportedPlace { path, .. } => base
                 .hinted("links and special files are not followed; use a plain directory")
                 .detail("path", path),
-            store::Error::Io { path, indeterminate, .. } => {
+            store::Error::Io { path, indeterminate, source, .. } => {
+                let base = denied::hints(&path, &source).into_iter().fold(base, CliError::hinted);
                 let base = base.detail("path", path);
                 let hint = "the change may have happened: look before you repeat it";
                 if indeterminate {

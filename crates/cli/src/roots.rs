@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
+use anthill_core::store::file::owners;
 use anthill_live::foreign;
 
 use crate::env;
@@ -82,16 +83,12 @@ fn check_owner(dir: &Path, mark: &Path, owners: &[u32]) -> io::Result<()> {
 
 /// Whether a directory says that a group of ours works in it together.
 fn is_shared(about: &Metadata) -> bool {
-    const SET_GROUP: u32 = 0o2000;
-    let says_so = about.mode() & (SET_GROUP | 0o020) == SET_GROUP | 0o020;
-    // Where everybody may write, nobody is a member.
-    let is_open = about.mode() & 0o002 != 0;
     let is_member = || {
         let groups = rustix::process::getgroups().unwrap_or_default();
         rustix::process::getegid().as_raw() == about.gid()
             || groups.iter().any(|group| group.as_raw() == about.gid())
     };
-    says_so && !is_open && is_member()
+    owners::is_shared(about.mode()) && is_member()
 }
 
 /// A project root that belongs to somebody else.
@@ -117,7 +114,8 @@ pub fn stranger(error: &io::Error) -> Option<&Stranger> {
     error.get_ref()?.downcast_ref()
 }
 
-fn user_name(uid: u32) -> String {
+/// Names a user in a sentence.
+pub fn user_name(uid: u32) -> String {
     let users = foreign::read_text(Path::new("/etc/passwd"), foreign::CONFIG).unwrap_or_default();
     let named = users.lines().find_map(|line| {
         let mut fields = line.split(':');

@@ -22,6 +22,7 @@ mod message_storm;
 mod messages;
 mod orchestrate;
 mod outcomes;
+mod owners;
 mod pipeline;
 mod planning;
 mod queue;

@@ -5,7 +5,7 @@
 //! only implementation that touches a disk.
 //!
 //! Paths are relative to the root the `Fs` was made for, with `/` between parts and no `.` or `..`.
-//! Files are made with mode 0600, directories with 0700. No call follows a symbolic link beneath the root.
+//! Files are made with mode 0600, directories with 0700, and `super::owners` says whose they are and where a group may use them too. No call follows a symbolic link beneath the root.
 
 use std::fmt::Debug;
 use std::io;

@@ -15,6 +15,7 @@ pub(crate) mod list;
 #[cfg(target_os = "linux")]
 mod mounted;
 pub mod moved;
+pub mod owners;
 mod papers;
 mod part;
 mod place;
