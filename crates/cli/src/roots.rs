@@ -114,15 +114,25 @@ pub fn stranger(error: &io::Error) -> Option<&Stranger> {
     error.get_ref()?.downcast_ref()
 }
 
+/// Returns the name of whoever runs this, by the uid.
+pub fn own_name() -> String {
+    let uid = rustix::process::getuid().as_raw();
+    name_of(uid).unwrap_or_else(|| format!("uid-{uid}"))
+}
+
 /// Names a user in a sentence.
 pub fn user_name(uid: u32) -> String {
+    name_of(uid).map_or_else(|| format!("user {uid}"), |name| format!("`{name}`"))
+}
+
+/// Asks the password file alone: a static program has nobody else to ask.
+fn name_of(uid: u32) -> Option<String> {
     let users = foreign::read_text(Path::new("/etc/passwd"), foreign::CONFIG).unwrap_or_default();
-    let named = users.lines().find_map(|line| {
+    users.lines().find_map(|line| {
         let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)?.parse() == Ok(uid)).then_some(name)
-    });
-    named.map_or_else(|| format!("user {uid}"), |name| format!("`{name}`"))
+        let name = fields.next().filter(|name| !name.is_empty())?;
+        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+    })
 }
 
 /// Whether both names lead to one directory. Only what has the same name is worth a closer look.

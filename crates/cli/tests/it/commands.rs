@@ -297,6 +297,7 @@ error: there is no `epics[id=epic-002]`; values of `id` present: `epic-001`
       }
     ],
     "updated_at": "2026-01-01T00:00:04.000Z",
+    "updated_by": "tester",
     "revision": 3
   }
 }
@@ -464,7 +465,7 @@ config revision 2  2026-01-01T00:00:03.000Z  set by s1
       },
       {
         "path": "updated_by",
-        "before": null,
+        "before": "tester",
         "after": "s1"
       }
     ]

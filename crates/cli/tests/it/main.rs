@@ -1,5 +1,6 @@
 //! The binary from the outside: real processes on real files.
 
+mod actors;
 mod agent_loop;
 mod attacks_consent;
 mod attacks_ids;

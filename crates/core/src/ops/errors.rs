@@ -400,7 +400,7 @@ mod tests {
 
     fn at(seconds: i64) -> Actor {
         let now = Timestamp::from_second(1_800_000_000 + seconds).unwrap();
-        Actor { clock: Arc::new(now), session: None, user: "ann".into() }
+        Actor { clock: Arc::new(now), session: None, acting: None, user: "ann".into() }
     }
 
     fn new(message: impl Into<String>) -> NewError {

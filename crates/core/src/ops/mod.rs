@@ -41,9 +41,11 @@ use crate::store::{self, Durability, Entry, Transaction};
 #[derive(Debug, Clone)]
 pub struct Actor {
     pub clock: Arc<dyn Clock>,
-    /// The session at work, if known.
+    /// The session at work, if known: what is claimed, sent or taken is its.
     pub session: Option<String>,
-    /// Who it is for the log when there is no session.
+    /// The session that the environment names. It is the author of a change, also of one that is done for another.
+    pub acting: Option<String>,
+    /// Who it is when there is no session.
     pub user: String,
 }
 
@@ -52,11 +54,27 @@ impl Actor {
         self.clock.now()
     }
 
+    /// Returns the session that acts, if one is known.
+    pub fn speaker(&self) -> Option<&String> {
+        self.acting.as_ref().or(self.session.as_ref())
+    }
+
+    /// Returns who acts: a session that is known, else whoever is named for this.
+    fn author(&self, otherwise: &str) -> String {
+        self.speaker().map_or(otherwise, |session| session).to_owned()
+    }
+
+    /// Returns who acts in a role, such as a worker: the role tells more than a session that was only told.
+    fn in_role(&self, role: &str) -> String {
+        self.acting.as_deref().unwrap_or(role).to_owned()
+    }
+
     fn entry(&self, op: &str) -> Entry {
+        let by = self.author(&self.user);
         Entry {
             at: self.now(),
-            by: self.session.clone().unwrap_or_else(|| self.user.clone()),
-            author: self.session.clone(),
+            author: Some(by.clone()),
+            by,
             op: op.into(),
             undoes: None,
             durability: Durability::Synced,

@@ -364,7 +364,7 @@ pub struct Entry {
     pub at: Timestamp,
     /// Who, for the log.
     pub by: String,
-    /// The session to name in `updated_by`, if known.
+    /// Whom to name in `updated_by`, if known.
     pub author: Option<String>,
     pub op: String,
     /// The revision that this commit takes back, for `undo`.

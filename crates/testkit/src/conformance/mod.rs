@@ -147,7 +147,7 @@ fn lazy(op: &str) -> Entry {
 
 /// Returns somebody who acts at a fixed time.
 pub fn actor() -> Actor {
-    Actor { clock: Arc::new(now()), session: None, user: "tester".into() }
+    Actor { clock: Arc::new(now()), session: None, acting: None, user: "tester".into() }
 }
 
 /// Changes a document in one transaction; a missing one starts from its default.

@@ -228,7 +228,7 @@ pub fn now() -> Timestamp {
 }
 
 pub fn actor() -> Actor {
-    Actor { clock: Arc::new(now()), session: Some("s1".into()), user: "tester".into() }
+    Actor { clock: Arc::new(now()), session: Some("s1".into()), acting: None, user: "tester".into() }
 }
 
 pub fn entry(durability: Durability) -> Entry {

@@ -165,14 +165,14 @@ impl<'e> Desk<'e> {
         Ok(ready)
     }
 
-    /// Commits, and returns warnings. Nothing put down is nothing to commit.
-    pub fn commit(self, by: &str, op: &str, actor: &Actor) -> Result<Vec<String>> {
-        self.commit_with(by, op, actor, Durability::Synced)
+    /// Commits in a role, and returns warnings. Nothing put down is nothing to commit.
+    pub fn commit(self, role: &str, op: &str, actor: &Actor) -> Result<Vec<String>> {
+        self.commit_with(role, op, actor, Durability::Synced)
     }
 
     pub fn commit_with(
         self,
-        by: &str,
+        role: &str,
         op: &str,
         actor: &Actor,
         durability: Durability,
@@ -180,7 +180,7 @@ impl<'e> Desk<'e> {
         if !self.dirty {
             return Ok(Vec::new());
         }
-        let entry = Entry { at: self.now.at, by: by.into(), durability, ..actor.entry(op) };
+        let entry = Entry { at: self.now.at, by: actor.in_role(role), durability, ..actor.entry(op) };
         Ok(self.transaction.commit(&entry)?.warnings)
     }
 

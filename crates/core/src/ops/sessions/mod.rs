@@ -254,7 +254,7 @@ fn note(
 
 /// What the log says: without another name, a session speaks for itself.
 fn entry(actor: &Actor, id: &SessionId, op: &str, now: Timestamp) -> Entry {
-    let author = actor.session.clone().unwrap_or_else(|| id.to_string());
+    let author = actor.author(id.as_str());
     Entry { at: now, by: author.clone(), author: Some(author), ..actor.entry(op) }
 }
 
@@ -279,7 +279,7 @@ mod tests {
 
     fn at(seconds: i64) -> Actor {
         let now = Timestamp::from_second(1_800_000_000 + seconds).unwrap();
-        Actor { clock: Arc::new(now), session: None, user: "ann".into() }
+        Actor { clock: Arc::new(now), session: None, acting: None, user: "ann".into() }
     }
 
     fn id(text: &str) -> SessionId {
