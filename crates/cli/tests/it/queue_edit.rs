@@ -142,3 +142,53 @@ fn what_is_removed_is_gone_with_its_result() {
     assert_eq!(env.json(&["get", "queue", "--field", "tasks"]).as_array().map(Vec::len), Some(1));
     assert_eq!(env.json(&["worker", "claim", "w1"])["id"], "c");
 }
+
+#[test]
+fn a_list_has_what_is_asked_for_in_the_order_of_the_board() {
+    let env = queue(&[&["a"], &["b", "--depends", "a"], &["c", "-p", "1"], &["d"]]);
+    env.ok(&["worker", "claim", "w1"]);
+    env.ok(&["leader", "cancel", "d"]);
+    env.ok(&["leader", "edit", "b", "--label", "x", "y"]);
+    let ids = |line: &str| -> Vec<String> {
+        let tasks = env.json(&words(line));
+        tasks.as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids("leader list"), ["c", "a", "b"]);
+    assert_eq!(ids("leader list --all"), ["c", "a", "b", "d"]);
+    assert_eq!(ids("leader list --status waiting cancelled"), ["b", "d"]);
+    assert_eq!(ids("leader list --status created,claimed"), ["c", "b"]);
+    assert_eq!(ids("leader list --worker w1"), ["c"]);
+    assert_eq!(ids("leader list --label x,y"), ["b"]);
+    assert!(ids("leader list --label x z").is_empty());
+    let shown = env.ok(&["leader", "list", "--status", "cancelled", "waiting"]).stdout;
+    assert_eq!(shown, "WAITING (1)\n  [5] b  do it  waits for a  #x #y\n\nCANCELLED (1)\n  [5] d  do it\n");
+    refused(&env, "leader list --status foo", 2, "waiting");
+}
+
+#[test]
+fn a_task_is_shown_with_what_is_before_and_behind_it() {
+    let env = queue(&[&["a"], &["b", "--depends", "a", "--hints", "mind the gap"], &["c", "--depends", "b"]]);
+    env.ok(&["worker", "claim", "w1"]);
+    env.ok(&["leader", "note", "b", "ask Ann"]);
+    let shown = env.json(&["leader", "show", "b"]);
+    assert_eq!(shown["waits_for"], json!([{"id": "a", "status": "claimed", "claimed_by": "w1"}]));
+    assert_eq!(shown["needed_by"], json!([{"id": "c", "status": "created", "claimed_by": null}]));
+    assert_eq!((&shown["ready"], &shown["reasons"][0]["task"]), (&json!(false), &json!("a")));
+    let text = env.ok(&["leader", "show", "b"]).stdout;
+    for part in [
+        "b\ndo it\n",
+        "status: created",
+        "waits for: a (claimed)",
+        "needed by: c",
+        "mind the gap",
+        ": ask Ann",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // The same after an edit by hand, which no index knows.
+    env.sh(
+        "jq '.tasks[2].dependencies = [\"a\"]' .coordination/tasks.json >t && mv t .coordination/tasks.json",
+    );
+    assert_eq!(env.json(&["leader", "show", "b"])["needed_by"], json!([]));
+    refused(&env, "leader show nope", 4, "nope");
+}

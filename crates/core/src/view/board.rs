@@ -108,35 +108,82 @@ fn draw(
     left: &dyn Fn(&Value) -> Option<SignedDuration>,
     width: usize,
 ) -> Vec<Line> {
-    let tasks = &seen.tasks;
-    let group = |standing: Standing| (&seen.groups[standing as usize][..], seen.sizes[standing as usize]);
-    let mut page = Page { width: width.max(40), lines: Vec::new() };
+    let mut page = Page::new(width);
     page.head(&seen.sizes, &seen.progress);
-    page.block("WORKING", group(Standing::Working), usize::MAX, |task| at_work(task, now, left(task)));
-    page.block("READY", group(Standing::Ready), MOST.ready, |task| {
-        (Tone::Plain, vec![named("needs", &list(task, "required_capabilities"))])
-    });
-    page.block("WAITING", group(Standing::Waiting), MOST.waiting, |task| {
-        (Tone::Dim, waits(tasks, task, now))
-    });
-    page.block("FAILED", group(Standing::Failed), usize::MAX, |task| {
-        (Tone::Bad, vec![by(task), reason(task)])
-    });
-    let done = |task: &Value| match changes::is_hollow(task) {
-        true => (Tone::Warn, vec![by(task), age(task, now), Some(NO_CHANGE.into())]),
-        false => (Tone::Good, vec![by(task), age(task, now)]),
-    };
-    page.block("DONE", group(Standing::Done), MOST.done, done);
-    page.block("CANCELLED", group(Standing::Cancelled), 0, |_| (Tone::Dim, Vec::new()));
+    page.blocks(seen, MOST, 0, now, left);
     if let Some((tone, why, command)) = hint(seen) {
         page.hint(tone, &why, &command);
     }
     page.lines
 }
 
+/// Returns every task that is wanted, as the board would show it.
+pub fn listing(
+    queue: &Value,
+    wanted: &Wanted,
+    now: Timestamp,
+    left: &dyn Fn(&Value) -> Option<SignedDuration>,
+    width: usize,
+) -> Vec<Line> {
+    let tasks = Tasks::of(queue);
+    let groups = wanted_of(&tasks, wanted, now);
+    let sizes = groups.each_ref().map(Vec::len);
+    let all = Most { ready: usize::MAX, waiting: usize::MAX, done: usize::MAX };
+    let mut page = Page::new(width);
+    page.blocks(&Seen { tasks, groups, sizes, progress: progress(queue) }, all, usize::MAX, now, left);
+    page.lines.into_iter().skip_while(|line| line.text.is_empty()).collect()
+}
+
+/// Returns the tasks that are wanted, in the same order.
+pub fn listed(queue: &Value, wanted: &Wanted, now: Timestamp) -> Vec<Value> {
+    wanted_of(&Tasks::of(queue), wanted, now).into_iter().flatten().cloned().collect()
+}
+
+fn wanted_of<'a>(tasks: &Tasks<'a>, wanted: &Wanted, now: Timestamp) -> Groups<'a> {
+    let mut groups = groups(tasks, now);
+    for (standing, group) in STANDINGS.into_iter().zip(&mut groups) {
+        group.retain(|task| wanted.has(standing, task));
+    }
+    groups
+}
+
+/// What the board calls the groups of tasks.
+const STANDINGS: [&str; 7] = ["working", "ready", "waiting", "failed", "done", "cancelled", "unfit"];
+
+/// Which tasks somebody wants to see.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Words of the file or of the board, any of them; without one, all that is not over.
+    pub statuses: Vec<String>,
+    pub worker: Option<String>,
+    /// All of them.
+    pub labels: Vec<String>,
+    /// Also what is done or cancelled.
+    pub all: bool,
+}
+
+impl Wanted {
+    /// The words that a status can be named by.
+    pub fn words() -> Vec<&'static str> {
+        STANDINGS[..6].iter().chain(&STATUSES[..4]).copied().collect()
+    }
+
+    fn has(&self, standing: &str, task: &Value) -> bool {
+        let is = |wanted: &String| wanted == standing || wanted == field(task, "status");
+        let over = matches!(standing, "done" | "cancelled");
+        let fits = match self.statuses.is_empty() {
+            true => self.all || !over,
+            false => self.statuses.iter().any(is),
+        };
+        let labels = list(task, "labels");
+        fits && self.worker.as_deref().is_none_or(|worker| owner(task) == Some(worker))
+            && self.labels.iter().all(|label| labels.contains(&label.as_str()))
+    }
+}
+
 /// Returns a line for each thing that somebody has to decide about.
 pub fn notices(texts: impl Iterator<Item = String>, width: usize) -> Vec<Line> {
-    let mut page = Page { width: width.max(40), lines: Vec::new() };
+    let mut page = Page::new(width);
     texts.for_each(|text| page.line(Tone::Warn, &text));
     page.lines
 }
@@ -153,7 +200,7 @@ pub fn unfit(told: &[String], fix: &str) -> Vec<Line> {
 
 /// Returns a line for each worker of the register for which nothing is started now.
 pub fn paused(register: &Value, now: Timestamp, width: usize) -> Vec<Line> {
-    let mut page = Page { width: width.max(40), lines: Vec::new() };
+    let mut page = Page::new(width);
     for worker in register.get("agents").and_then(Value::as_array).into_iter().flatten() {
         // What was not taken back is over by itself.
         let Some(until) = at(&worker["paused"], "until").filter(|until| *until > now) else { continue };
@@ -341,6 +388,11 @@ fn by(task: &Value) -> Option<String> {
     owner(task).map(|worker| format!("by {worker}"))
 }
 
+fn labels(task: &Value) -> Option<String> {
+    let labels: Vec<_> = list(task, "labels").iter().map(|label| format!("#{label}")).collect();
+    (!labels.is_empty()).then(|| labels.join(" "))
+}
+
 fn reason(task: &Value) -> Option<String> {
     let line = field(&task["result"], "error").trim().lines().next()?;
     Some(format!("— {line}"))
@@ -392,6 +444,10 @@ pub(super) struct Page {
 }
 
 impl Page {
+    pub(super) fn new(width: usize) -> Page {
+        Page { width: width.max(40), lines: Vec::new() }
+    }
+
     pub(super) fn line(&mut self, tone: Tone, text: &str) {
         let text = cut(&one_line(text), self.width);
         self.lines.push(Line { tone, text });
@@ -425,6 +481,35 @@ impl Page {
         self.line(tone, &format!("[{}{}] {label}", "█".repeat(full), "░".repeat(cells - full)));
     }
 
+    /// Writes the tasks of every standing: so many at the most of those that there may be many of.
+    fn blocks(
+        &mut self,
+        seen: &Seen<'_>,
+        most: Most,
+        cancelled: usize,
+        now: Timestamp,
+        left: &dyn Fn(&Value) -> Option<SignedDuration>,
+    ) {
+        let tasks = &seen.tasks;
+        let group = |standing: Standing| (&seen.groups[standing as usize][..], seen.sizes[standing as usize]);
+        self.block("WORKING", group(Standing::Working), usize::MAX, |task| at_work(task, now, left(task)));
+        self.block("READY", group(Standing::Ready), most.ready, |task| {
+            (Tone::Plain, vec![named("needs", &list(task, "required_capabilities"))])
+        });
+        self.block("WAITING", group(Standing::Waiting), most.waiting, |task| {
+            (Tone::Dim, waits(tasks, task, now))
+        });
+        self.block("FAILED", group(Standing::Failed), usize::MAX, |task| {
+            (Tone::Bad, vec![by(task), reason(task)])
+        });
+        let done = |task: &Value| match changes::is_hollow(task) {
+            true => (Tone::Warn, vec![by(task), age(task, now), Some(NO_CHANGE.into())]),
+            false => (Tone::Good, vec![by(task), age(task, now)]),
+        };
+        self.block("DONE", group(Standing::Done), most.done, done);
+        self.block("CANCELLED", group(Standing::Cancelled), cancelled, |_| (Tone::Dim, Vec::new()));
+    }
+
     /// Writes a heading and the first `most` tasks of so many with what is to be said `about` each.
     fn block(
         &mut self,
@@ -437,13 +522,16 @@ impl Page {
             return;
         }
         self.line(Tone::Plain, "");
+        let more = format!("anthill leader list --status {}", title.to_lowercase());
         self.line(Tone::Title, &format!("{title} ({size})"));
         for task in tasks.iter().take(most) {
             let (tone, marks) = about(task);
-            self.task(tone, task, &marks.into_iter().flatten().collect::<Vec<_>>());
+            self.task(tone, task, &marks.into_iter().flatten().chain(labels(task)).collect::<Vec<_>>());
         }
-        if most > 0 && size > most {
-            self.line(Tone::Dim, &format!("  … and {} more", size - most));
+        match size.saturating_sub(most) {
+            0 => {}
+            left if left == size => self.command(&format!("  see: {more}")),
+            left => self.command(&format!("  … and {left} more: {more}")),
         }
     }
 
@@ -458,6 +546,11 @@ impl Page {
             self.line(tone, &(head + &description));
             self.fold(tone, "      ", marks);
         }
+    }
+
+    /// Writes what to type, which is never cut.
+    fn command(&mut self, text: &str) {
+        self.lines.push(Line { tone: Tone::Dim, text: text.to_owned() });
     }
 
     /// Writes why and what to type, on one line or two; the command is never cut.
@@ -573,6 +666,7 @@ DONE (1)
   [5] t8  Set up  by w1  2h05m ago
 
 CANCELLED (1)
+  see: anthill leader list --status cancelled
 ";
         check(&sample(), 82, expected);
         let tone =
@@ -608,7 +702,9 @@ WORKING (2)
         };
         let queue = json!({"tasks": (0..20).map(task).collect::<Vec<_>>()});
         let texts: Vec<_> = lines(&queue, 80).into_iter().map(|line| line.text).collect();
-        assert!(texts.contains(&"  … and 2 more".to_owned()) && texts.contains(&"  … and 3 more".to_owned()));
+        for (left, status) in [(2, "ready"), (3, "done")] {
+            assert!(texts.contains(&format!("  … and {left} more: anthill leader list --status {status}")));
+        }
         let newest = texts.iter().position(|text| text == "DONE (8)").unwrap() + 1;
         assert_eq!(texts[newest], "  [5] t19    41s ago");
     }
@@ -637,7 +733,7 @@ WORKING (2)
         let expected = "stuck: a waits for a circle of tasks: anthill leader explain a";
         check(json!([task("a", "created", "b"), task("b", "created", "a")]), expected);
         check(json!([task("a", "failed", "")]), "only failures left: anthill leader retry a");
-        check(json!([{"id": "a", "status": "cancelled"}]), "CANCELLED (1)");
+        check(json!([{"id": "a", "status": "cancelled"}]), "  see: anthill leader list --status cancelled");
         assert_eq!(lines(&json!({}), 40).pop().unwrap().text, "anthill leader add-task \"…\"");
     }
 
@@ -675,7 +771,7 @@ WORKING (2)
         fn any_queue_has_a_board(queue in samples::queues(), width in 0..100_usize) {
             let lines = lines(&queue, width);
             for line in &lines {
-                let fits = length(&line.text) <= width.max(40) || line.text.starts_with("anthill ");
+                let fits = length(&line.text) <= width.max(40) || line.text.contains("anthill ");
                 prop_assert!(fits && !line.text.contains('\n'), "{}", line.text);
             }
             json(&queue);

@@ -14,6 +14,7 @@ pub mod records;
 pub mod shell;
 pub mod status;
 pub mod table;
+pub mod task;
 pub mod text;
 pub mod unified;
 pub mod workflow;

@@ -23,7 +23,7 @@ type Block = fn(&mut Page, &Value, Timestamp);
 
 /// Returns the board.
 pub fn board(status: &Value, now: Timestamp, width: usize) -> Vec<Line> {
-    let mut page = Page { width: width.max(40), lines: Vec::new() };
+    let mut page = Page::new(width);
     let blocks: [(&str, Block); 8] = [
         ("sessions", sessions),
         ("queue", queue),

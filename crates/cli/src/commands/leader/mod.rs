@@ -8,10 +8,12 @@ mod explain;
 mod graph;
 mod import;
 mod init;
+mod list;
 mod note;
 mod remove;
 mod reset;
 mod retry;
+mod show;
 pub(super) mod status;
 
 use anthill_core::model::task::{Task, word};
@@ -38,6 +40,8 @@ pub enum Leader {
     AddTask(add_task::AddTaskArgs),
     Import(import::ImportArgs),
     Status(status::StatusArgs),
+    List(list::ListArgs),
+    Show(show::ShowArgs),
     Graph(graph::GraphArgs),
     Explain(explain::ExplainArgs),
     Edit(edit::EditArgs),
@@ -55,6 +59,8 @@ pub fn run(context: &Context<'_>, command: &Leader) -> Result<()> {
         Leader::AddTask(args) => add_task::run(context, args),
         Leader::Import(args) => import::run(context, args),
         Leader::Status(args) => status::run(context, args),
+        Leader::List(args) => list::run(context, args),
+        Leader::Show(args) => show::run(context, args),
         Leader::Graph(args) => graph::run(context, args),
         Leader::Explain(args) => explain::run(context, args),
         Leader::Edit(args) => edit::run(context, args),

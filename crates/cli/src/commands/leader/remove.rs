@@ -9,9 +9,8 @@ use crate::output::Format;
 
 /// Take tasks out of the queue, with their results
 ///
-/// For a task that is not wanted any more `cancel` is enough; this is for one that should never have been
-/// there. Refused while somebody is at work on it, or another task waits for it. `anthill undo queue`
-/// brings the last ones back.
+/// For a task that is not wanted any more `cancel` is enough; this is for one that should never have
+/// been there. Refused while somebody is at work on it, or another task waits for it.
 ///
 /// Examples:
 ///   anthill leader remove typo

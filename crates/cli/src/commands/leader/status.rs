@@ -107,7 +107,8 @@ fn paused(context: &Context<'_>) -> Vec<Line> {
     register.map_or_else(Vec::new, |found| board::paused(&found.value, now, context.output.width()))
 }
 
-fn left(now: &Moment) -> impl Fn(&Value) -> Option<SignedDuration> {
+/// Returns what is left of a task's lease.
+pub(super) fn left(now: &Moment) -> impl Fn(&Value) -> Option<SignedDuration> {
     |task| Task::of(task.clone()).lease_left(now)
 }
 

@@ -10,6 +10,7 @@ pub mod lead;
 pub mod look;
 pub mod register;
 pub mod revise;
+pub mod show;
 pub mod work;
 
 pub(in crate::ops) use desk::{Desk, replace};
