@@ -7,22 +7,41 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anthill_core::model::changes::Changes;
 use anthill_core::model::room::Room;
-use sha2::{Digest, Sha256};
+use serde_json::{Value, json};
 
 use crate::git;
+use crate::hooks::fingerprint;
 
-/// A file that is longer is told by its length and time instead of its content.
-const LONG: u64 = 16 << 20;
+/// How much a look may cost. One that would cost more tells nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// For each question to git.
+    patience: Duration,
+    /// How many files may differ from the commit.
+    files: usize,
+    /// A file that is longer is told by its length and time instead of its content.
+    long: u64,
+}
+
+impl Effort {
+    /// For somebody who starts an agent anyway.
+    pub const RUN: Effort = Effort { patience: git::PATIENCE, files: usize::MAX, long: 16 << 20 };
+
+    /// For a hook, which a client waits for.
+    pub const HOOK: Effort = Effort { patience: Duration::from_millis(300), files: 200, long: 256 << 10 };
+}
 
 /// A checkout at one moment.
 #[derive(Debug)]
 pub struct Before {
+    effort: Effort,
     place: Place,
-    state: State,
+    /// `None` before the first commit.
+    head: Option<String>,
     /// What the files were that differed from the commit.
     marks: BTreeMap<String, Mark>,
 }
@@ -43,46 +62,56 @@ struct State {
     dirty: BTreeSet<String>,
 }
 
-/// What a file is.
-#[derive(Debug, PartialEq, Eq)]
-enum Mark {
-    Gone,
-    Link(PathBuf),
-    Content([u8; 32]),
-    /// What is not read: something very long, or no file at all.
-    Told(u64, Option<SystemTime>),
-}
+/// What a file is, in a word: its content's sum, where it leads, or its length and time.
+type Mark = String;
 
 /// Looks at the checkout that a directory is in, if it is in one.
-pub fn look(root: &Path) -> Option<Before> {
-    let place = Place::of(root)?;
-    let state = State::of(&place)?;
-    let marks = state.dirty.iter().map(|path| (path.clone(), Mark::of(&place.top.join(path)))).collect();
-    Some(Before { place, state, marks })
+pub fn look(root: &Path, effort: Effort) -> Option<Before> {
+    let place = Place::of(root, effort)?;
+    let State { head, dirty } = State::of(&place, effort)?;
+    let mark = |path: String| {
+        let mark = mark(&place.top.join(&path), effort);
+        (path, mark)
+    };
+    let marks = dirty.into_iter().map(mark).collect();
+    Some(Before { effort, place, head, marks })
 }
 
 impl Before {
     /// Returns what has changed since, if git still tells. `shared` says that others were at work there too.
     pub fn since(&self, shared: bool) -> Option<Changes> {
-        let Before { place, state, marks } = self;
-        let now = State::of(place)?;
-        let committed = match state.head == now.head {
+        let Before { effort, place, head, marks } = self;
+        let now = State::of(place, *effort)?;
+        let committed = match *head == now.head {
             true => Vec::new(),
-            false => committed(place, state.head.as_deref(), now.head.as_deref())?,
+            false => committed(place, head.as_deref(), now.head.as_deref(), *effort)?,
         };
         let changed: BTreeSet<&String> = marks.keys().chain(&now.dirty).chain(&committed).collect();
         let changed = changed.into_iter().filter(|path| match marks.get(*path) {
-            Some(mark) => *mark != Mark::of(&place.top.join(path)),
+            Some(before) => *before != mark(&place.top.join(path), *effort),
             None => true,
         });
         let named = changed.map(|path| place.seen(path));
         Some(Changes::of(named.filter(|path| !place.is_ours(path)).collect(), shared))
     }
+
+    /// Returns it for another process that looks later.
+    pub fn value(&self) -> Value {
+        json!({"top": self.place.top.to_str(), "head": self.head, "dirty": self.marks})
+    }
+
+    /// Takes up the look of another process, if it was at this checkout.
+    pub fn of(value: &Value, root: &Path, effort: Effort) -> Option<Before> {
+        let place = Place::of(root, effort)?;
+        let marks = serde_json::from_value(value["dirty"].clone()).ok()?;
+        let head = value["head"].as_str().map(str::to_owned);
+        (place.top.to_str() == value["top"].as_str()).then_some(Before { effort, place, head, marks })
+    }
 }
 
 impl Place {
-    fn of(root: &Path) -> Option<Place> {
-        let said = git::ask(root, &["rev-parse", "--show-toplevel", "--show-prefix"])?;
+    fn of(root: &Path, effort: Effort) -> Option<Place> {
+        let said = git::ask(root, &["rev-parse", "--show-toplevel", "--show-prefix"], effort.patience)?;
         let said = String::from_utf8(said).ok()?;
         let (top, prefix) = said.split_once('\n')?;
         Some(Place { top: top.into(), prefix: prefix.trim_end_matches('\n').to_owned() })
@@ -108,9 +137,10 @@ impl Place {
 }
 
 impl State {
-    fn of(place: &Place) -> Option<State> {
+    fn of(place: &Place, effort: Effort) -> Option<State> {
         let args = ["status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all"];
-        Some(State::read(&git::ask(&place.top, &args)?))
+        let state = State::read(&git::ask(&place.top, &args, effort.patience)?);
+        (state.dirty.len() <= effort.files).then_some(state)
     }
 
     fn read(said: &[u8]) -> State {
@@ -136,28 +166,33 @@ impl State {
 }
 
 /// Returns the files in which two commits differ.
-fn committed(place: &Place, from: Option<&str>, to: Option<&str>) -> Option<Vec<String>> {
+fn committed(place: &Place, from: Option<&str>, to: Option<&str>, effort: Effort) -> Option<Vec<String>> {
     let diff = ["diff", "--name-only", "-z", "--no-renames", "--no-relative", "--no-ext-diff"];
-    let said = match (from, to) {
-        (Some(from), Some(to)) => git::ask(&place.top, &[&diff[..], &[from, to, "--"]].concat())?,
-        (one, other) => git::ask(&place.top, &["ls-tree", "-r", "--name-only", "-z", one.or(other)?])?,
+    let list = ["ls-tree", "-r", "--name-only", "-z"];
+    let args = match (from, to) {
+        (Some(from), Some(to)) => [&diff[..], &[from, to, "--"]].concat(),
+        (one, other) => [&list[..], &[one.or(other)?]].concat(),
     };
+    let said = git::ask(&place.top, &args, effort.patience)?;
     let names = said.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     Some(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
-impl Mark {
-    fn of(path: &Path) -> Mark {
-        let Ok(about) = path.symlink_metadata() else { return Mark::Gone };
-        let told = Mark::Told(about.len(), about.modified().ok());
-        match about.file_type() {
-            kind if kind.is_symlink() => fs::read_link(path).map_or(told, Mark::Link),
-            kind if kind.is_file() && about.len() <= LONG => {
-                fs::read(path).map_or(told, |bytes| Mark::Content(Sha256::digest(bytes).into()))
-            }
-            kind if kind.is_dir() => Mark::Told(0, None),
-            _ => told,
+fn mark(path: &Path, effort: Effort) -> Mark {
+    let Ok(about) = path.symlink_metadata() else { return "gone".into() };
+    let told = || {
+        let since = |at: SystemTime| at.duration_since(UNIX_EPOCH).ok();
+        format!("{} bytes of {:?}", about.len(), about.modified().ok().and_then(since))
+    };
+    match about.file_type() {
+        kind if kind.is_symlink() => {
+            fs::read_link(path).map_or_else(|_| told(), |to| format!("link {}", to.display()))
         }
+        kind if kind.is_file() && about.len() <= effort.long => {
+            fs::read(path).map_or_else(|_| told(), |bytes| fingerprint::sha256(&bytes))
+        }
+        kind if kind.is_dir() => "directory".into(),
+        _ => told(),
     }
 }
 
@@ -165,7 +200,6 @@ impl Mark {
 mod tests {
     use std::process::Command;
 
-    use serde_json::{Value, json};
     use tempfile::TempDir;
 
     use super::*;
@@ -193,7 +227,7 @@ mod tests {
 
         #[track_caller]
         fn changes(&self, line: &str) -> Vec<String> {
-            let before = look(self.0.path()).expect("a repository");
+            let before = look(self.0.path(), Effort::RUN).expect("a repository");
             self.sh(line);
             files(&before.since(false).expect("it still is").value())
         }
@@ -243,7 +277,7 @@ mod tests {
     #[test]
     fn a_project_may_be_a_part_of_its_repository() {
         let repo = Repo::new();
-        let before = look(&repo.0.path().join("sub")).unwrap();
+        let before = look(&repo.0.path().join("sub"), Effort::RUN).unwrap();
         repo.sh("echo 2 >a && echo 2 >sub/c");
         assert_eq!(files(&before.since(true).unwrap().value()), ["../a", "c"]);
         assert_eq!(before.since(true).unwrap().value()["shared"], true);
@@ -252,13 +286,40 @@ mod tests {
     #[test]
     fn a_repository_may_be_new_or_none_at_all() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(look(dir.path()).is_none() && look(Path::new("/nowhere/at/all")).is_none());
+        assert!(
+            look(dir.path(), Effort::RUN).is_none()
+                && look(Path::new("/nowhere/at/all"), Effort::RUN).is_none()
+        );
         let repo = Repo(dir);
         repo.sh("git init -q && echo 1 >old");
         assert_eq!(repo.changes("echo 1 >new && git add new && git commit -q -m one"), ["new"]);
-        let before = look(repo.0.path()).unwrap();
+        let before = look(repo.0.path(), Effort::RUN).unwrap();
         repo.sh("rm -r .git");
         assert_eq!(before.since(false), None);
+    }
+
+    #[test]
+    fn another_process_may_look_later() {
+        let repo = Repo::new();
+        repo.sh("echo 2 >a && echo 1 >new");
+        let root = repo.0.path();
+        let kept = look(root, Effort::HOOK).unwrap().value();
+        let later =
+            |place: &Path| Some(files(&Before::of(&kept, place, Effort::HOOK)?.since(false)?.value()));
+        assert_eq!(later(root).unwrap(), [""; 0]);
+        repo.sh("echo 2 >b && git commit -q -m two b && echo 2 >new");
+        assert_eq!(later(root).unwrap(), ["b", "new"]);
+        // A worktree is another checkout.
+        repo.sh("git worktree add -q wt");
+        assert_eq!(later(&root.join("wt")), None);
+        assert!(Before::of(&json!({"dirty": 1}), root, Effort::HOOK).is_none());
+    }
+
+    #[test]
+    fn a_hook_does_not_look_at_very_much() {
+        let repo = Repo::new();
+        repo.sh("mkdir many && for n in $(seq 250); do echo 1 >many/$n; done");
+        assert!(look(repo.0.path(), Effort::HOOK).is_none() && look(repo.0.path(), Effort::RUN).is_some());
     }
 
     #[test]

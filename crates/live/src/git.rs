@@ -8,8 +8,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// How long an answer is waited for, and how long it may be.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long an answer is usually waited for.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long an answer may be.
 const LIMIT: u64 = 4 << 20;
 
 /// Prepares git for a place. Ctrl-C is not meant for it.
@@ -25,13 +27,13 @@ pub fn command(place: &Path) -> Command {
     command
 }
 
-/// Asks git something. Nothing if there is no git, it says no, or it takes too long.
-pub fn ask(place: &Path, args: &[&str]) -> Option<Vec<u8>> {
+/// Asks git something. Nothing if there is no git, it says no, or it takes longer than this.
+pub fn ask(place: &Path, args: &[&str], patience: Duration) -> Option<Vec<u8>> {
     let mut command = command(place);
     // Whoever works there must not find a lock of ours.
     command.args(["-c", "core.fsmonitor=false", "--no-optional-locks"]).args(args);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
-    let answer = listen(&mut child);
+    let answer = listen(&mut child, patience);
     if answer.is_none() {
         // It may have ended by itself.
         let _ = child.kill();
@@ -41,7 +43,7 @@ pub fn ask(place: &Path, args: &[&str]) -> Option<Vec<u8>> {
 }
 
 /// Reads all that git says, if that comes to an end.
-fn listen(child: &mut Child) -> Option<Vec<u8>> {
+fn listen(child: &mut Child, patience: Duration) -> Option<Vec<u8>> {
     let (mut stdout, (sender, receiver)) = (child.stdout.take()?, mpsc::channel());
     thread::spawn(move || {
         let mut said = Vec::new();
@@ -49,5 +51,5 @@ fn listen(child: &mut Child) -> Option<Vec<u8>> {
         // Who has waited long enough does not listen any more.
         let _ = sender.send(read.ok().map(|_| said));
     });
-    receiver.recv_timeout(PATIENCE).ok().flatten().filter(|said| said.len() as u64 <= LIMIT)
+    receiver.recv_timeout(patience).ok().flatten().filter(|said| said.len() as u64 <= LIMIT)
 }

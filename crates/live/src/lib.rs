@@ -11,7 +11,7 @@
 //! - [`orchestrate`]: run an agent for every order of the pipeline, to its end.
 //! - [`runner`]: how they all run a command.
 
-mod changes;
+pub mod changes;
 pub mod crew;
 pub mod foreign;
 pub mod gates;

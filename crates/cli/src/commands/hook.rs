@@ -9,10 +9,12 @@ use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use anthill_core::model::changes::Changes;
 use anthill_core::model::client_event::{Event, What};
 use anthill_core::model::ids::ProjectId;
 use anthill_core::model::present::Arrival;
 use anthill_core::ops::client::{self, Charge, Reply, World};
+use anthill_live::changes::{self, Before, Effort};
 use anthill_live::foreign;
 use clap::{Args, ColorChoice};
 use jiff::tz::TimeZone;
@@ -289,6 +291,14 @@ impl World for Process<'_> {
             Ok(_) => true,
             Err(error) => error.kind() != io::ErrorKind::AlreadyExists && event.what == What::SessionStart,
         }
+    }
+
+    fn look(&self) -> Option<Value> {
+        Some(changes::look(&self.here()?, Effort::HOOK)?.value())
+    }
+
+    fn changes_since(&self, look: &Value, shared: bool) -> Option<Changes> {
+        Before::of(look, &self.here()?, Effort::HOOK)?.since(shared)
     }
 }
 

@@ -18,6 +18,7 @@ mod hands;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::changes::Changes;
 use super::ids::RULE;
 use super::plan::{status, texts, word};
 use super::{files, ids, time};
@@ -46,6 +47,8 @@ pub struct Report {
     pub context: Option<String>,
     /// Whether nobody has said how it ended: it is taken to be done.
     pub assumed: bool,
+    /// What git saw change meanwhile.
+    pub changed: Option<Changes>,
 }
 
 /// Why something may not happen to a workflow.
@@ -221,6 +224,12 @@ impl Flow {
         phases.into_iter().find(|(_, phase)| text(phase, "phase_id") == id)
     }
 
+    /// Whether the plan says which files a phase is about.
+    pub fn names_files(&self, id: &str) -> bool {
+        let files = self.planned(id).and_then(|(_, planned)| planned.get("files")?.as_array());
+        files.is_some_and(|files| !files.is_empty())
+    }
+
     /// Returns the phases that must be completed before this one; those of the wave before it, unless the plan says
     /// more.
     pub fn depends_on(&self, id: &str) -> Vec<&str> {
@@ -290,6 +299,7 @@ impl Flow {
         if let Some(context) = &report.context {
             phase["context_for_next"] = context.as_str().into();
         }
+        note_changes(phase, report.changed.as_ref());
         hands::note_end(phase, from, to, report.assumed);
         if from != to && (to == Completed || from == Failed) {
             self.go_on(place, from);
@@ -436,6 +446,13 @@ fn empty_graph(id: &str) -> Value {
     })
 }
 
+/// Adds what changed in one more try.
+fn note_changes(phase: &mut Value, changed: Option<&Changes>) {
+    if let Some(changed) = changed {
+        phase["changed"] = changed.clone().and(phase.get("changed")).value();
+    }
+}
+
 /// Appends what is not there yet.
 fn add_deliverables(phase: &mut Value, deliverables: &[String]) {
     for deliverable in deliverables {
@@ -508,7 +525,7 @@ mod tests {
         let said = Report {
             deliverables: vec!["a.rs".into(), "a.rs".into()],
             context: Some("four functions".into()),
-            assumed: false,
+            ..Report::default()
         };
         for _ in 0..2 {
             flow.report("phase_0", Completed, &said, NOW).unwrap();

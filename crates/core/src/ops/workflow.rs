@@ -136,6 +136,7 @@ pub fn report(
         deliverables: report.deliverables.iter().map(|text| redact(text).into_owned()).collect(),
         context: report.context.as_deref().map(|text| redact(text).into_owned()),
         assumed: report.assumed,
+        changed: None,
     };
     flow.report(id, status, &report, desk.now).map_err(|refusal| refused(&refusal))?;
     desk.finish(flow, "workflow phase", actor)

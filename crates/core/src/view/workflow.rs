@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::graph::{cut, field, list, one_line};
 use super::text::escape;
+use crate::model::changes::NO_CHANGE;
 use crate::model::flow::{Flow, PhaseOutcome, WorkflowStatus, outcome, reason, standing};
 use crate::model::plan::word;
 
@@ -25,12 +26,29 @@ pub fn markdown(flow: &Flow) -> String {
             None => (String::new(), ""),
         };
         let title = line(title(phase));
-        text += &format!("- [{done}] Phase {number}: {title}{open}{arrow}{deliverables}{assumed}\n");
+        let hollow = if is_hollow(flow, phase) { format!(" ({NO_CHANGE})") } else { String::new() };
+        text += &format!("- [{done}] Phase {number}: {title}{open}{arrow}{deliverables}{assumed}{hollow}\n");
         if !open.is_empty() && !reason(phase).is_empty() {
             text += &format!("  - why: {}\n", line(&cut(reason(phase), 400)));
         }
     }
     text
+}
+
+/// Whether a phase is done although it names files and nothing changed at all.
+fn is_hollow(flow: &Flow, phase: &Value) -> bool {
+    standing(phase) == WorkflowStatus::Completed
+        && flow.names_files(field(phase, "id"))
+        && phase.get("changed").and_then(|changed| changed.get("count")) == Some(&json!(0))
+}
+
+/// Tells what git saw change while agents worked on a phase, if it looked.
+fn changed(phase: &Value) -> Option<String> {
+    let changed = phase.get("changed")?;
+    let (files, count) = (list(changed, "files"), changed["count"].as_u64()?);
+    let more = count.saturating_sub(files.len() as u64);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(if count == 0 { "no change".into() } else { format!("{}{more}", files.join(", ")) })
 }
 
 const FAILED: &str = "failed";
@@ -77,7 +95,9 @@ pub fn shown(flow: &Flow) -> Vec<String> {
         });
         let deliverables = list(phase, "deliverables").into_iter().map(|text| ("made", text));
         let said = more.into_iter().map(|(label, name)| (label, field(phase, name)));
-        let told = sure.into_iter().chain(deliverables).chain(said);
+        let changed = changed(phase);
+        let changed = changed.as_deref().map(|files| ("git saw", files));
+        let told = sure.into_iter().chain(deliverables).chain(changed).chain(said);
         for (label, text) in told.filter(|(_, text)| !text.is_empty()) {
             lines.push(format!("        {label}: {}", cut(&one_line(text), 120)));
         }

@@ -16,7 +16,7 @@ use anthill_core::ops::{self, pipeline};
 use anthill_core::view::prompt;
 
 use super::{Error, Event, Orchestra, Result, answer};
-use crate::changes;
+use crate::changes::{self, Effort};
 use crate::runner::health;
 use crate::runner::minder::{Call, Cut, Finished, Minder};
 use crate::runner::shift::Place;
@@ -130,7 +130,7 @@ impl Orchestra<'_> {
             self.workplace(run, order).map_err(no_place)?
         };
         let before = Some(&place_of_work).filter(|_| order.role == Role::Developer);
-        let before = before.and_then(|dir| changes::look(dir));
+        let before = before.and_then(|dir| changes::look(dir, Effort::RUN));
         let mut command = self.job.site.command(&Run::Line(agent.line.clone()));
         command.current_dir(place_of_work);
         let group = if order.group == NO_GROUP { String::new() } else { format!("-{}", order.group) };

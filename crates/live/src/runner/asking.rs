@@ -18,7 +18,7 @@ use super::minder::{Call, Cut, Finished, Minder};
 use super::profile::{Agent, CONVERSATION};
 use super::report::{self, Speaker, Verdict};
 use super::trouble::{Trouble, with_details};
-use crate::changes;
+use crate::changes::{self, Effort};
 
 /// How much of its last words an agent is reminded of.
 const REMINDER: usize = 8 << 10;
@@ -95,7 +95,7 @@ impl Asking<'_> {
 impl Minder<'_> {
     /// Runs a command until it has answered, or another try would not help; and looks at what really changed meanwhile.
     pub fn ask(&mut self, call: &mut Call<'_>, asking: &Asking<'_>) -> io::Result<Reply> {
-        let before = call.command.get_current_dir().and_then(changes::look);
+        let before = call.command.get_current_dir().and_then(|dir| changes::look(dir, Effort::RUN));
         let mut reply = self.try_to_ask(call, asking)?;
         if let (Reply::Answered(answered), Some(before)) = (&mut reply, before) {
             answered.tries.changed = before.since((asking.others)());

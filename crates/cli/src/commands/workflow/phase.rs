@@ -41,7 +41,7 @@ pub struct PhaseArgs {
 
 pub fn run(context: &Context<'_>, args: &PhaseArgs) -> Result<()> {
     let said =
-        Report { deliverables: args.deliverable.clone(), context: args.context.clone(), assumed: false };
+        Report { deliverables: args.deliverable.clone(), context: args.context.clone(), ..Report::default() };
     let expect = args.expect.expect_revision;
     let done = workflow::report(&*context.engine, &args.id, args.status, &said, expect, &context.actor)?;
     report(context, &done, (became(args.status), &args.id))

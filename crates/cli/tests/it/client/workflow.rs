@@ -519,3 +519,68 @@ fn a_running_agent_has_a_task() {
     client.send("SubagentStart", json!({"agent_id": "a2", "agent_type": "scout", "transcript_path": path}));
     assert_eq!(state(&env, "agents/active.json")["agents"][1]["task"], "Look around");
 }
+
+#[test]
+fn what_git_saw_change_stands_beside_what_an_agent_says() {
+    let env = env();
+    let sh = |line: &str| assert_eq!(env.sh(line).code, 0, "{line}");
+    sh("rm -r .git && git init -q && echo 1 >a && echo 1 >b && git add . && \
+        git -c user.name=t -c user.email=t@example.org commit -q -m one && echo mine >b");
+    create(
+        &env,
+        &["Build=builder", "Test=tester", "Write=writer", "--files", "phase_0=a", "--files", "phase_1=a"],
+    );
+    let client = Client::start(&env, "s1");
+    let done = r#"{"status": "done"}"#;
+    let git_saw = |files: &[&str]| json!({"files": files, "count": files.len(), "by": "git"});
+    client.agent_starts("a1", "builder");
+    // Who has no phase costs nothing, and is no company that changes files unseen.
+    client.agent_starts("e1", "explorer");
+    assert_eq!(state(&env, "agents/active.json")["agents"][1].get("before"), None);
+    client.agent_stops("e1", "explorer", done);
+    sh(
+        "echo 2 >a && echo 1 >c && git add c && git -c user.name=t -c user.email=t@example.org commit -q -m two",
+    );
+    client.agent_stops("a1", "builder", done);
+    client.agent_returns("a1", "builder", "Build", Ok(done));
+    assert_eq!(phase(&env, 0)["changed"], git_saw(&["a", "c"]));
+    assert_eq!(state(&env, "agents/results/a1.json")["changed"], git_saw(&["a", "c"]));
+    assert_eq!(state(&env, "agents/results/e1.json").get("changed"), None);
+    // It is done, it names files, and nothing changed.
+    client.agent_starts("a2", "tester");
+    client.agent_stops("a2", "tester", done);
+    assert_eq!(phase(&env, 1)["changed"], git_saw(&[]));
+    let view = env.read_text(VIEW);
+    assert!(view.contains("- [x] Phase 1: Test (but git saw no change)\n"), "{view}");
+    assert!(!view.contains("Build (but"), "{view}");
+    let shown = env.ok(&["workflow", "show"]).stdout;
+    assert!(shown.contains("git saw: a, c") && shown.contains("git saw: no change"), "{shown}");
+    // Another session is at work in the same tree.
+    let _other = Client::start(&env, "s2");
+    client.agent_starts("a3", "writer");
+    sh("echo 3 >b");
+    client.agent_stops("a3", "writer", done);
+    assert_eq!(phase(&env, 2)["changed"], json!({"files": ["b"], "count": 1, "by": "git", "shared": true}));
+    doctor_is_content(&env);
+}
+
+#[test]
+fn git_that_hangs_or_is_not_there_holds_nobody_up() {
+    let env = env();
+    create(&env, &["Build=builder", "Test=tester"]);
+    let client = Client::start(&env, "s1");
+    env.write("bin/git", "#!/bin/sh\nexec sleep 60\n");
+    assert_eq!(env.sh("chmod +x ../bin/git").code, 0);
+    let path = format!("{}:{}", env.root().join("bin").display(), std::env::var("PATH").unwrap());
+    let begun = std::time::Instant::now();
+    for (event, more) in
+        [("SubagentStart", json!({})), ("SubagentStop", json!({"last_assistant_message": "done"}))]
+    {
+        let mut event = client.event(event, more);
+        (event["agent_id"], event["agent_type"]) = ("a1".into(), "builder".into());
+        let ran = env.finish(env.command(&["hook"]).env("PATH", &path), event.to_string().as_bytes());
+        assert_eq!(ran.code, 0, "{}", ran.shown());
+    }
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+    assert_eq!((standing(&env)[0].as_str(), phase(&env, 0).get("changed")), ("completed", None));
+}

@@ -31,6 +31,18 @@ document!(
         parent_task: Option<String>,
         /// The session that started it.
         session_id: Option<String>,
+        /// The checkout when it began, by git, if it works on a phase.
+        before: Option<Checkout>,
+    }
+);
+
+document!(
+    Checkout {
+        top: Maybe<String>,
+        /// The commit.
+        head: Maybe<String>,
+        /// The files that differ from it, each with a word that is another one when the file is.
+        dirty: Map<String, Value>,
     }
 );
 
@@ -48,6 +60,8 @@ document!(
         status: Option<String>,
         /// Whether the agent did not say itself that it was successful.
         assumed: Option<bool>,
+        /// What really changed while it worked on its phase.
+        changed: Option<Changes>,
         findings: Option<Vec<Finding>>,
         recommendations: Option<Vec<String>>,
         files_analyzed: Option<Vec<String>>,

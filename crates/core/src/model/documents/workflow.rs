@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::queue::Changes;
 use crate::model::shape::{Entries, Integer, Time, document, words};
 
 document!(
@@ -56,6 +57,8 @@ document!(
         asked: Option<String>,
         /// The agents that it was taken from: what they say later does not move it, unless they name it.
         former_agents: Option<Vec<String>>,
+        /// What really changed while its agents worked.
+        changed: Option<Changes>,
     }
 );
 

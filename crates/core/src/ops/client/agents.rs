@@ -8,11 +8,12 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::{OP, Turn, document};
+use crate::model::changes::Changes;
 use crate::model::client_event::Agent;
 use crate::model::flow::{Flow, Named, Worker};
 use crate::model::kind::{Doc, Kind};
 use crate::model::plan;
-use crate::model::present;
+use crate::model::present::{self, Present};
 use crate::model::redact::{redact, redact_value};
 use crate::model::room::Room;
 use crate::model::said::{self, Ending, Said, cut};
@@ -31,6 +32,9 @@ const ORDERS: u64 = 256 << 10;
 /// How much of an agent's task is kept.
 const TASK: usize = 500;
 
+/// What was there when an agent began.
+const BEFORE: &str = "before";
+
 /// An agent begins, or goes on after it was done.
 pub fn start(turn: &mut Turn<'_>) -> Result<()> {
     let Some(agent) = agent_of(turn) else { return Ok(()) };
@@ -39,7 +43,9 @@ pub fn start(turn: &mut Turn<'_>) -> Result<()> {
     let title = began.as_ref().ok().and_then(Option::as_ref).and_then(|(flow, id)| {
         flow.phase(id).and_then(|phase| phase["title"].as_str()).map(|title| cut(title, TASK))
     });
-    let noted = note(turn, &agent, Task::Guessed(ordered(turn, &agent).or(title)));
+    // Only who works on a phase is looked at: git takes a while.
+    let before = began.as_ref().ok().and_then(Option::as_ref).and_then(|_| turn.world.look());
+    let noted = note(turn, &agent, Task::Guessed(ordered(turn, &agent).or(title)), before);
     if let Some((flow, phase)) = began? {
         turn.reply.parts.extend(briefing::phase(&flow, &phase));
     }
@@ -66,9 +72,10 @@ pub fn stop(turn: &mut Turn<'_>) -> Result<()> {
             return Ok(());
         }
     }
+    let changed = changed(turn, &agent);
     // Each costs only itself if it cannot be written.
-    let filed = file(turn, &agent, None, &said);
-    hands::agent_ended(turn.engine, worker, &said, &turn.actor)?;
+    let filed = file(turn, &agent, None, &said, changed.as_ref());
+    hands::agent_ended(turn.engine, worker, &said, changed, &turn.actor)?;
     filed
 }
 
@@ -98,16 +105,17 @@ pub fn follow_tool(turn: &mut Turn<'_>) -> Result<()> {
     let launched = matches!(response["status"].as_str(), Some("async_launched" | "teammate_spawned"));
     let (noted, followed) = if launched && is_done(turn, &agent)? {
         // The agent was faster than this event: only its task is news.
-        (file(turn, &agent, task.as_deref(), &Said::default()), None)
+        (file(turn, &agent, task.as_deref(), &Said::default(), None), None)
     } else if launched {
-        let noted = note(turn, &agent, Task::Told(task));
+        let noted = note(turn, &agent, Task::Told(task), None);
         let worker = worker(turn, &agent, begins, phase.as_deref().map_or(Named::Nothing, Named::Orders));
         (noted, hands::agent_began(turn.engine, worker, &turn.actor)?)
     } else {
         let said = safe(&answer(&response));
-        let filed = file(turn, &agent, task.as_deref(), &said);
+        let changed = changed(turn, &agent);
+        let filed = file(turn, &agent, task.as_deref(), &said, changed.as_ref());
         let worker = worker(turn, &agent, begins, named(phase.as_deref(), said.phase.as_deref()));
-        (filed, hands::agent_ended(turn.engine, worker, &said, &turn.actor)?)
+        (filed, hands::agent_ended(turn.engine, worker, &said, changed, &turn.actor)?)
     };
     if let Some((flow, _)) = followed {
         tell_workflow(turn, &flow)?;
@@ -146,9 +154,23 @@ fn is_done(turn: &Turn<'_>, agent: &Agent) -> Result<bool> {
 }
 
 fn is_running(turn: &Turn<'_>, agent: &Agent) -> Result<bool> {
-    let active = turn.engine.read(&document("active_agents"))?;
-    let agents = active.as_ref().and_then(|active| active.value["agents"].as_array());
-    Ok(agents.into_iter().flatten().any(|known| known["id"] == agent.id.as_str()))
+    Ok(running(turn)?.iter().any(|known| known["id"] == agent.id.as_str()))
+}
+
+/// Returns the agents that run.
+fn running(turn: &Turn<'_>) -> Result<Vec<Value>> {
+    let active =
+        turn.engine.read(&document("active_agents"))?.map(|mut active| active.value["agents"].take());
+    Ok(active.and_then(|agents| serde_json::from_value(agents).ok()).unwrap_or_default())
+}
+
+/// Returns what git saw change since an agent has begun, as far as somebody looked then.
+fn changed(turn: &Turn<'_>, agent: &Agent) -> Option<Changes> {
+    let running = running(turn).ok()?;
+    let before = running.iter().find(|known| known["id"] == agent.id.as_str())?.get(BEFORE)?;
+    let present = turn.engine.read(&document("current_session")).ok()?.map(|present| present.value);
+    let shared = running.len() > 1 || Present::of(present).sessions().len() > 1;
+    turn.world.changes_since(before, shared)
 }
 
 /// Whether an agent was heard of before. Where that cannot be read it may have been.
@@ -199,7 +221,7 @@ fn answer(response: &Value) -> String {
 }
 
 /// Notes that an agent runs. One that has run before goes on, and is counted once.
-fn note(turn: &mut Turn<'_>, agent: &Agent, task: Task) -> Result<()> {
+fn note(turn: &mut Turn<'_>, agent: &Agent, task: Task, before: Option<Value>) -> Result<()> {
     let engine = turn.engine;
     let mut transaction = engine.begin(&[&Room::State])?;
     let doc = document("active_agents");
@@ -211,14 +233,19 @@ fn note(turn: &mut Turn<'_>, agent: &Agent, task: Task) -> Result<()> {
             Task::Told(task) => task.filter(|task| known["task"] != **task),
             Task::Guessed(task) => task.filter(|_| known["task"].is_null()),
         };
-        news.map(|task| known["task"] = task.into()).is_some()
+        let before = before.filter(|_| known.get(BEFORE).is_none());
+        let is_first = before.is_some();
+        before.into_iter().for_each(|before| known[BEFORE] = before);
+        news.map(|task| known["task"] = task.into()).is_some() || is_first
     } else {
         let is_new = readable(&mut *transaction, &result(agent))?.is_none();
         let (Task::Told(task) | Task::Guessed(task)) = task;
-        list.push(json!({
+        let mut running = json!({
             "id": agent.id.as_str(), "type": cut(&redact(&agent.kind), 128), "task": task, "started": time::stamp(now),
             "status": "running", "parent_task": parent_task(&mut *transaction)?, "session_id": turn.session(),
-        }));
+        });
+        before.into_iter().for_each(|before| running[BEFORE] = before);
+        list.push(running);
         list.drain(..list.len().saturating_sub(MOST));
         value["session_id"] = turn.session().into();
         if is_new {
@@ -242,7 +269,13 @@ fn count_spawned(turn: &mut Turn<'_>, transaction: &mut dyn Transaction, agents:
 }
 
 /// Files what came out of an agent that does not run any more.
-fn file(turn: &mut Turn<'_>, agent: &Agent, task: Option<&str>, said: &Said) -> Result<()> {
+fn file(
+    turn: &mut Turn<'_>,
+    agent: &Agent,
+    task: Option<&str>,
+    said: &Said,
+    changed: Option<&Changes>,
+) -> Result<()> {
     let engine = turn.engine;
     let mut transaction = engine.begin(&[&Room::State])?;
     let (doc, now) = (document("active_agents"), turn.actor.now());
@@ -265,6 +298,9 @@ fn file(turn: &mut Turn<'_>, agent: &Agent, task: Option<&str>, said: &Said) -> 
     let known = task.map(Value::from).or_else(|| running.as_ref().map(|agent| agent["task"].clone()));
     if let Some(known) = known.filter(|known| !known.is_null()) {
         value["task"] = known;
+    }
+    if let Some(changed) = changed {
+        value["changed"] = changed.clone().and(filed.as_ref().and_then(|filed| filed.get("changed"))).value();
     }
     if filed.is_none() {
         if running.is_none() {

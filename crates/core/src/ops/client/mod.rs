@@ -30,6 +30,7 @@ use serde_json::Value;
 
 use super::{Actor, Error, Result, document_of_state as document, messages};
 use crate::error::{Code, with_causes};
+use crate::model::changes::Changes;
 use crate::model::client_event::{Event, What};
 use crate::model::ids::{ProjectId, SessionId};
 use crate::model::kind::Doc;
@@ -74,6 +75,16 @@ pub trait World {
 
     /// Whether this session has not had to tell of trouble before.
     fn is_first_trouble(&self, event: &Event) -> bool;
+
+    /// Returns what the files here are, by git; nothing where that takes long.
+    fn look(&self) -> Option<Value> {
+        None
+    }
+
+    /// Returns what has changed since a look. `shared` says that others were at work meanwhile.
+    fn changes_since(&self, _look: &Value, _shared: bool) -> Option<Changes> {
+        None
+    }
 }
 
 /// A claim whose task somebody does by a client of their own: the runner has it, and the client works for it.

@@ -7,6 +7,7 @@
 use jiff::Timestamp;
 
 use super::{Desk, Done, doc};
+use crate::model::changes::Changes;
 use crate::model::flow::{
     Flow, Ownership, PhaseOutcome, Refusal, Report, Worker, WorkflowStatus, outcome, standing,
 };
@@ -119,12 +120,16 @@ pub fn agent_ended(
     engine: &dyn Engine,
     worker: Worker<'_>,
     said: &Said,
+    changed: Option<Changes>,
     actor: &Actor,
 ) -> Result<Option<(Flow, String)>> {
     let Some((desk, flow, id)) = phase_of(engine, worker, actor)? else { return Ok(None) };
     let mut next = flow.clone();
     let ended = is_news(&flow, &id, worker, said.ending)
-        && next.give(&id, worker, desk.now).and_then(|()| end(&mut next, &id, said, desk.now)).is_ok();
+        && next
+            .give(&id, worker, desk.now)
+            .and_then(|()| end(&mut next, &id, said, changed, desk.now))
+            .is_ok();
     match ended {
         true => Ok(Some((desk.finish(next, "workflow agent", actor)?.flow, id))),
         false => Ok(Some((flow, id))),
@@ -191,7 +196,13 @@ fn is_news(flow: &Flow, id: &str, worker: Worker<'_>, ending: Ending) -> bool {
 }
 
 /// Lets a phase end as its agent did.
-fn end(flow: &mut Flow, id: &str, said: &Said, now: Timestamp) -> std::result::Result<(), Refusal> {
+fn end(
+    flow: &mut Flow,
+    id: &str,
+    said: &Said,
+    changed: Option<Changes>,
+    now: Timestamp,
+) -> std::result::Result<(), Refusal> {
     let status = match said.ending {
         Ending::Done | Ending::Assumed => WorkflowStatus::Completed,
         Ending::Failed => WorkflowStatus::Failed,
@@ -204,7 +215,7 @@ fn end(flow: &mut Flow, id: &str, said: &Said, now: Timestamp) -> std::result::R
     };
     let context = Some(said.context.clone()).filter(|context| !context.is_empty());
     let assumed = said.ending == Ending::Assumed;
-    let report = Report { deliverables: said.deliverables.clone(), context, assumed };
+    let report = Report { deliverables: said.deliverables.clone(), context, assumed, changed };
     flow.report(id, status, &report, now)
 }
 
