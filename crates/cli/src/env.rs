@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use anthill_live::runner::place::Gemini;
+
 /// The home root, instead of `~/.claude`.
 pub const ANTHILL_HOME: &str = "ANTHILL_HOME";
 /// The configuration directory of Claude Code: the home root if `ANTHILL_HOME` is not set.
@@ -23,6 +25,15 @@ pub const CLAUDE_SESSION_ID: &str = "CLAUDE_SESSION_ID";
 pub const CODEX_SESSION_ID: &str = "CODEX_SESSION_ID";
 /// The session at work, as Gemini CLI tells its hooks, and nobody else.
 pub const GEMINI_SESSION_ID: &str = "GEMINI_SESSION_ID";
+/// What Gemini CLI goes by when it decides whether to trust a folder.
+const GEMINI_CLI_HOME: &str = "GEMINI_CLI_HOME";
+const GEMINI_CLI_TRUST_WORKSPACE: &str = "GEMINI_CLI_TRUST_WORKSPACE";
+const GEMINI_RESTRICTED_MODE: &str = "GEMINI_RESTRICTED_MODE";
+const GEMINI_CLI_TRUSTED_FOLDERS_PATH: &str = "GEMINI_CLI_TRUSTED_FOLDERS_PATH";
+const GEMINI_CLI_SYSTEM_SETTINGS_PATH: &str = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
+const GEMINI_CLI_SYSTEM_DEFAULTS_PATH: &str = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH";
+/// An editor that Gemini CLI asks instead.
+const GEMINI_CLI_IDE_SERVER_PORT: &str = "GEMINI_CLI_IDE_SERVER_PORT";
 /// The file to which Claude Code's hooks add what its shell commands shall know.
 pub const CLAUDE_ENV_FILE: &str = "CLAUDE_ENV_FILE";
 /// The process of Claude Code.
@@ -87,4 +98,22 @@ pub fn session() -> Option<String> {
     [ANTHILL_SESSION_ID, CLAUDE_CODE_SESSION_ID, CLAUDE_SESSION_ID, CODEX_SESSION_ID]
         .into_iter()
         .find_map(text)
+}
+
+/// Returns what Gemini CLI finds in its environment.
+pub fn gemini() -> Gemini {
+    let is = |name: &str, word: &str| text(name).as_deref() == Some(word);
+    let refused = is(GEMINI_RESTRICTED_MODE, "true") || is(GEMINI_CLI_TRUST_WORKSPACE, "false");
+    let trusted = is(GEMINI_CLI_TRUST_WORKSPACE, "true");
+    let machine = PathBuf::from("/etc/gemini-cli");
+    let home = path(GEMINI_CLI_HOME).or_else(|| path(HOME));
+    Gemini {
+        said: (refused || trusted).then_some(!refused),
+        dir: home.filter(|_| raw(GEMINI_CLI_IDE_SERVER_PORT).is_none()).map(|home| home.join(".gemini")),
+        folders: path(GEMINI_CLI_TRUSTED_FOLDERS_PATH),
+        system: vec![
+            path(GEMINI_CLI_SYSTEM_SETTINGS_PATH).unwrap_or_else(|| machine.join("settings.json")),
+            path(GEMINI_CLI_SYSTEM_DEFAULTS_PATH).unwrap_or_else(|| machine.join("system-defaults.json")),
+        ],
+    }
 }

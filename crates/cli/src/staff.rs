@@ -49,7 +49,7 @@ pub fn site(context: &Context<'_>) -> Result<Site> {
     let found = |root: io::Result<PathBuf>| root.map_err(|error| io_error("run", &error));
     let (home, root) = (found(context.roots.home())?, found(context.roots.project())?);
     let environment = vec![(env::ANTHILL_ROOT, root.clone().into()), (env::ANTHILL_HOME, home.into())];
-    Ok(Site { root, environment, watchdog: watchdog() })
+    Ok(Site { root, environment, watchdog: watchdog(), gemini: env::gemini() })
 }
 
 /// Returns this program as a watchdog, if it knows where it is.

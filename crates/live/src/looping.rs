@@ -32,7 +32,9 @@ use crate::runner::report::Verdict as Answer;
 use crate::runner::shift::{Place, Shift};
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
-use crate::runner::{Closing, EVENTS, Error, Limits, Result, Run, Site, brief, health, persist, signals};
+use crate::runner::{
+    Closing, EVENTS, Error, Limits, Result, Run, Site, brief, health, persist, place, signals,
+};
 
 /// What does the items, and what judges them.
 #[derive(Debug)]
@@ -106,7 +108,7 @@ pub fn run(
     actor: &Actor,
     tell: &(dyn Fn(Event<'_>) + Sync),
 ) -> Result<(End, Usage)> {
-    health::check_place(&job.agent, &job.site.root)?;
+    place::check(&job.agent, &job.site)?;
     let shift = Arc::new(Shift::default());
     let _signals = signals::heed(&shift)?;
     let (run, seat) = take_place(engine)?;

@@ -311,3 +311,26 @@ fn the_place_is_looked_at_before_the_first_claim() {
         "nobody has claimed it"
     );
 }
+
+#[test]
+fn a_folder_that_gemini_does_not_trust_is_told_before_the_first_claim() {
+    let env = with_tasks(&["t1"]);
+    say(&env, 1, &printed("gemini", DONE));
+    let folders = "user/.gemini/trustedFolders.json";
+    env.write(folders, r#"{"/somewhere/else": "TRUST_FOLDER"}"#);
+    let error = "error: the client does not trust this directory: `$TEST_ENV/project` is no folder that Gemini CLI trusts\n\
+        hint: run `gemini` here once and trust the folder, or set GEMINI_CLI_TRUST_WORKSPACE=true; then run this again\n";
+    let ran = run(&env, "gemini", &[]);
+    assert!(ran.code == 1 && ran.stderr.ends_with(error), "{}", ran.shown());
+    assert_eq!(
+        (task(&env, "t1").get("last_claim"), env.root().join("project/calls").exists()),
+        (None, false)
+    );
+    env.ok(&["leader", "add-task", "More", "--id", "t2"]);
+    let ran = env.finish(runner(&env, "gemini", &[]).env("GEMINI_CLI_TRUST_WORKSPACE", "true"), b"");
+    assert_eq!((ran.code, status(&env, "t1")), (0, "done".into()), "{}", ran.shown());
+    env.ok(&["leader", "add-task", "Even more", "--id", "t3"]);
+    env.write(folders, json!({env.project().to_str().unwrap(): "TRUST_FOLDER"}).to_string());
+    let ran = run(&env, "gemini", &[]);
+    assert_eq!((ran.code, status(&env, "t3")), (0, "done".into()), "{}", ran.shown());
+}

@@ -25,7 +25,7 @@ use crate::runner::profile::Agent;
 use crate::runner::shift::Shift;
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
-use crate::runner::{EVENTS, Limits, Result, Run, Site, health, signals};
+use crate::runner::{EVENTS, Limits, Result, Run, Site, place, signals};
 
 /// What to run, for whom and how.
 #[derive(Debug)]
@@ -136,7 +136,7 @@ pub struct Summary {
 
 /// Runs the job until it has done enough or is stopped, and tells what happens.
 pub fn run(engine: &dyn Engine, job: &Job, actor: &Actor, tell: &mut dyn FnMut(Event)) -> Result<Summary> {
-    job.doer.agent().map_or(Ok(()), |agent| health::check_place(agent, &job.site.root))?;
+    job.doer.agent().map_or(Ok(()), |agent| place::check(agent, &job.site))?;
     let shift = Arc::new(Shift::default());
     let signals = signals::heed(&shift)?;
     // Made before the first claim, so whatever happens after a claim is heard.

@@ -37,7 +37,7 @@ use crate::runner::profile::Agent;
 use crate::runner::shift::{Nudge, Pause, Shift};
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
-use crate::runner::{Closing, EVENTS, Error, Limits, Result, Site, health, persist, signals};
+use crate::runner::{Closing, EVENTS, Error, Limits, Result, Site, persist, place, signals};
 
 /// How long to listen before looking whether it is over.
 const LISTEN: Duration = Duration::from_millis(200);
@@ -170,7 +170,7 @@ pub fn run(
     tell: &mut dyn FnMut(Event),
 ) -> Result<End> {
     // Better told before anything begins.
-    job.agents.all().try_for_each(|agent| health::check_place(agent, &job.site.root))?;
+    job.agents.all().try_for_each(|agent| place::check(agent, &job.site))?;
     // Of a run that is complete, at most a merge is left.
     let is_open = pipeline::show(engine)?.status() != RunStatus::Completed;
     if is_open {

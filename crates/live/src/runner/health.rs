@@ -1,18 +1,16 @@
 //! The health of the service behind an agent, told by how the agent's client ended.
 
-use std::path::Path;
-
 use anthill_core::model::outcome::{Answer, Outcome};
 use anthill_core::model::service::{self, Ailment, Diagnosis};
 use anthill_core::ops::Actor;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
+use super::Error;
 use super::clip::tail;
 use super::minder::Finished;
 use super::profile::Agent;
 use super::trouble::{Trouble, brief};
-use super::{Error, Result};
 
 /// What is longer than this is no message of a client, but words of its agent.
 const MESSAGE: usize = 600;
@@ -52,16 +50,6 @@ pub fn said_twice(first: &Finished, second: &Finished, now: &Zoned) -> Option<Di
 /// Whether it may well be over by now.
 pub fn is_hiccup(diagnosis: &Diagnosis) -> bool {
     diagnosis.ailment == Ailment::Network && diagnosis.until.is_none()
-}
-
-/// Refuses a place in which an agent's client would not work.
-pub fn check_place(agent: &Agent, dir: &Path) -> Result<()> {
-    let needs_git = agent.profile.is_some_and(|profile| profile.needs_git);
-    let is_told_otherwise = agent.line.contains("--skip-git-repo-check");
-    if !needs_git || is_told_otherwise || dir.ancestors().any(|dir| dir.join(".git").exists()) {
-        return Ok(());
-    }
-    Err(stopped(agent, Ailment::Place, &format!("`{}` is in no git repository", dir.display())))
 }
 
 /// Returns the error of an agent whose service does not mend itself.

@@ -8,7 +8,7 @@
 //! - `minder`: looks after one command: limits and signs of life; `asking`: asks until there is an answer.
 //! - `transcript`: what coding agents print about themselves.
 //! - `trouble`: why a try came to nothing, and whether another may help; `report`: what an end means for a piece of work;
-//!   `health`: when the trouble is not the work's, but that of the service behind an agent.
+//!   `health`: when the trouble is not the work's, but that of the service behind an agent; [`place`]: told beforehand.
 //! - `shift`: what the threads of one run know together; `signals`: Ctrl-C and its kin end it.
 //! - [`watchdog`]: if the runner is killed, its commands do not go on without it.
 
@@ -17,6 +17,7 @@ pub(crate) mod child;
 pub(crate) mod clip;
 pub(crate) mod health;
 pub(crate) mod minder;
+pub mod place;
 pub mod profile;
 pub(crate) mod report;
 pub(crate) mod shift;

@@ -14,14 +14,23 @@ pub struct Profile {
     pub line: &'static str,
     /// The line that goes on with the conversation `$ANTHILL_CONVERSATION`.
     pub resume: &'static str,
-    /// Whether it works in git repositories only.
-    pub needs_git: bool,
+    pub wants: Wants,
     /// What a person does to log in.
     pub login: &'static str,
     /// What a person does about a directory in which it does not work.
     pub place: &'static str,
     /// What its exit codes say, whatever its words.
     pub codes: &'static [(i32, Ailment)],
+}
+
+/// What a client wants of the place in which it works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wants {
+    Nothing,
+    /// A git repository.
+    Repository,
+    /// A folder that a person has trusted.
+    Trust,
 }
 
 /// Codex lets its commands write below the working directory only, without `.git`. Its agents also commit, in worktrees
@@ -42,7 +51,7 @@ pub const PROFILES: [Profile; 4] = [
         name: "claude",
         line: "claude -p --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools 'Bash Edit Write'",
         resume: "claude -p --resume \"$ANTHILL_CONVERSATION\" --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools 'Bash Edit Write'",
-        needs_git: false,
+        wants: Wants::Nothing,
         login: "run `claude` and type /login",
         place: "run `claude` here once and trust the folder",
         codes: &[],
@@ -51,7 +60,7 @@ pub const PROFILES: [Profile; 4] = [
         name: "codex",
         line: codex!("-"),
         resume: codex!("resume \"$ANTHILL_CONVERSATION\" -"),
-        needs_git: true,
+        wants: Wants::Repository,
         login: "run `codex login`",
         place: "run `git init`, or work inside a repository",
         codes: &[],
@@ -60,16 +69,16 @@ pub const PROFILES: [Profile; 4] = [
         name: "gemini",
         line: "gemini -o stream-json --approval-mode yolo -p 'Do what the text before this says.'",
         resume: "gemini --resume \"$ANTHILL_CONVERSATION\" -o stream-json --approval-mode yolo -p 'Do what the text before this says.'",
-        needs_git: false,
+        wants: Wants::Trust,
         login: "run `gemini` and choose how to log in, or set GEMINI_API_KEY",
-        place: "run `gemini` here once and trust the folder",
+        place: "run `gemini` here once and trust the folder, or set GEMINI_CLI_TRUST_WORKSPACE=true",
         codes: &[(41, Ailment::Login), (55, Ailment::Place)],
     },
     Profile {
         name: "opencode",
         line: "opencode run --format json",
         resume: "opencode run --session \"$ANTHILL_CONVERSATION\" --format json",
-        needs_git: false,
+        wants: Wants::Nothing,
         login: "run `opencode auth login`",
         place: "run `opencode` here once",
         codes: &[],

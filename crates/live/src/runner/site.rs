@@ -2,6 +2,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::Command;
 
+use super::place::Gemini;
+
 /// Where commands are run, and what they find there.
 #[derive(Debug)]
 pub struct Site {
@@ -9,6 +11,7 @@ pub struct Site {
     pub environment: Vec<(&'static str, OsString)>,
     /// The program that calls [`super::watchdog::watch`] on its input.
     pub watchdog: Option<Vec<OsString>>,
+    pub gemini: Gemini,
 }
 
 /// What to run.
