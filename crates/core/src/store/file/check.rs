@@ -1,8 +1,11 @@
 //! What `doctor` finds in a room, and how it mends it.
 
+use std::io;
+
+use super::edits::ASIDE;
 use super::fs::{Access, Lock};
 use super::journal::{Replay, Segment};
-use super::place::{self, Head, Place, parent};
+use super::place::{self, Head, Place, QUARANTINE, parent};
 use super::recover::sweep;
 use super::{FileEngine, papers, recover, rotate};
 use crate::error::Code;
@@ -20,19 +23,23 @@ pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Findi
         Err(error) => return Ok(vec![finding(&error, room, LOCAL_DISK)]),
     };
     // Where anthill never wrote there is nothing to finish, and looking must leave no trace.
-    if place.fs.entries(&room.hidden()).is_ok_and(|names| names.is_empty()) {
-        return check_documents(engine, &place, &Head::default(), false);
+    match place.fs.entries(&room.hidden()) {
+        Ok(names) if names.is_empty() => return check_documents(engine, &place, &Head::default(), false),
+        Ok(_) => {}
+        Err(error) => return Ok(vec![no_room(&place, error)]),
     }
+    let mut findings = if repair { move_away(&place)? } else { Vec::new() };
     let (_lock, mut head) = match enter(engine, &place, repair) {
         Ok(entered) => entered,
+        Err(error @ Error::NotAFile { .. }) => return in_the_way(&place, &error),
         Err(error) => return Ok(vec![finding(&error, room, FREE_CAUSE)]),
     };
     sweep(&place);
-    let mut findings = check_segments(&place, repair)?;
+    // Whoever enters makes some of it anew.
+    findings.extend(odd_files(&place)?.iter().map(|(path, error)| misplaced(&place, path, error)));
+    findings.extend(check_segments(&place, repair)?);
     findings.extend(check_journal(engine, &place, &mut head, repair)?);
-    // What cannot even be looked at is found before anything is mended.
     findings.extend(check_papers(&place));
-    findings.extend(check_own(&place, repair)?);
     findings.extend(check_documents(engine, &place, &head, repair)?);
     findings.extend(check_gone(&place, &head, repair)?);
     Ok(findings)
@@ -72,25 +79,59 @@ fn check_gone(place: &Place<'_>, head: &Head, repair: bool) -> Result<Vec<Findin
     Ok(findings)
 }
 
-/// Looks for what stands in the place of a file of our own and is none.
-fn check_own(place: &Place<'_>, repair: bool) -> Result<Vec<Finding>> {
-    let (hidden, mut findings) = (place.room.hidden(), Vec::new());
-    let names = place.fs.entries(&hidden).map_err(|error| place.failed("list", &hidden, error))?;
-    let is_ours = |name: &&String| OWN.iter().any(|own| name.starts_with(own));
-    for path in names.iter().filter(is_ours).map(|name| format!("{hidden}/{name}")) {
-        let Err(error) = place.fs.size(&path) else { continue };
-        let mut found = finding(&place.no_file("look at", &path, error), &place.fs.display(&path), AWAY);
-        if repair {
-            let kept = place.set_aside(&path).map_err(|error| place.failed("move", &path, error))?;
-            (found.fix, found.repaired) = (format!("moved to `{}`", place.fs.display(&kept)), true);
-        }
-        findings.push(found);
-    }
+/// Says that the directory of our own files is none.
+fn no_room(place: &Place<'_>, error: io::Error) -> Finding {
+    let hidden = place.room.hidden();
+    let error = Error::NotAFile { path: place.fs.display(&hidden), message: error.to_string() };
+    finding(&error, &place.fs.display(&hidden), NO_ROOM)
+}
+
+/// Names what keeps us from entering.
+fn in_the_way(place: &Place<'_>, error: &Error) -> Result<Vec<Finding>> {
+    let odd = odd_files(place)?;
+    let named: Vec<_> = odd.iter().map(|(path, error)| misplaced(place, path, error)).collect();
+    Ok(if named.is_empty() { vec![finding(error, &place.room, FREE_CAUSE)] } else { named })
+}
+
+/// Moves away what stands in the place of a file or directory of our own and is none.
+fn move_away(place: &Place<'_>) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let mut away = |(path, error): &(String, io::Error)| {
+        let kept = place.set_aside(path).map_err(|error| place.failed("move", path, error))?;
+        let fix = format!("moved to `{}`", place.fs.display(&kept));
+        findings.push(Finding { fix, repaired: true, ..misplaced(place, path, error) });
+        Ok::<_, Error>(())
+    };
+    // Nobody has a lock that is no file.
+    odd_among(place, [place.room.lock()]).iter().try_for_each(&mut away)?;
+    let Ok(_lock) = place.lock() else { return Ok(findings) };
+    odd_files(place)?.iter().try_for_each(&mut away)?;
     Ok(findings)
 }
 
-/// How the names begin of files that are made anew when they are missing.
-const OWN: [&str; 3] = ["twin-", "index-", "next-"];
+fn misplaced(place: &Place<'_>, path: &str, error: &io::Error) -> Finding {
+    let shown = place.fs.display(path);
+    finding(&Error::NotAFile { path: shown.clone(), message: error.to_string() }, &shown, AWAY)
+}
+
+/// Returns what has the name of a file or directory of our own and is none, and why.
+fn odd_files(place: &Place<'_>) -> Result<Vec<(String, io::Error)>> {
+    let hidden = place.room.hidden();
+    let names = place.fs.entries(&hidden).map_err(|error| place.failed("list", &hidden, error))?;
+    let own = names.iter().filter(|name| OWN.iter().any(|own| name.starts_with(own)));
+    let files = own.map(|name| place.hidden(name)).chain([place.room.lock()]);
+    let dirs = [QUARANTINE, ASIDE].map(|name| place.hidden(name));
+    let odd = |dir: String| place.fs.entries(&dir).err().map(|error| (dir, error));
+    Ok(odd_among(place, files).into_iter().chain(dirs.into_iter().filter_map(odd)).collect())
+}
+
+fn odd_among(place: &Place<'_>, files: impl IntoIterator<Item = String>) -> Vec<(String, io::Error)> {
+    let odd = |path: String| place.fs.size(&path).err().map(|error| (path, error));
+    files.into_iter().filter_map(odd).collect()
+}
+
+/// How the names begin of our own files. Those that can be made anew are; without a journal its documents are all that is known.
+const OWN: [&str; 6] = ["twin-", "index-", "next-", "head.json", "journal", place::CONTENT];
 
 /// Looks for what stands in the place of a text and is none.
 fn check_papers(place: &Place<'_>) -> Vec<Finding> {
@@ -131,6 +172,7 @@ const REPAIR: &str =
     "run `anthill doctor --repair`: it restores the last good content and keeps this file aside";
 const BRING_BACK: &str = "run `anthill doctor --repair`: it brings back what the last commit left";
 const AWAY: &str = "run `anthill doctor --repair`: it moves it aside";
+const NO_ROOM: &str = "move it away: a directory is made in its place with the next change";
 const NO_FOLDER: &str = "replace it by a directory, or remove it";
 const NO_TEXT: &str = "move it away: a text is to be written there";
 const NO_COPY: &str = "no good copy is known: correct the file, or move it away to start anew";
@@ -237,7 +279,11 @@ fn check_journal(
 fn check_segments(place: &Place<'_>, repair: bool) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for path in rotate::old_segments(place)? {
-        let bytes = place.read(&path)?.unwrap_or_default();
+        let bytes = match place.read(&path) {
+            // Named already.
+            Err(Error::NotAFile { .. }) => continue,
+            read => read?.unwrap_or_default(),
+        };
         if Segment::parse(&bytes).rest == 0 {
             continue;
         }

@@ -1,5 +1,7 @@
 //! Edits by hand, where documents are files: what counts of them, and where those are kept that cannot be joined.
 
+use std::io::ErrorKind;
+
 use serde_json::Value;
 
 use super::journal::Replay;
@@ -14,6 +16,9 @@ use crate::store::state;
 
 /// Behind the name of an edit that a person has heard of.
 const NOTED: &str = ".noted";
+
+/// Where edits are kept that could not be joined.
+pub const ASIDE: &str = "aside";
 
 /// Decides what counts of a file that is not what the last commit left; `ours` is what that was, if it is known.
 pub fn take_in(
@@ -94,7 +99,7 @@ pub fn told(doc: &Doc, clashes: &[Clash], kept: &str) -> String {
 
 impl Place<'_> {
     fn aside_dir(&self) -> String {
-        format!("{}/aside", self.room.hidden())
+        format!("{}/{ASIDE}", self.room.hidden())
     }
 
     /// Keeps an edit as it is, durably. The same edit is kept once.
@@ -113,7 +118,13 @@ impl Place<'_> {
     /// Returns the edits that are kept here.
     pub fn asides(&self) -> Result<Vec<Aside>> {
         let dir = self.aside_dir();
-        let names = self.fs.entries(&dir).map_err(|error| self.failed("list", &dir, error))?;
+        let names = match self.fs.entries(&dir) {
+            // Nothing is kept in what is no directory; `doctor` names it.
+            Err(error) if matches!(error.kind(), ErrorKind::NotADirectory | ErrorKind::InvalidInput) => {
+                vec![]
+            }
+            names => names.map_err(|error| self.failed("list", &dir, error))?,
+        };
         let kept = names.iter().filter(|name| !name.ends_with(NOTED)).filter_map(|name| {
             let doc = Doc::at(&self.room, &file_of(name)?)?;
             let noted = names.contains(&format!("{name}{NOTED}"));

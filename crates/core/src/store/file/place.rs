@@ -124,6 +124,9 @@ pub struct HeadDoc {
 /// How an operation on a path failed, before it is told to a person.
 fn wrap(place: &Place<'_>, action: &'static str, path: &str) -> impl FnOnce(io::Error) -> Error {
     move |source| {
+        if place.is_file_of_ours(path) {
+            return place.no_file(action, path, source);
+        }
         let path = place.fs.display(path);
         match source.kind() {
             io::ErrorKind::InvalidInput => Error::UnsupportedPlace { path, message: source.to_string() },
@@ -179,8 +182,14 @@ impl Place<'_> {
         self.hidden("head.json")
     }
 
+    /// Whether a path is that of a file of our own, in a directory that can be looked at.
+    fn is_file_of_ours(&self, path: &str) -> bool {
+        let is_named = parent(path) == self.room.hidden() || path == self.room.lock();
+        is_named && self.fs.entries(parent(path)).is_ok()
+    }
+
     /// Returns the path of one of our own files.
-    fn hidden(&self, name: &str) -> String {
+    pub fn hidden(&self, name: &str) -> String {
         [&self.room.hidden(), "/", name].concat()
     }
 
@@ -538,9 +547,8 @@ impl Place<'_> {
 
     /// Moves what stands in the place of a file of ours, whatever it is, into the quarantine. Returns where it is then.
     pub fn set_aside(&self, path: &str) -> io::Result<String> {
-        let dir = self.hidden("quarantine");
-        self.fs.create_dir(&dir)?;
-        let name = path.rsplit('/').next().unwrap_or_default();
+        let (dir, name) = (self.hidden(QUARANTINE), path.rsplit('/').next().unwrap_or_default());
+        let dir = if path == dir { self.room.hidden() } else { self.fs.create_dir(&dir).map(|_| dir)? };
         let mut kept = (1..).map(|number| format!("{dir}/{name}.{number}"));
         let kept = kept.find(|kept| !self.fs.may_exist(kept)).expect("numbers do not end");
         self.fs.rename(path, &kept)?;
@@ -549,7 +557,7 @@ impl Place<'_> {
 
     /// Keeps bytes that are about to be replaced and are nobody's known state.
     pub fn quarantine(&self, file: &str, bytes: &[u8]) -> Result<String> {
-        self.keep_in(&format!("{}/quarantine", self.room.hidden()), file, bytes)
+        self.keep_in(&self.hidden(QUARANTINE), file, bytes)
     }
 
     /// Keeps bytes in a directory of ours, durably, under a name that tells what they were.
@@ -626,6 +634,9 @@ fn turn(line: &[u8]) -> u64 {
     let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
     digits.fold(0, |turn, digit| turn.saturating_mul(10).saturating_add(u64::from(digit - b'0')))
 }
+
+/// Where bytes are kept that were replaced.
+pub const QUARANTINE: &str = "quarantine";
 
 /// How the names of contents begin that are kept beside the journal.
 pub const CONTENT: &str = "content-";

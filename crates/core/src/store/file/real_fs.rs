@@ -205,14 +205,21 @@ fn make_root(root: &Path) -> io::Result<bool> {
 fn measured(file: File) -> io::Result<(File, u64)> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(irregular("not a regular file"));
+        return Err(irregular(NO_FILE));
     }
     Ok((file, metadata.len()))
 }
 
 fn told(errno: Errno) -> io::Error {
-    if errno == Errno::LOOP { irregular("a symbolic link") } else { errno.into() }
+    match errno {
+        Errno::LOOP => irregular("a symbolic link"),
+        // A directory, or a socket or pipe that nobody listens to.
+        Errno::ISDIR | Errno::NXIO => irregular(NO_FILE),
+        errno => errno.into(),
+    }
 }
+
+const NO_FILE: &str = "not a regular file";
 
 fn walk(root: BorrowedFd<'_>, path: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let (dirs, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -231,7 +238,7 @@ fn irregular(what: &str) -> io::Error {
 fn check_regular(mode: sys::RawMode) -> io::Result<()> {
     match FileType::from_raw_mode(mode) {
         FileType::RegularFile => Ok(()),
-        _ => Err(irregular("not a regular file")),
+        _ => Err(irregular(NO_FILE)),
     }
 }
 
