@@ -5,6 +5,7 @@ use std::io;
 
 use anthill_core::error::{Code, with_causes};
 use anthill_core::model::task::Refusal;
+use anthill_core::store::error::Unplaced;
 use anthill_core::view::shell;
 use anthill_core::{ops, store};
 use serde_json::{Value, json};
@@ -80,7 +81,9 @@ impl From<ops::Error> for CliError {
         let message = with_causes(&store);
         let base = CliError::new(store.code(), message);
         match store {
-            ops::Error::NoDocument { kind, .. } => base
+            ops::Error::NoDocument { kind, removed, .. } => removed
+                .into_iter()
+                .fold(base, CliError::hinted)
                 .hinted(format!("create it: {}", creation(kind)))
                 .hinted("look elsewhere with --home DIR or --root DIR; `anthill schema` shows where each kind is kept"),
             ops::Error::Conflict { expected, found, .. } => base
@@ -180,9 +183,9 @@ impl From<store::Error> for CliError {
             store::Error::NotAFile { path, .. } => {
                 base.hinted("see what can be done: anthill doctor").detail("path", path)
             }
-            store::Error::Gone { path } => base
+            store::Error::Gone { path, typed } => base
                 .hinted("bring it back: anthill doctor --repair")
-                .hinted("to begin anew instead, remove the whole directory")
+                .hinted(format!("or begin anew without it: anthill delete {typed} .   (its history stays)"))
                 .detail("path", path),
             store::Error::Busy { path, .. } => base
                 .hinted("wait longer with --lock-timeout SECONDS; a lock is free as soon as its holder ends")
@@ -198,6 +201,9 @@ impl From<store::Error> for CliError {
                 .hinted("links and special files are not followed; use a plain directory")
                 .detail("path", path),
             store::Error::Io { path, indeterminate, source, .. } => {
+                if base.code == Code::Damaged {
+                    return mendable(base.detail("path", path), &source);
+                }
                 let base = denied::hints(&path, &source).into_iter().fold(base, CliError::hinted);
                 let base = base.detail("path", path);
                 let hint = "the change may have happened: look before you repeat it";
@@ -211,6 +217,17 @@ impl From<store::Error> for CliError {
                 base.hinted("nothing was changed")
             }
         }
+    }
+}
+
+/// Says how to go on when the configuration is what cannot be read.
+fn mendable(base: CliError, source: &io::Error) -> CliError {
+    let base = base.hinted("mend it: anthill doctor --repair");
+    match Unplaced::in_error(source) {
+        Some(Unplaced(store::Error::Gone { .. })) => {
+            base.hinted("or begin anew without it: anthill delete config .")
+        }
+        _ => base,
     }
 }
 

@@ -459,14 +459,14 @@ config revision 2  2026-01-01T00:00:03.000Z  set by s1
         "after": 60
       },
       {
-        "path": "revision",
-        "before": 1,
-        "after": 2
-      },
-      {
         "path": "updated_by",
         "before": "tester",
         "after": "s1"
+      },
+      {
+        "path": "revision",
+        "before": 1,
+        "after": 2
       }
     ]
   }

@@ -17,10 +17,14 @@ pub fn list(engine: &dyn Engine, status: Option<&str>) -> Result<Vec<Value>> {
 
 /// Returns what one agent found.
 pub fn result(engine: &dyn Engine, agent: &Key) -> Result<Value> {
-    let found = engine.read(&Doc::of_key(kind("agent_result"), agent))?;
+    let doc = Doc::of_key(kind("agent_result"), agent);
+    let found = engine.read(&doc)?;
     found.map(|found| found.value).ok_or_else(|| {
         let hint = "see who is at work: anthill agents list   (what others found: anthill agents merge)";
-        Error::missing(format!("there is no result of the agent `{agent}`"), hint)
+        Error::missing(
+            format!("there is no result of the agent `{agent}`"),
+            read::ways_on(engine, &doc, hint),
+        )
     })
 }
 

@@ -10,7 +10,7 @@ use crate::model::kind::{Doc, Items};
 use crate::model::odd_ids::odd_ids;
 use crate::model::path::{self, Path, Segment};
 use crate::store::state::revision_in;
-use crate::store::{Engine, Transaction};
+use crate::store::{self, Engine, Transaction};
 
 /// Which place to change, and what must hold for it.
 #[derive(Debug)]
@@ -101,9 +101,13 @@ fn check_ids(doc: &Doc, before: Option<&Value>, after: &Value) -> Result<()> {
 fn delete_document(engine: &dyn Engine, target: &Target<'_>, actor: &Actor) -> Result<Changed> {
     let mut transaction = engine.begin(&[&target.doc.room])?;
     target.expect_revision(&mut *transaction)?;
-    let value = transaction.get(target.doc)?.cloned().ok_or_else(|| missing(engine, target.doc))?;
-    let revision = transaction.revision(target.doc)? + 1;
+    let value = match transaction.get(target.doc) {
+        // To delete what is gone is to go on without it.
+        Err(store::Error::Gone { .. }) => Value::Null,
+        found => found?.cloned().ok_or_else(|| missing(engine, target.doc))?,
+    };
     views::delete(&mut *transaction, target.doc)?;
+    let revision = transaction.revision(target.doc)? + 1;
     let committed = transaction.commit(&actor.entry("delete"))?;
     Ok(Changed { revision, value, warnings: committed.warnings })
 }

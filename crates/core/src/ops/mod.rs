@@ -102,7 +102,12 @@ pub enum Error {
     #[error(transparent)]
     Path(#[from] PathError),
     #[error("there is no {kind} yet: `{place}` does not exist")]
-    NoDocument { kind: &'static str, place: String },
+    NoDocument {
+        kind: &'static str,
+        place: String,
+        /// How to bring it back, if somebody removed it.
+        removed: Option<String>,
+    },
     #[error("`{subject}` is at revision {found}, not {expected}: somebody else changed it")]
     Conflict { subject: String, expected: u64, found: u64 },
     #[error("revision {revision} of {kind} is not kept; known are {known}")]

@@ -65,5 +65,17 @@ pub(super) fn with_status(items: Vec<&Value>, status: Option<&str>) -> Vec<Value
 }
 
 pub(super) fn missing(engine: &dyn Engine, doc: &Doc) -> Error {
-    Error::NoDocument { kind: doc.kind.name, place: engine.place(doc) }
+    Error::NoDocument { kind: doc.kind.name, place: engine.place(doc), removed: removed(engine, doc) }
+}
+
+/// Says how to bring back a document that somebody removed to begin anew, if that is why it is not there.
+pub(super) fn removed(engine: &dyn Engine, doc: &Doc) -> Option<String> {
+    let mut was_there = false;
+    engine.replay(doc, &mut |_, value| was_there = value.is_some()).ok()?;
+    was_there.then(|| format!("it was removed by hand; bring it back: anthill undo {}", doc.typed()))
+}
+
+/// Returns what to do about a document that is not there: bring it back where it was removed, or begin one.
+pub(super) fn ways_on(engine: &dyn Engine, doc: &Doc, begin: &str) -> String {
+    removed(engine, doc).map_or_else(|| begin.to_owned(), |back| format!("{back}\n{begin}"))
 }

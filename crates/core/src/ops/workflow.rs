@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::edit::Target;
-use super::{Actor, Error, Result, document_of_state};
+use super::{Actor, Error, Result, document_of_state, read};
 use crate::model::flow::{self, Flow, NewPhase, Refusal, Report, WorkflowStatus, phase_id};
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
@@ -259,9 +259,12 @@ fn doc(name: &str) -> Doc {
 }
 
 fn none(engine: &dyn Engine) -> Error {
-    let place = engine.place(&doc("workflow"));
+    let (doc, place) = (doc("workflow"), engine.place(&doc("workflow")));
     let hint = "make one: anthill workflow create TASK --phase \"TITLE=AGENT\" --phase \"TITLE=AGENT\"";
-    Error::missing(format!("there is no workflow yet: `{place}` does not exist"), hint)
+    Error::missing(
+        format!("there is no workflow yet: `{place}` does not exist"),
+        read::ways_on(engine, &doc, hint),
+    )
 }
 
 fn refused(refusal: &Refusal) -> Error {

@@ -196,8 +196,10 @@ impl Transaction for ObservedTransaction<'_> {
     }
 
     fn delete(&mut self, doc: &Doc) -> Result<()> {
-        self.touch(doc, true)?;
-        self.transaction.delete(doc)
+        self.engine.observer.may_change(doc)?;
+        // What is gone has no revision to look at, until it is deleted.
+        self.transaction.delete(doc)?;
+        self.touch(doc, true)
     }
 
     fn edits(&mut self, doc: &Doc) -> Result<Edits> {

@@ -167,17 +167,17 @@ fn lazy_commits_are_old_or_new() {
 fn file_deleted_by_hand_right_after_it_was_made_may_come_back() {
     use anthill_core::store::file::fs::Fs;
     let fs = SimFs::new();
-    Store::new(&fs, SEGMENT).set("config", "marker", json!("made")).unwrap();
-    let made = seen(&fs, &["config"]);
-    fs.remove(&doc("config").path()).unwrap();
-    fs.sync_dir("orchestration").unwrap();
-    assert_eq!(seen(&fs, &["config"]), [None], "no doubt without a reboot");
+    Store::new(&fs, SEGMENT).set("errors", "marker", json!("made")).unwrap();
+    let made = seen(&fs, &["errors"]);
+    fs.remove(&doc("errors").path()).unwrap();
+    fs.sync_dir(".claude/state/errors").unwrap();
+    assert_eq!(seen(&fs, &["errors"]), [None], "no doubt without a reboot");
     for image in fs.crash_images(50) {
-        let seen = seen(&image, &["config"]);
+        let seen = seen(&image, &["errors"]);
         assert!(seen == made || seen == [None], "{seen:?}");
     }
     fs.flush();
-    assert_eq!(seen(&fs.crash_images(1)[0], &["config"]), [None], "no doubt after a while");
+    assert_eq!(seen(&fs.crash_images(1)[0], &["errors"]), [None], "no doubt after a while");
 }
 
 /// A container sees the same disk through another mount. Nothing was lost, so a person's edit that is an earlier state of

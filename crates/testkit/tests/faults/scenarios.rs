@@ -488,15 +488,35 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "set after a hand deletion",
+        kinds: &["errors"],
+        prepare: |store| {
+            store.set("errors", "marker", json!("old")).unwrap();
+            store.delete_by_hand("errors");
+        },
+        act: |store| store.set("errors", "marker", json!("new")),
+        ..PLAIN
+    },
+    Scenario {
+        name: "deletion of a document that is gone",
         prepare: |store| {
             with_config(store);
             store.delete_by_hand("config");
         },
-        act: set_config,
+        act: |store| store.delete("config"),
         ..PLAIN
     },
     Scenario {
-        name: "set beside a document deleted by hand",
+        name: "repair of a document that is gone",
+        kinds: &["config", "tools"],
+        prepare: |store| {
+            with_pair(store);
+            store.delete_by_hand("config");
+        },
+        act: |store| store.repair("config"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "set beside a document that is gone",
         kinds: &["tools", "config"],
         prepare: |store| {
             with_pair(store);
@@ -556,12 +576,12 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "a new segment after a delete and a hand deletion",
-        kinds: &["active_agents", "work_queue", "metrics"],
+        kinds: &["active_agents", "work_queue", "errors"],
         segment_bytes: SMALL,
         prepare: |store| {
             until_rotation(store, |store| {
                 store.delete("work_queue").unwrap();
-                store.delete_by_hand("metrics");
+                store.delete_by_hand("errors");
             });
         },
         act: set_agents,
@@ -938,7 +958,7 @@ fn many_segments(store: &Store, kind: &str, commits: usize) {
 
 /// Commits until the next one starts a new segment; `last` comes shortly before.
 fn until_rotation(store: &Store, last: fn(&Store)) {
-    store.set("metrics", "marker", json!("old")).unwrap();
+    store.set("errors", "marker", json!("old")).unwrap();
     store.set("work_queue", "marker", json!("old")).unwrap();
     for number in 0..99 {
         store.set("active_agents", "marker", json!(format!("{number:040}"))).unwrap();

@@ -58,17 +58,19 @@ fn enter(engine: &FileEngine, place: &Place<'_>, repair: bool) -> Result<(Box<dy
 /// Looks for documents that the last commit left and that are not there any more.
 fn check_gone(place: &Place<'_>, head: &Head, repair: bool) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    for (file, known) in &head.docs {
+    for file in head.docs.keys() {
         let Some(doc) = Doc::at(&place.room, file) else { continue };
-        let Err(error @ Error::Gone { .. }) = place.missed(&doc, Some(known)) else { continue };
+        let Err(error @ Error::Gone { .. }) = place.missed(&doc, head) else { continue };
         let shown = place.show(&doc);
         findings.push(match last_good(place, head, &doc)? {
-            None => finding(&error, &shown, NO_COPY),
-            Some(_) if !repair => finding(&error, &shown, BRING_BACK),
+            None => finding(&error, &shown, begin_anew(&doc)),
+            Some(_) if !repair => finding(&error, &shown, format!("{BRING_BACK}; or {}", begin_anew(&doc))),
             Some(good) => {
                 place.make_dirs(parent(&doc.path()))?;
-                place.write_spare(&doc.file, &good)?;
+                let spare = place.write_spare(&doc.file, &good).map(|()| place.spare(&doc.file))?;
+                place.fs.sync_file(&spare).map_err(|error| place.failed("sync", &spare, error))?;
                 place.swap(&doc.file, false)?;
+                place.sync_swapped(&doc.file)?;
                 Finding {
                     repaired: true,
                     ..finding(&error, &shown, "brought back what the last commit left")
@@ -77,6 +79,11 @@ fn check_gone(place: &Place<'_>, head: &Head, repair: bool) -> Result<Vec<Findin
         });
     }
     Ok(findings)
+}
+
+/// Says how to go on without a document.
+fn begin_anew(doc: &Doc) -> String {
+    format!("begin anew without it: `anthill delete {} .`", doc.typed())
 }
 
 /// Says that the directory of our own files is none.

@@ -245,24 +245,27 @@ fn see(place: &Place<'_>, doc: &Doc) -> Result<Seen> {
 }
 
 fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Seen> {
-    let head;
-    let known = match view {
+    let planned;
+    let head = match view {
         View::Fresh => None,
-        View::Clean(head) => head.docs.get(&doc.file),
+        View::Clean(head) => Some(head),
         View::Unfinished(plan) => {
             if let Some(known) = plan.pending(&doc.file) {
                 let (revision, sum) = (known.revision, known.sum);
                 let value = sum.map(|_| known.content.clone());
                 return Ok(Seen { value, revision, sum, edited: None });
             }
-            head = plan.head();
-            head.docs.get(&doc.file)
+            planned = plan.head();
+            Some(&planned)
         }
     };
     let mut opened = place.open_doc(doc)?;
-    if opened.is_none() && place.missed(doc, known)? {
+    if let (None, Some(head)) = (&opened, head)
+        && place.missed(doc, head)?
+    {
         opened = place.open_doc(doc)?;
     }
+    let known = head.and_then(|head| head.docs.get(&doc.file));
     let (value, sum) = opened.map(|opened| (opened.value, opened.sum)).unzip();
     let revision = effective_revision(known, sum, value.as_ref());
     let nothing = HeadDoc { revision: 0, sum: None };
@@ -412,7 +415,10 @@ impl Engine for FileEngine {
     }
 
     fn may_exist(&self, doc: &Doc) -> bool {
-        self.fs(doc.room.root()).may_exist(&doc.path())
+        let fs = self.fs(doc.room.root());
+        // What the history may know must be looked at: without its file it is damaged.
+        fs.may_exist(&doc.path())
+            || !doc.kind.gone.is_allowed() && fs.may_exist(&format!("{}/journal.jsonl", doc.room.hidden()))
     }
 
     fn written_at(&self, doc: &Doc) -> Option<Timestamp> {

@@ -12,7 +12,7 @@ use super::list::{Answer, List, Lost, Patch};
 use super::place::{self, Head, HeadDoc, Opened, Place, parent};
 use super::{edits, list, papers, rotate};
 use crate::model::diff::{self, Change};
-use crate::model::kind::Doc;
+use crate::model::kind::{Doc, Gone};
 use crate::model::listing::Among;
 use crate::model::merge::{self, Clash};
 use crate::model::paper::{Paper, Writing};
@@ -56,6 +56,8 @@ struct Loaded {
     edit: Option<Edit>,
     /// The new content; `Some(None)` deletes.
     new: Option<Option<Value>>,
+    /// What our last commit left, if the file is gone and that is damage.
+    lost: Option<Sum>,
 }
 
 /// An edit by hand that a transaction has found.
@@ -217,7 +219,7 @@ impl<'e> Part<'e> {
     fn load_file(&self, doc: &Doc) -> Result<Loaded> {
         let known = self.head.docs.get(&doc.file);
         let mut opened = self.place.open_doc(doc)?;
-        if opened.is_none() && self.place.missed(doc, known)? {
+        if opened.is_none() && self.place.missed(doc, &self.head)? {
             opened = self.place.open_doc(doc)?;
         }
         let sum = opened.as_ref().map(|opened| opened.sum);
@@ -226,7 +228,7 @@ impl<'e> Part<'e> {
             None => {
                 let (base, doc) = (opened.map(|opened| opened.value), doc.clone());
                 let revision = effective_revision(known, sum, base.as_ref());
-                Ok(Loaded { doc, base, base_sum: sum, revision, edit: None, new: None })
+                Ok(Loaded { doc, base, base_sum: sum, revision, edit: None, new: None, lost: None })
             }
         }
     }
@@ -237,7 +239,15 @@ impl<'e> Part<'e> {
             let (how, clashes) = (How::Fresh, Vec::new());
             let edit = Some(Edit { changes: None, how, clashes, bytes: None, is_joined: false });
             let revision = effective_revision(Some(known), None, None);
-            return Ok(Loaded { doc: doc.clone(), base: None, base_sum: None, revision, edit, new: None });
+            return Ok(Loaded {
+                doc: doc.clone(),
+                base: None,
+                base_sum: None,
+                revision,
+                edit,
+                new: None,
+                lost: None,
+            });
         };
         let ours = self.journaled(doc)?;
         let counted = effective_revision(Some(known), Some(sum), Some(&value));
@@ -248,7 +258,15 @@ impl<'e> Part<'e> {
         let is_void = is_joined && changes.as_ref().is_some_and(Vec::is_empty);
         let revision = if is_void { known.revision } else { counted };
         let edit = Some(Edit { changes, how, clashes, bytes, is_joined });
-        Ok(Loaded { doc: doc.clone(), base: Some(value), base_sum: Some(sum), revision, edit, new: None })
+        Ok(Loaded {
+            doc: doc.clone(),
+            base: Some(value),
+            base_sum: Some(sum),
+            revision,
+            edit,
+            new: None,
+            lost: None,
+        })
     }
 
     fn write(&mut self, doc: &Doc, new: Option<Value>) -> Result<()> {
@@ -324,10 +342,16 @@ impl<'e> Part<'e> {
         let mut loaded = self.loaded.remove(file).expect("a written document is loaded");
         let new = loaded.new.take().expect("it is in the order because it was written");
         if new.is_none() && loaded.base.is_none() {
+            draft.entries.extend(
+                loaded.lost.map(|sum| {
+                    entry_of(&loaded.doc, loaded.revision + 1, (Some(sum), None), Vec::new(), None)
+                }),
+            );
             return Ok(());
         }
         draft.edits.extend(self.absorb(&loaded, entry)?);
         self.tell_clashes(&loaded)?;
+        self.tell_reset(&loaded);
         let (doc, base, revision) = (&loaded.doc, loaded.base.as_ref(), loaded.revision);
         let seal = |value| state::seal(doc, base, revision, value, entry, place::render);
         let mut sealed = new.map(seal).transpose()?;
@@ -377,6 +401,19 @@ impl<'e> Part<'e> {
         let kept = self.place.put_aside(&loaded.doc.file, bytes)?;
         self.warnings.push(edits::told(&loaded.doc, &edit.clashes, &kept));
         Ok(())
+    }
+
+    /// Tells of a document that somebody removed, and that begins anew by this.
+    fn tell_reset(&mut self, loaded: &Loaded) {
+        let known = self.head.docs.get(&loaded.doc.file);
+        if let (Some(HeadDoc { revision, sum: Some(_) }), None) = (known, &loaded.base)
+            && loaded.doc.kind.gone != Gone::Derived
+        {
+            let (path, typed) = (self.place.show(&loaded.doc), loaded.doc.typed());
+            self.warnings.push(format!(
+                "`{path}` was removed, so it begins anew; to have the old one back: anthill undo {typed}, twice (or anthill restore {typed} --revision {revision})"
+            ));
+        }
     }
 
     /// Returns the content that our last commit of a document left, if it left one.
@@ -736,7 +773,30 @@ impl Part<'_> {
 
     pub fn delete(&mut self, doc: &Doc) -> Result<()> {
         self.leave_list(doc)?;
-        self.write(doc, None)
+        match self.write(doc, None) {
+            // Whoever deletes what is gone says that it may be.
+            Err(Error::Gone { .. }) => self.accept_loss(doc),
+            written => written,
+        }
+    }
+
+    fn accept_loss(&mut self, doc: &Doc) -> Result<()> {
+        let Some(HeadDoc { revision, sum: lost }) = self.head.docs.get(&doc.file).copied() else {
+            return Ok(());
+        };
+        let doc = doc.clone();
+        self.note_write(&doc);
+        let loaded = Loaded {
+            base: None,
+            base_sum: None,
+            revision,
+            edit: None,
+            new: Some(None),
+            lost,
+            doc: doc.clone(),
+        };
+        self.loaded.insert(doc.file, loaded);
+        Ok(())
     }
 
     pub fn item(&mut self, doc: &Doc, id: &str) -> Result<Option<Value>> {

@@ -273,8 +273,17 @@ impl Place<'_> {
 
     /// Refuses that a document is gone which the last commit left, unless that is how people begin anew. Whoever saves by
     /// removing first is waited for. Returns whether it is back.
-    pub fn missed(&self, doc: &Doc, known: Option<&HeadDoc>) -> Result<bool> {
-        if doc.kind.gone == Gone::Reset || known.is_none_or(|known| known.sum.is_none()) {
+    pub fn missed(&self, doc: &Doc, head: &Head) -> Result<bool> {
+        let is_there = |(file, known): (&String, &HeadDoc)| {
+            known.sum.is_some() && !matches!(self.doc_size(file), Ok(None))
+        };
+        let is_known = head.docs.get(&doc.file).is_some_and(|known| known.sum.is_some());
+        let is_reset = match doc.kind.gone {
+            Gone::Damage => false,
+            Gone::DamageAlone => !head.docs.iter().any(is_there),
+            Gone::Reset | Gone::Derived => true,
+        };
+        if is_reset || !is_known {
             return Ok(false);
         }
         let deadline = Instant::now() + self.patience.min(MID_SAVE);
@@ -284,7 +293,7 @@ impl Place<'_> {
                 return Ok(true);
             }
             if is_late {
-                return Err(Error::Gone { path: self.show(doc) });
+                return Err(Error::Gone { path: self.show(doc), typed: doc.typed() });
             }
             thread::sleep(MID_SAVE / 10);
         }
