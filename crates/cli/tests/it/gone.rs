@@ -10,7 +10,7 @@ const LIVE: [(&str, &str, &str); 13] = [
     ("leader add-task x --id t", "queue", "project/.coordination/tasks.json"),
     ("worker register w", "workers", "project/.coordination/agents.json"),
     ("set config global.default_project \"p\"", "config", "user/.claude/orchestration/config.json"),
-    ("tool register t --type agent", "tools", "user/.claude/orchestration/tools.json"),
+    ("tool register t", "tools", "user/.claude/orchestration/tools.json"),
     ("trust true", "trusted", "user/.claude/orchestration/trusted.json"),
     ("epic add E --project-id p", "epics --project-id p", "user/.claude/orchestration/projects/p/epics.json"),
     (

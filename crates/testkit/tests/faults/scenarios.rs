@@ -507,9 +507,8 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "repair of a document that is gone",
-        kinds: &["config", "tools"],
         prepare: |store| {
-            with_pair(store);
+            with_config(store);
             store.delete_by_hand("config");
         },
         act: |store| store.repair("config"),
