@@ -90,6 +90,13 @@ impl From<ops::Error> for CliError {
                 .hinted(format!("read it again and repeat with --expect-revision {found}"))
                 .detail("expected", expected)
                 .detail("revision", found),
+            ops::Error::OfOthers { taken, .. } => {
+                let taken = taken.iter().map(|(revision, op, whose)| json!({"revision": revision, "op": op, "by": whose}));
+                with_force(base).detail("taken", taken.collect::<Vec<_>>())
+            }
+            ops::Error::ClaimedSince { id, .. } => base
+                .hinted(format!("take it out of the work instead: anthill leader cancel {}", shell::word(&id)))
+                .hinted(format!("or let it go all the same: {} --force", as_typed())),
             ops::Error::NoRevision { kind, .. } => base.hinted(format!("see them: anthill history {kind}")),
             ops::Error::NoList { kind } => base.hinted(format!("see the whole document: anthill get {kind}")),
             ops::Error::NoTask { .. } => base.hinted("see the tasks: anthill leader status"),
@@ -109,6 +116,18 @@ impl From<ops::Error> for CliError {
             _ => base,
         }
     }
+}
+
+/// Says how to do it all the same.
+fn with_force(base: CliError) -> CliError {
+    base.hinted(format!("nothing was changed; take them back all the same: {} --force", as_typed()))
+        .hinted("look first what that would change: --dry-run")
+}
+
+/// Returns the command as it was typed.
+fn as_typed() -> String {
+    let words = std::env::args_os().skip(1).map(|word| shell::word(&word.to_string_lossy()));
+    std::iter::once("anthill".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// Says what a worker that was refused can do.

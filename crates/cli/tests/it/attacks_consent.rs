@@ -102,8 +102,8 @@ fn neither_hooks_nor_agents_extend_trust() {
         &["append", "trusted", "trusted", &entry],
         &["set", "trusted", "trusted[0].command", "\"evil\""],
         &["set", "trusted", "trusted", "[]"],
-        &["undo", "trusted"],
-        &["restore", "trusted", "--revision", "1"],
+        &["undo", "trusted", "--force"],
+        &["restore", "trusted", "--revision", "1", "--force"],
         &["delete", "trusted", "trusted[0]"],
         &["loop", "add-gate", "evil", "--", "touch", "pwned"],
     ];

@@ -486,6 +486,8 @@ fn restore() {
         "anthill restore config --revision 1",
         r#"
 --- stderr
+Took back revision 2: set by tester, 2026-01-01T00:00:02.000Z
+    global.session_timeout: 60 -> 3600
 Restored config as of revision 1, now at revision 3
 [exit 0]
 "#,
@@ -520,6 +522,8 @@ fn undo() {
         "anthill undo config",
         r#"
 --- stderr
+Took back revision 2: set by tester, 2026-01-01T00:00:02.000Z
+    global.session_timeout: 60 -> 3600
 Undid the last change of config, now at revision 3
 [exit 0]
 "#,
@@ -529,6 +533,8 @@ Undid the last change of config, now at revision 3
         "anthill undo config",
         r#"
 --- stderr
+Took back revision 1: set by tester, 2026-01-01T00:00:01.000Z
+    (document): {"version":"2.0.0","updated_at":"2026-01-01T00:00:03.000Z","… -> nothing
 Undid the last change of config, now at revision 4
 [exit 0]
 "#,

@@ -165,9 +165,9 @@ fn going_back_is_honoured_and_gives_no_lease_twice() {
 fn undo_and_restore_give_no_lease_twice() {
     let env = with_tasks();
     env.json(&["worker", "claim", "w1"]);
-    env.ok(&["undo", "queue"]);
+    env.ok(&["undo", "queue", "--force"]);
     assert_eq!(env.json(&["worker", "claim", "w2"])["lease"]["epoch"], 2);
-    env.ok(&["restore", "queue", "--revision", "4"]);
+    env.ok(&["restore", "queue", "--revision", "4", "--force"]);
     assert_eq!(env.json(&["worker", "claim", "w3"])["lease"]["epoch"], 3);
 }
 

@@ -13,6 +13,7 @@ mod client;
 mod commands;
 mod damage;
 mod exit_codes;
+mod going_back;
 mod gone;
 mod hand_edits;
 mod hooks;

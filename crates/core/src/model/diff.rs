@@ -90,6 +90,11 @@ impl Change {
         Ok(Change { path, before: fields.remove("before"), after: fields.remove("after"), at })
     }
 
+    /// Whether it makes or deletes a document.
+    pub fn is_whole(&self) -> bool {
+        self.path.is_empty() && (self.before.is_none() || self.after.is_none())
+    }
+
     fn apply(&self, root: &mut Value) -> Result<(), ApplyError> {
         let path = Path::from_record(&self.path)
             .map_err(|source| ApplyError::Syntax { path: self.path.clone(), source })?;

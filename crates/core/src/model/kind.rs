@@ -131,6 +131,12 @@ impl Kind {
         }
     }
 
+    /// Whether a path of a document is one that every commit sets.
+    pub fn stamps(&self, path: &str) -> bool {
+        self.items != Items::Document
+            && (path == "revision" || path == "updated_by" || self.time_field == Some(path))
+    }
+
     /// Whether documents of this kind are in such a room.
     pub fn is_of(&self, room: &Room) -> bool {
         match (self.scope, room) {

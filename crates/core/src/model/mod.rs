@@ -20,6 +20,7 @@ pub mod lease;
 pub mod listing;
 pub mod merge;
 pub mod message;
+pub mod names;
 pub mod new_task;
 pub mod odd_ids;
 pub mod outcome;

@@ -55,7 +55,7 @@ pub fn compare(engine: &dyn Engine, aside: &Aside) -> Result<Compared> {
         return Ok(Compared { edits, broken: None });
     };
     let TakenIn { value, how, clashes } = take_in(engine, &aside.doc, theirs, &now.value, now.revision)?;
-    let edits = Edits { changes: diff::diff(&now.value, &value), how, clashes };
+    let edits = Edits::between(&now.value, &value, how, clashes);
     Ok(Compared { edits, broken: None })
 }
 
@@ -107,7 +107,7 @@ pub fn apply(
         clashes
     };
     merge::keep_epochs(doc.kind, &ours, &mut value);
-    let edits = Edits { changes: diff::diff(&ours, &value), how, clashes };
+    let edits = Edits::between(&ours, &value, how, clashes);
     if edits.changes.iter().all(|change| is_stamp(doc, change)) {
         return Ok((Changed { revision, value: Value::Null, warnings: Vec::new() }, edits));
     }

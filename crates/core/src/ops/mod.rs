@@ -114,6 +114,11 @@ pub enum Error {
     NoRevision { kind: &'static str, revision: u64, known: String },
     #[error("there is nothing to undo in {kind}")]
     NothingToUndo { kind: &'static str },
+    /// Changes of others, newest first: revision, operation and whose it is.
+    #[error("{}", of_others(kind, taken))]
+    OfOthers { kind: &'static str, taken: Vec<(u64, String, String)> },
+    #[error("{} would be gone from {kind}, and with it how often it was claimed", claimed(id, *count))]
+    ClaimedSince { kind: &'static str, id: String, count: usize },
     #[error("{kind} has no list of items")]
     NoList { kind: &'static str },
     #[error("`revision` is kept by anthill and cannot be set")]
@@ -154,7 +159,9 @@ impl Error {
             Error::Path(PathError::NotFound { .. }) => Code::NotFound,
             Error::Path(_) | Error::ManagedField | Error::NoList { .. } | Error::Input(_) => Code::Invalid,
             Error::NoDocument { .. } | Error::NoRevision { .. } => Code::NotFound,
-            Error::NothingToUndo { .. } => Code::Refused,
+            Error::NothingToUndo { .. } | Error::OfOthers { .. } | Error::ClaimedSince { .. } => {
+                Code::Refused
+            }
             Error::Conflict { .. } | Error::OtherTask { .. } | Error::NoLease { .. } => Code::Conflict,
             Error::UnknownDependency { .. } | Error::Circle { .. } => Code::Invalid,
             Error::NoTask { .. } | Error::NoWorker { .. } | Error::NoResults => Code::NotFound,
@@ -180,6 +187,21 @@ impl Error {
 
     pub fn indeterminate(&self) -> bool {
         matches!(self, Error::Store(error) if error.indeterminate())
+    }
+}
+
+fn of_others(kind: &str, taken: &[(u64, String, String)]) -> String {
+    let told =
+        |(revision, op, whose): &(u64, String, String)| format!("revision {revision} ({op}) by {whose}");
+    let first: Vec<_> = taken.iter().take(3).map(told).collect();
+    let more = if taken.len() > 3 { format!(" and {} more", taken.len() - 3) } else { String::new() };
+    format!("this would take back changes of {kind} that are not yours: {}{more}", first.join(", "))
+}
+
+fn claimed(id: &str, count: usize) -> String {
+    match count {
+        1 => format!("`{id}`, which was claimed already,"),
+        count => format!("`{id}` and {} more, which were claimed already,", count - 1),
     }
 }
 

@@ -11,18 +11,28 @@ use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::merge::{self, Base, Clash, Merged};
+use crate::model::names::{Names, names_of};
 
 /// What a person did to a document since the last commit.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Edits {
     /// What counts of it.
     pub changes: Vec<Change>,
+    /// The items that the changes lead into.
+    pub names: Names,
     pub how: How,
     /// What could not be joined with what was committed meanwhile.
     pub clashes: Vec<Clash>,
 }
 
 impl Edits {
+    /// What leads from `ours` to `value`.
+    pub fn between(ours: &Value, value: &Value, how: How, clashes: Vec<Clash>) -> Edits {
+        let changes = diff::diff(ours, value);
+        let names = names_of(&changes, ours);
+        Edits { changes, names, how, clashes }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.clashes.is_empty()
     }

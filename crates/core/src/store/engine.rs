@@ -40,6 +40,7 @@ use crate::model::diff::Change;
 use crate::model::json;
 use crate::model::kind::{Doc, Items, Kind};
 use crate::model::listing::{Among, Excerpt, Facet, Listing, Most, Standing};
+use crate::model::names::Names;
 use crate::model::paper::Paper;
 use crate::model::raw::Raw;
 use crate::model::room::Room;
@@ -79,6 +80,10 @@ pub trait Engine: Send + Sync {
 
     /// Returns every kept revision of every document of a room, oldest first.
     fn log(&self, room: &Room) -> Result<Vec<Revision>>;
+
+    /// Calls `visit` with the kept revisions of a room, or of one document of it, newest first, until that returns false.
+    /// Nothing else is read: what was too long for the log is told by [`Revision::stored`].
+    fn look_back(&self, room: &Room, only: Option<&Doc>, visit: Visit<'_>) -> Result<()>;
 
     /// Starts to follow a document: from now (a snapshot first), or everything after revision `from`.
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>>;
@@ -147,6 +152,9 @@ pub trait Engine: Send + Sync {
     /// Says where a document is kept, for messages.
     fn place(&self, doc: &Doc) -> String;
 }
+
+/// Sees one revision after the other, until it returns false.
+pub type Visit<'v> = &'v mut dyn FnMut(Revision) -> bool;
 
 /// An edit that could not be joined, and is kept aside as a whole.
 #[derive(Debug, Clone, PartialEq)]
@@ -221,6 +229,18 @@ pub trait Transaction {
     /// Returns one item of a document's list by its `id`; where the list is a map, by its key.
     fn item(&mut self, doc: &Doc, id: &str) -> Result<Option<Value>> {
         Ok(self.get(doc)?.and_then(|value| item_in(doc, value, id)).cloned())
+    }
+
+    /// Returns the item at a position of a document's list; `None` behind the last.
+    fn item_at(&mut self, doc: &Doc, position: usize) -> Result<Option<Value>> {
+        Ok(self.get(doc)?.and_then(|value| items(doc.kind, value).get(position).map(|item| (*item).clone())))
+    }
+
+    /// Removes the item with this `id` or key, if it is there.
+    fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
+        let Some(mut value) = self.get(doc)?.cloned() else { return Ok(()) };
+        remove_in(doc, &mut value, id);
+        self.put(doc, value)
     }
 
     /// Replaces the item with this `id` or key, or appends it. The document must exist.
@@ -383,7 +403,7 @@ pub struct Committed {
 }
 
 /// One revision of one document, as the log tells it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Revision {
     pub kind: String,
     pub file: String,
@@ -394,7 +414,28 @@ pub struct Revision {
     pub undoes: Option<u64>,
     /// What an edit by hand was made from, if that is not the revision before it.
     pub made_from: Option<u64>,
+    /// The session that acted, where `by` is the name it acted by.
+    pub session: Option<String>,
     pub changes: Vec<Change>,
+    /// The items that the changes lead into.
+    pub names: Names,
+    /// Where the content is that it left, if that is too long for the log and the changes are not told.
+    pub stored: Option<String>,
+}
+
+impl Revision {
+    /// Whether this session or user made it, or somebody by this name.
+    pub fn is_by(&self, who: &str) -> bool {
+        self.by == who || self.session.as_deref() == Some(who)
+    }
+
+    /// Says who made it, for people.
+    pub fn whose(&self) -> String {
+        match &self.session {
+            Some(session) => format!("{} (session {session})", self.by),
+            None => self.by.clone(),
+        }
+    }
 }
 
 /// Follows one document.

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::edits::Edits;
 use super::engine::{
-    Aside, Committed, Document, Engine, Entry, Finding, Listener, Rank, Revision, Seat, Transaction, Watch,
+    Aside, Committed, Document, Engine, Entry, Finding, Listener, Rank, Revision, Seat, Transaction, Visit,
+    Watch,
 };
 use super::error::Result;
 use super::texts::Texts;
@@ -90,6 +91,10 @@ impl Engine for Observed {
 
     fn log(&self, room: &Room) -> Result<Vec<Revision>> {
         self.engine.log(room)
+    }
+
+    fn look_back(&self, room: &Room, only: Option<&Doc>, visit: Visit<'_>) -> Result<()> {
+        self.engine.look_back(room, only, visit)
     }
 
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {
@@ -243,6 +248,15 @@ impl Transaction for ObservedTransaction<'_> {
 
     fn item(&mut self, doc: &Doc, id: &str) -> Result<Option<Value>> {
         self.transaction.item(doc, id)
+    }
+
+    fn item_at(&mut self, doc: &Doc, position: usize) -> Result<Option<Value>> {
+        self.transaction.item_at(doc, position)
+    }
+
+    fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
+        self.touch(doc, false)?;
+        self.transaction.remove_item(doc, id)
     }
 
     fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {

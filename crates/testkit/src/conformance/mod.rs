@@ -79,6 +79,10 @@ macro_rules! conformance {
             undo_and_restore
             undo_of_a_delete_brings_it_back
             restore_to_nothing_deletes
+            looking_back_tells_the_log_from_its_end
+            undo_of_any_commit_gives_the_document_before
+            changes_know_the_items_that_they_are_about
+            others_changes_are_taken_back_by_force_only
 
             picking_best_first_by_priority_age_position
             picking_walks_the_whole_order_without_repeating

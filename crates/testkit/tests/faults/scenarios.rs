@@ -16,6 +16,7 @@ use anthill_core::model::room::Room;
 use anthill_core::model::session::Start;
 use anthill_core::model::task::Report;
 use anthill_core::ops::edit::Target;
+use anthill_core::ops::history::Terms;
 use anthill_core::ops::messages::{self, PollRequest};
 use anthill_core::ops::pipeline::{self, NewRun};
 use anthill_core::ops::queue::{lead, work};
@@ -537,8 +538,14 @@ pub const SCENARIOS: &[Scenario] = &[
             set_config(store).unwrap();
         },
         act: |store| {
-            Ok(history::restore(&store.engine, &Target::whole(&doc("config"), None), 1, &actor())
-                .map(drop)?)
+            Ok(history::restore(
+                &store.engine,
+                &Target::whole(&doc("config"), None),
+                1,
+                Terms::default(),
+                &actor(),
+            )
+            .map(drop)?)
         },
         ..PLAIN
     },
@@ -549,7 +556,8 @@ pub const SCENARIOS: &[Scenario] = &[
             set_config(store).unwrap();
         },
         act: |store| {
-            Ok(history::undo(&store.engine, &Target::whole(&doc("config"), None), &actor()).map(drop)?)
+            Ok(history::undo(&store.engine, &Target::whole(&doc("config"), None), Terms::default(), &actor())
+                .map(drop)?)
         },
         ..PLAIN
     },
@@ -561,7 +569,14 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| {
             let doc = doc("active_agents");
             let oldest = history::history(&store.engine, &doc)?[0].revision;
-            Ok(history::restore(&store.engine, &Target::whole(&doc, None), oldest, &actor()).map(drop)?)
+            Ok(history::restore(
+                &store.engine,
+                &Target::whole(&doc, None),
+                oldest,
+                Terms::default(),
+                &actor(),
+            )
+            .map(drop)?)
         },
         ..PLAIN
     },

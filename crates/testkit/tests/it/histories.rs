@@ -8,7 +8,7 @@ use anthill_core::model::kind::Doc;
 use anthill_core::model::path::Path;
 use anthill_core::ops;
 use anthill_core::ops::edit::{self, Changed, Target};
-use anthill_core::ops::history::{restore, undo};
+use anthill_core::ops::history::{TakenBack, Terms, restore, undo};
 use anthill_core::store::Engine;
 use anthill_core::store::file::FileEngine;
 use anthill_core::store::file::fs::Fs;
@@ -155,14 +155,21 @@ fn act(engine: &dyn Engine, doc: &Doc, action: &Action, number: u64) -> Option<o
         }
         Action::DeleteField => edit::delete(engine, &target(&list), &actor()),
         Action::DeleteDocument => edit::delete(engine, &target(&root), &actor()),
-        Action::Undo => undo(engine, &Target::whole(doc, None), &actor()),
+        Action::Undo => undo(engine, &Target::whole(doc, None), FORCED, &actor()).map(changed),
         Action::Restore(pick) => {
             let history = replayed(engine, doc);
             let (record, _) = (!history.is_empty()).then(|| pick.get(&history))?;
-            restore(engine, &Target::whole(doc, None), record.revision, &actor())
+            restore(engine, &Target::whole(doc, None), record.revision, FORCED, &actor()).map(changed)
         }
         _ => return None,
     })
+}
+
+/// The editors of these histories are others than who undoes.
+const FORCED: Terms = Terms { force: true, dry_run: false };
+
+fn changed(back: TakenBack) -> Changed {
+    Changed { revision: back.revision, value: back.value.unwrap_or_default(), warnings: back.warnings }
 }
 
 fn summary(result: Option<ops::Result<Changed>>) -> String {
@@ -193,6 +200,10 @@ fn agrees_with_the_reference(mut store: Store, actions: &[(bool, Action)]) {
     }
     let room = &docs[0].room;
     assert_eq!(store.engine.log(room).unwrap(), memory.log(room).unwrap());
+    let mut told = Vec::new();
+    store.engine.look_back(room, None, &mut |record| (told.push(record), true).1).unwrap();
+    told.reverse();
+    assert_eq!(told, memory.log(room).unwrap());
     assert_eq!(store.engine.documents(room).unwrap(), memory.documents(room).unwrap());
     store.check(&docs);
 }

@@ -9,6 +9,7 @@ mod desk;
 pub mod lead;
 pub mod look;
 pub mod register;
+pub(in crate::ops) mod results;
 pub mod revise;
 pub mod show;
 pub mod work;

@@ -18,6 +18,7 @@ pub mod moved;
 pub mod owners;
 mod papers;
 mod part;
+mod past;
 mod place;
 pub mod real_fs;
 mod recover;
@@ -41,7 +42,7 @@ use self::part::{Part, effective_revision};
 use self::place::{Head, HeadDoc, Place};
 use self::recover::View;
 use self::transaction::FileTransaction;
-use super::engine::{Aside, Document, Engine, Finding, Listener, Revision, Seat, Transaction, Watch};
+use super::engine::{Aside, Document, Engine, Finding, Listener, Revision, Seat, Transaction, Visit, Watch};
 use super::error::{Error, Result, forbids_writing};
 use super::state;
 use crate::model::kind::{Doc, Items, KINDS, Kind};
@@ -386,7 +387,7 @@ impl Engine for FileEngine {
         let mut replay = journal::Replay::default();
         each_line(&place, &mut |line| {
             let entry = line.docs.iter().find(|entry| entry.file == doc.file && line.op != SNAPSHOT);
-            let revision = entry.map(|entry| line.revision(entry, &replay));
+            let revision = entry.map(|entry| line.revision(entry, replay.content(&entry.file)));
             replay.apply(line);
             if let Some(revision) = revision {
                 visit(&revision, replay.content(&doc.file));
@@ -399,11 +400,16 @@ impl Engine for FileEngine {
         let (mut revisions, mut replay) = (Vec::new(), journal::Replay::default());
         each_line(&place, &mut |line| {
             if line.op != SNAPSHOT {
-                revisions.extend(line.docs.iter().map(|entry| line.revision(entry, &replay)));
+                let revision = |entry| line.revision(entry, replay.content(&entry.file));
+                revisions.extend(line.docs.iter().map(revision));
             }
             replay.apply(line);
         })?;
         Ok(revisions)
+    }
+
+    fn look_back(&self, room: &Room, only: Option<&Doc>, visit: Visit<'_>) -> Result<()> {
+        past::look_back(&self.open(room)?, only, visit)
     }
 
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {

@@ -15,6 +15,7 @@ use crate::model::diff::{self, Change};
 use crate::model::kind::{Doc, Gone};
 use crate::model::listing::Among;
 use crate::model::merge::{self, Clash};
+use crate::model::names::{Names, names_of};
 use crate::model::paper::{Paper, Writing};
 use crate::model::time::Moment;
 use crate::store::edits::{Edits, How, TakenIn};
@@ -64,6 +65,7 @@ struct Loaded {
 struct Edit {
     /// What it changes of what our last commit left, if that left something.
     changes: Option<Vec<Change>>,
+    names: Names,
     how: How,
     clashes: Vec<Clash>,
     /// The file as it is, if not all of it counts.
@@ -237,7 +239,8 @@ impl<'e> Part<'e> {
     fn load_edited(&self, doc: &Doc, known: &HeadDoc, opened: Option<Opened>) -> Result<Loaded> {
         let Some(Opened { value, sum, bytes }) = opened else {
             let (how, clashes) = (How::Fresh, Vec::new());
-            let edit = Some(Edit { changes: None, how, clashes, bytes: None, is_joined: false });
+            let (changes, names, bytes) = Default::default();
+            let edit = Some(Edit { changes, names, how, clashes, bytes, is_joined: false });
             let revision = effective_revision(Some(known), None, None);
             return Ok(Loaded {
                 doc: doc.clone(),
@@ -253,11 +256,13 @@ impl<'e> Part<'e> {
         let counted = effective_revision(Some(known), Some(sum), Some(&value));
         let TakenIn { value, how, clashes } = edits::take_in(&self.place, doc, value, known, ours.as_ref())?;
         // Where nothing of the edit counts, there is no revision of it.
-        let changes = ours.map(|ours| diff::diff(&ours, &value));
+        let changes = ours.as_ref().map(|ours| diff::diff(ours, &value));
+        let names = changes.iter().zip(&ours).map(|(changes, ours)| names_of(changes, ours)).next();
         let (is_joined, bytes) = (how != How::Fresh, (!clashes.is_empty()).then_some(bytes));
         let is_void = is_joined && changes.as_ref().is_some_and(Vec::is_empty);
         let revision = if is_void { known.revision } else { counted };
-        let edit = Some(Edit { changes, how, clashes, bytes, is_joined });
+        let names = names.unwrap_or_default();
+        let edit = Some(Edit { changes, names, how, clashes, bytes, is_joined });
         Ok(Loaded {
             doc: doc.clone(),
             base: Some(value),
@@ -296,7 +301,8 @@ impl<'e> Part<'e> {
         if !(entries.is_empty() && papers.is_empty()) {
             let papers = papers.iter().map(|paper| paper.entry.clone()).collect();
             let line = Line::new(entry.at, &entry.by, &entry.op, entries);
-            lines.push(Line { undoes: entry.undoes, papers, ..line });
+            let session = entry.author.clone().filter(|author| *author != entry.by);
+            lines.push(Line { undoes: entry.undoes, session, papers, ..line });
         }
         (self.head.seq + 1..).zip(&mut lines).for_each(|(seq, line)| line.seq = seq);
         if let Some(line) = lines.last_mut() {
@@ -389,7 +395,8 @@ impl<'e> Part<'e> {
         };
         let by = self.place.fs.owner(&self.place.doc(&loaded.doc.file));
         let op = if matches!(edit.how, How::Restored { .. }) { journal::RESTORE } else { journal::EDIT };
-        let docs = vec![entry_of(&loaded.doc, loaded.revision, sums, changes, content)];
+        let entry_of_edit = entry_of(&loaded.doc, loaded.revision, sums, changes, content);
+        let docs = vec![DocEntry { names: edit.names.clone(), ..entry_of_edit }];
         let line = Line::new(entry.at, by.as_deref().unwrap_or(journal::HAND), op, docs);
         Ok(Some(Line { made_from: edit.how.made_from(), ..line }))
     }
@@ -433,7 +440,9 @@ impl<'e> Part<'e> {
         };
         let sums = (loaded.base_sum, Some(place::sum(&loaded.doc, &sealed.bytes)));
         let content = (loaded.base.is_none() || !known).then(|| sealed.value.clone());
-        entry_of(&loaded.doc, sealed.revision, sums, std::mem::take(&mut sealed.changes), content)
+        let changes = std::mem::take(&mut sealed.changes);
+        let names = loaded.base.as_ref().map(|base| names_of(&changes, base)).unwrap_or_default();
+        DocEntry { names, ..entry_of(&loaded.doc, sealed.revision, sums, changes, content) }
     }
 
     /// Puts the new contents beside the old ones. Whatever can run out runs out here.
@@ -731,7 +740,7 @@ impl Staged {
             return;
         };
         if entry.content.is_some() || entry.changes.len() > MANY_CHANGES {
-            (entry.content, entry.changes) = (None, Vec::new());
+            (entry.content, entry.changes, entry.names) = (None, Vec::new(), Names::new());
             entry.stored = Some(place::content_name(seq, &doc.file));
         }
     }
@@ -803,6 +812,16 @@ impl Part<'_> {
         match self.ask(doc, |list| list.item(id))? {
             Some(item) => Ok(item),
             None => Ok(self.get(doc)?.and_then(|value| engine::item_in(doc, value, id)).cloned()),
+        }
+    }
+
+    pub fn item_at(&mut self, doc: &Doc, position: usize) -> Result<Option<Value>> {
+        match self.ask(doc, |list| list.item_at(position))? {
+            Some(item) => Ok(item),
+            None => {
+                let items = self.get(doc)?.map(|value| engine::items(doc.kind, value)).unwrap_or_default();
+                Ok(items.get(position).map(|item| (*item).clone()))
+            }
         }
     }
 
@@ -882,7 +901,7 @@ impl Part<'_> {
             return Ok(Edits::default());
         };
         let (changes, clashes) = (edit.changes.clone().unwrap_or_default(), edit.clashes.clone());
-        Ok(Edits { changes, how: edit.how, clashes })
+        Ok(Edits { changes, names: edit.names.clone(), how: edit.how, clashes })
     }
 
     pub fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
@@ -945,5 +964,5 @@ pub fn entry_of(
     content: Option<Value>,
 ) -> DocEntry {
     let (file, kind) = (doc.file.clone(), doc.kind.name.into());
-    DocEntry { file, kind, revision, sum, base, changes, content, stored: None }
+    DocEntry { file, kind, revision, sum, base, changes, names: Names::new(), content, stored: None }
 }

@@ -11,6 +11,7 @@ use super::recover::Glance;
 use super::{list, papers, recover};
 use crate::model::json;
 use crate::model::kind::Doc;
+use crate::model::names::Names;
 use crate::model::room::Room;
 use crate::store::error::{Error, Result};
 
@@ -127,13 +128,14 @@ fn snapshot_of(contents: &[Content], head: &Head, journal: &[u8]) -> Line {
         sum: content.known.sum,
         base: None,
         changes: Vec::new(),
+        names: Names::new(),
         content: content.value.clone(),
         stored: content.bytes.as_ref().map(|_| place::content_name(head.seq, &content.file)),
     });
     let at = journal::last_time(journal).unwrap_or_default();
     let (by, op, docs) = ("anthill".into(), SNAPSHOT.into(), docs.collect());
-    let (papers, with) = (Vec::new(), Vec::new());
-    Line { seq: head.seq, at, by, op, undoes: None, made_from: None, docs, papers, with, lead: None }
+    let (papers, with, undoes, made_from, session, lead) = Default::default();
+    Line { seq: head.seq, at, by, op, undoes, made_from, session, docs, papers, with, lead }
 }
 
 /// Makes the published bytes and names durable: the new segment no longer knows how they came about.

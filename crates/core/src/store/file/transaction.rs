@@ -143,6 +143,10 @@ impl Transaction for FileTransaction<'_> {
         self.part(&doc.room).item(doc, id)
     }
 
+    fn item_at(&mut self, doc: &Doc, position: usize) -> Result<Option<Value>> {
+        self.part(&doc.room).item_at(doc, position)
+    }
+
     fn find(&mut self, doc: &Doc, among: Among<'_>) -> Result<Vec<Value>> {
         self.part(&doc.room).find(doc, among)
     }

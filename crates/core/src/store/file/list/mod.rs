@@ -30,6 +30,7 @@ use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
 use crate::model::listing::{Among, Excerpt, Listing, Most, Standing};
+use crate::model::names::Names;
 use crate::model::raw::Raw;
 use crate::model::time::Moment;
 use crate::store::engine::{Entry, Rank};
@@ -89,6 +90,7 @@ pub struct Patch {
     pub sum: Sum,
     pub base: Sum,
     pub changes: Vec<Change>,
+    names: Names,
     writes: Vec<(u64, Vec<u8>)>,
     frame: Frame,
     /// What the new file looks like, once it is written.
@@ -109,6 +111,7 @@ impl Patch {
             sum: Some(self.sum),
             base: Some(self.base),
             changes: std::mem::take(&mut self.changes),
+            names: std::mem::take(&mut self.names),
             content: None,
             stored: None,
         }
@@ -196,6 +199,11 @@ impl List {
             None => Ok(None),
             Some(position) => self.at(position).map(Some),
         }
+    }
+
+    /// Returns the item at a position; `None` behind the last.
+    pub fn item_at(&mut self, position: usize) -> Answer<Option<Value>> {
+        if position < sure(self.index.count())? { self.at(position).map(Some) } else { Ok(None) }
     }
 
     /// Returns the item at a position.
@@ -486,15 +494,21 @@ impl List {
         let revision = self.revision + 1;
         state::stamp_document(&self.doc, &mut stamped, revision, entry);
         let mut changes = diff::diff(&Value::Object(frame), &Value::Object(stamped.clone()));
+        let mut names = Names::new();
         for (position, put) in &self.puts {
             let path = format!("{}[{position}]", self.field);
             state::check_item(&self.doc, &path, &put.after)?;
             match &put.before {
-                Some(before) => changes.extend(diff::diff_at(&path, before, &put.after)),
+                Some(before) => {
+                    let made = diff::diff_at(&path, before, &put.after);
+                    let id = before.get("id").and_then(Value::as_str).filter(|_| !made.is_empty());
+                    names.extend(id.map(|id| (path, id.to_owned())));
+                    changes.extend(made);
+                }
                 None => changes.push(Change { path, before: None, after: Some(put.after.clone()), at: None }),
             }
         }
-        let patch = self.patch(&stamped, revision, changes);
+        let patch = self.patch(&stamped, revision, (changes, names));
         if let Ok(Patch { frame, .. }) = &patch
             && frame.size > self.doc.kind.limit
         {
@@ -504,7 +518,12 @@ impl List {
         Ok(patch)
     }
 
-    fn patch(&mut self, document: &Map<String, Value>, revision: u64, changes: Vec<Change>) -> Answer<Patch> {
+    fn patch(
+        &mut self,
+        document: &Map<String, Value>,
+        revision: u64,
+        (changes, names): (Vec<Change>, Names),
+    ) -> Answer<Patch> {
         let (prefix, suffix) = sure(layout::frame(document, self.field))?;
         let mut frame = sure(self.index.frame())?;
         let mut writes = vec![(0, sure(layout::fill_prefix(prefix.clone(), frame.prefix))?)];
@@ -527,7 +546,7 @@ impl List {
         frame.sum = sure(layout::scan(&whole, self.field, &mut |_, _| {}))?.sum;
         let sum = Sum::from_parts(frame.sum, sure(self.index.items_sum())?);
         let (stamp, exchanged, twin) = (0, false, 0);
-        Ok(Patch { revision, sum, base: self.sum, changes, writes, frame, stamp, exchanged, twin })
+        Ok(Patch { revision, sum, base: self.sum, changes, names, writes, frame, stamp, exchanged, twin })
     }
 
     /// Returns the fields of the document, with an empty list.
