@@ -202,7 +202,7 @@ fn disturb(engine: &dyn Engine, next: &mut impl FnMut(u64) -> u64, number: u64) 
     let pick = |next: &mut dyn FnMut(u64) -> u64| ids[next(ids.len() as u64) as usize].clone();
     match next(6) {
         _ if ids.len() < 3 => {
-            transaction.put_item(&queue, &format!("t{number}"), task(number, "available")).unwrap()
+            transaction.put_item(&queue, &format!("t{number}"), task(number, "available")).unwrap();
         }
         0 => transaction.put_item(&queue, &format!("t{number}"), task(number, "available")).unwrap(),
         1 => {
