@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::conflict;
 use crate::denied;
 use crate::roots::{self, Stranger};
+use crate::start;
 
 #[derive(Debug)]
 pub struct CliError {
@@ -126,7 +127,7 @@ fn with_force(base: CliError) -> CliError {
 
 /// Returns the command as it was typed.
 fn as_typed() -> String {
-    let words = std::env::args_os().skip(1).map(|word| shell::word(&word.to_string_lossy()));
+    let words = start::arguments().iter().map(|word| shell::word(&word.to_string_lossy()));
     std::iter::once("anthill".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 

@@ -160,7 +160,7 @@ fn revision_json(record: &Revision, with_changes: bool) -> Value {
     if with_changes {
         value["changes"] = record.changes.iter().map(|change| change_json(change, &record.names)).collect();
     }
-    for (field, text) in [("session", &record.session), ("stored", &record.stored)] {
+    for (field, text) in [("author", &record.author), ("stored", &record.stored)] {
         if let Some(text) = text {
             value[field] = text.as_str().into();
         }

@@ -29,7 +29,7 @@ fn what_others_did_is_taken_back_by_force_and_said() {
     let refused = env.run(&["undo", "queue"]);
     assert_eq!(refused.code, 1, "{}", refused.shown());
     assert!(env.bytes() == before, "nothing was changed");
-    for part in ["revision 4 (claim) by w1 (session s9)", "anthill undo queue --force"] {
+    for part in ["revision 4 (claim) by w1 for s9", "anthill undo queue --force"] {
         assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
     }
     let error = env.error(&["undo", "queue"]);
@@ -38,15 +38,15 @@ fn what_others_did_is_taken_back_by_force_and_said() {
     let dry = ok(&env, "undo queue --dry-run");
     assert!(env.bytes() == before, "a dry run writes nothing");
     for part in [
-        "Would take back revision 4: claim by w1 (session s9), 2026-01-01T00:00:0",
+        "Would take back revision 4: claim by w1 for s9, 2026-01-01T00:00:0",
         "    tasks[id=t1].status: \"claimed\" -> \"available\"",
-        "it needs --force, because it is of w1 (session s9)",
+        "it needs --force, because it is of w1 for s9",
     ] {
         assert!(dry.stderr.contains(part), "{part}: {}", dry.stderr);
     }
     let told = env.json(&["undo", "queue", "--force"]);
     assert_eq!((&told["revision"], &told["taken_back"][0]["by"]), (&json!(5), &json!("w1")));
-    assert_eq!(told["taken_back"][0]["session"], "s9");
+    assert_eq!(told["taken_back"][0]["author"], "s9");
     let status =
         told["changes"].as_array().unwrap().iter().find(|change| change["path"] == "tasks[id=t1].status");
     assert_eq!(status.unwrap()["after"], "available");
@@ -70,7 +70,7 @@ fn ones_own_changes_need_no_force() {
     ok(&env, "leader add-task x --id t5 --session-id s1");
     refused(&env, "restore queue --revision 2", 1);
     let told = env.json(&["restore", "queue", "--revision", "2", "--force"]);
-    assert_eq!(told["others"], json!(["leader (session s1)"]));
+    assert_eq!(told["others"], json!(["leader for s1"]));
     let taken: Vec<_> =
         told["taken_back"].as_array().unwrap().iter().map(|taken| taken["revision"].clone()).collect();
     assert_eq!(taken, [json!(7)], "the others were taken back already");

@@ -14,20 +14,20 @@ use super::shape::push_key;
 /// The ids of items, by their places (`tasks[17]`).
 pub type Names = BTreeMap<String, String>;
 
-/// Returns the ids of the items that changes lead into; `before` is what they were made from.
-pub fn names_of(changes: &[Change], before: &Value) -> Names {
+/// Returns the ids of the items that changes lead into; `after` is what they leave: items that stay change last.
+pub fn names_of(changes: &[Change], after: &Value) -> Names {
     let mut names = Names::new();
     for change in changes.iter().filter(|change| change.path.contains('[')) {
-        note_items(&change.path, before, &mut names);
+        note_items(&change.path, after, &mut names);
     }
     names
 }
 
 /// Walks down to the place of a change. The item that it puts or removes itself needs no note: the change has it.
-fn note_items(path: &str, before: &Value, names: &mut Names) {
+fn note_items(path: &str, after: &Value, names: &mut Names) {
     let Ok(path) = Path::from_record(path) else { return };
     let Some((_, parents)) = path.segments().split_last() else { return };
-    let (mut place, mut value) = (String::new(), before);
+    let (mut place, mut value) = (String::new(), after);
     for segment in parents {
         let next = match segment {
             Segment::Key(key) => {
@@ -61,7 +61,7 @@ pub fn named(change: &Change, names: &Names) -> String {
         let own = || [&change.before, &change.after].into_iter().flatten().find_map(id_of);
         let id = match segment {
             Segment::Index(_) => {
-                names.get(&place).map(String::as_str).or_else(|| own().filter(|_| number == last))
+                own().filter(|_| number == last).or_else(|| names.get(&place).map(String::as_str))
             }
             _ => None,
         };
@@ -87,7 +87,7 @@ mod tests {
 
     fn check(before: &Value, after: &Value, expected: &[&str]) {
         let changes = diff(before, after);
-        let names = names_of(&changes, before);
+        let names = names_of(&changes, after);
         let found: Vec<_> = changes.iter().map(|change| named(change, &names)).collect();
         assert_eq!(found, expected);
     }
@@ -111,5 +111,8 @@ mod tests {
         check(&two, &json!({"tasks": [task("a"), task("b"), task("c]")]}), &[r#"tasks[id="c]"]"#]);
         check(&two, &json!({"tasks": [task("a"), 7]}), &["tasks[id=b]"]);
         check(&two, &json!(1), &[""]);
+        let mut one = json!({"tasks": [task("b"), task("c")]});
+        one["tasks"][0]["n"] = 2.into();
+        check(&two, &one, &["tasks[id=a]", "tasks[id=b].n", "tasks[id=c]"]);
     }
 }

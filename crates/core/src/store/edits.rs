@@ -29,7 +29,7 @@ impl Edits {
     /// What leads from `ours` to `value`.
     pub fn between(ours: &Value, value: &Value, how: How, clashes: Vec<Clash>) -> Edits {
         let changes = diff::diff(ours, value);
-        let names = names_of(&changes, ours);
+        let names = names_of(&changes, value);
         Edits { changes, names, how, clashes }
     }
 

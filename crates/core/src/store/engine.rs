@@ -414,8 +414,8 @@ pub struct Revision {
     pub undoes: Option<u64>,
     /// What an edit by hand was made from, if that is not the revision before it.
     pub made_from: Option<u64>,
-    /// The session that acted, where `by` is the name it acted by.
-    pub session: Option<String>,
+    /// Who acted, where `by` is the role in which they did.
+    pub author: Option<String>,
     pub changes: Vec<Change>,
     /// The items that the changes lead into.
     pub names: Names,
@@ -424,15 +424,15 @@ pub struct Revision {
 }
 
 impl Revision {
-    /// Whether this session or user made it, or somebody by this name.
+    /// Whether this session or user made it, or somebody in this role.
     pub fn is_by(&self, who: &str) -> bool {
-        self.by == who || self.session.as_deref() == Some(who)
+        self.by == who || self.author.as_deref() == Some(who)
     }
 
     /// Says who made it, for people.
     pub fn whose(&self) -> String {
-        match &self.session {
-            Some(session) => format!("{} (session {session})", self.by),
+        match &self.author {
+            Some(author) => format!("{} for {author}", self.by),
             None => self.by.clone(),
         }
     }

@@ -318,7 +318,7 @@ impl MemoryTransaction<'_> {
                 }
             };
             let revision = revision + 1;
-            let names = base.map(|base| names_of(&changes, base)).unwrap_or_default();
+            let names = value.as_ref().map(|value| names_of(&changes, value)).unwrap_or_default();
             let record = Revision { names, ..record(&doc, revision, changes, entry) };
             sealed.push((Stored { doc, revision, value }, record));
         }
@@ -420,7 +420,10 @@ impl Edited {
             let restored = matches!(self.how, How::Restored { .. });
             let (by, op) = ("hand".into(), if restored { "restore" } else { "edit" }.into());
             let entry = Entry { by, op, undoes: None, ..entry.clone() };
-            let (made_from, names) = (self.how.made_from(), names_of(&changes, &self.ours));
+            let (made_from, names) = (
+                self.how.made_from(),
+                names_of(&changes, self.stored.value.as_ref().unwrap_or(&Value::Null)),
+            );
             let entry = Entry { author: None, ..entry };
             room.log.push(Revision {
                 made_from,
@@ -514,7 +517,7 @@ fn record(doc: &Doc, revision: u64, changes: Vec<Change>, entry: &Entry) -> Revi
         op: entry.op.clone(),
         undoes: entry.undoes,
         made_from: None,
-        session: entry.author.clone().filter(|author| *author != entry.by),
+        author: entry.author.clone().filter(|author| *author != entry.by),
         changes,
         names: Names::new(),
         stored: None,

@@ -312,7 +312,7 @@ pub fn others_changes_are_taken_back_by_force_only(make: Make<'_>) {
     ] {
         let refused = refused.unwrap_err();
         assert_eq!(refused.code(), Code::Refused);
-        assert!(refused.to_string().contains("revision 2 (test) by w1 (session s1)"), "{refused}");
+        assert!(refused.to_string().contains("revision 2 (test) by w1 for s1"), "{refused}");
     }
     let itself = Actor { session: Some("s1".into()), ..actor() };
     assert_eq!(undo(&*engine, &whole, Terms::default(), &itself).unwrap().revision, 3);

@@ -245,7 +245,7 @@ impl Back<'_> {
                 // A claim's number is never given twice, or whoever slept through it would pass the fence.
                 merge::keep_epochs(self.doc.kind, &now, &mut value);
                 let changes = diff::diff(&now, &value);
-                let names = names_of(&changes, &now);
+                let names = names_of(&changes, &value);
                 self.keep_together(transaction, &then::pairs(self.doc, &now, &value))?;
                 views::put(transaction, self.doc, value)?;
                 Ok((changes, names, false))
@@ -279,12 +279,14 @@ impl Back<'_> {
     }
 }
 
-/// Whether a change is of whoever acts now. Whoever acts without a session is a person: what is planned by the leader without a
-/// session is theirs, and so are edits by hand.
+/// Whether a change is of whoever acts now. A session's are also those that it made in a role. Whoever acts without a session
+/// is a person: what they planned as the leader is theirs, and so are edits by hand; what workers did is not.
 fn is_own(record: &Revision, actor: &Actor) -> bool {
-    match (&record.session, &actor.session) {
-        (Some(theirs), ours) => Some(theirs) == ours.as_ref(),
-        (None, Some(ours)) => record.by == *ours,
-        (None, None) => record.by == actor.user || record.by == LEADER || record.op == EDIT,
+    let me = actor.author(&actor.user);
+    let author = record.author.as_ref().unwrap_or(&record.by);
+    match actor.speaker() {
+        Some(_) => *author == me,
+        None if record.by == LEADER => record.author.as_ref().is_none_or(|author| *author == me),
+        None => record.by == me || record.op == EDIT,
     }
 }

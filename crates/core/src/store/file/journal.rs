@@ -43,9 +43,9 @@ pub struct Line {
     /// Of an edit by hand: the revision that it was made from, if that is not the one before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub made_from: Option<u64>,
-    /// The session that acted, where `by` is the name it acted by.
+    /// Who acted, where `by` is the role in which they did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
+    pub author: Option<String>,
     pub docs: Vec<DocEntry>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub papers: Vec<PaperEntry>,
@@ -111,8 +111,8 @@ impl Line {
     pub fn new(at: Timestamp, by: &str, op: &str, docs: Vec<DocEntry>) -> Line {
         let (at, by, op) = (time::stamp(at), by.to_owned(), op.to_owned());
         let (papers, with) = (Vec::new(), Vec::new());
-        let (undoes, made_from, session, lead) = (None, None, None, None);
-        Line { seq: 0, at, by, op, undoes, made_from, session, docs, papers, with, lead }
+        let (undoes, made_from, author, lead) = (None, None, None, None);
+        Line { seq: 0, at, by, op, undoes, made_from, author, docs, papers, with, lead }
     }
 
     /// Reads a line. By hand, because serde would respell some numbers and then no checksum would fit.
@@ -131,7 +131,7 @@ impl Line {
             op: text(&line, "op")?,
             undoes: line.get("undoes").and_then(Value::as_u64),
             made_from: line.get("made_from").and_then(Value::as_u64),
-            session: line.get("session").and_then(Value::as_str).map(str::to_owned),
+            author: text(&line, "author"),
             docs,
             papers,
             with: texts(&line, "with"),
@@ -167,7 +167,7 @@ impl Line {
             op: self.op.clone(),
             undoes: self.undoes,
             made_from: self.made_from,
-            session: self.session.clone(),
+            author: self.author.clone(),
             changes,
             names: entry.names.clone(),
             stored: entry.stored.clone().filter(|_| entry.content.is_none()),
@@ -479,7 +479,7 @@ mod tests {
             op: "set".into(),
             undoes: None,
             made_from: None,
-            session: None,
+            author: None,
             docs: vec![entry],
             papers: Vec::new(),
             with: Vec::new(),

@@ -257,7 +257,7 @@ impl<'e> Part<'e> {
         let TakenIn { value, how, clashes } = edits::take_in(&self.place, doc, value, known, ours.as_ref())?;
         // Where nothing of the edit counts, there is no revision of it.
         let changes = ours.as_ref().map(|ours| diff::diff(ours, &value));
-        let names = changes.iter().zip(&ours).map(|(changes, ours)| names_of(changes, ours)).next();
+        let names = changes.as_ref().map(|changes| names_of(changes, &value));
         let (is_joined, bytes) = (how != How::Fresh, (!clashes.is_empty()).then_some(bytes));
         let is_void = is_joined && changes.as_ref().is_some_and(Vec::is_empty);
         let revision = if is_void { known.revision } else { counted };
@@ -301,8 +301,8 @@ impl<'e> Part<'e> {
         if !(entries.is_empty() && papers.is_empty()) {
             let papers = papers.iter().map(|paper| paper.entry.clone()).collect();
             let line = Line::new(entry.at, &entry.by, &entry.op, entries);
-            let session = entry.author.clone().filter(|author| *author != entry.by);
-            lines.push(Line { undoes: entry.undoes, session, papers, ..line });
+            let author = entry.author.clone().filter(|author| *author != entry.by);
+            lines.push(Line { undoes: entry.undoes, author, papers, ..line });
         }
         (self.head.seq + 1..).zip(&mut lines).for_each(|(seq, line)| line.seq = seq);
         if let Some(line) = lines.last_mut() {
@@ -441,7 +441,7 @@ impl<'e> Part<'e> {
         let sums = (loaded.base_sum, Some(place::sum(&loaded.doc, &sealed.bytes)));
         let content = (loaded.base.is_none() || !known).then(|| sealed.value.clone());
         let changes = std::mem::take(&mut sealed.changes);
-        let names = loaded.base.as_ref().map(|base| names_of(&changes, base)).unwrap_or_default();
+        let names = names_of(&changes, &sealed.value);
         DocEntry { names, ..entry_of(&loaded.doc, sealed.revision, sums, changes, content) }
     }
 
