@@ -24,18 +24,43 @@ pub fn overlap<'a, 'b>(one: &[&'a str], other: &[&'b str]) -> Option<(&'a str, &
 /// Returns keys of which tasks with plain paths share one if their files overlap: what the first task occupies is
 /// asked for by the second. `None` if a pattern is no plain path; then only [`overlap`] can tell.
 pub fn occupied(files: &[&str]) -> Option<Vec<u64>> {
-    keys(files, |names, keys| {
-        keys.push(key(ITSELF, names));
-        keys.extend((1..names.len()).map(|end| key(BENEATH, &names[..end])));
-    })
+    are_plain(files).then(|| surely_occupied(files))
 }
 
 /// The other side of [`occupied`].
 pub fn asked_for(files: &[&str]) -> Option<Vec<u64>> {
-    keys(files, |names, keys| {
-        keys.extend((1..=names.len()).map(|end| key(ITSELF, &names[..end])));
-        keys.push(key(BENEATH, names));
-    })
+    are_plain(files).then(|| sorted(surely_asked_for(files)))
+}
+
+/// Returns those keys of any patterns that are sure: tasks that share one overlap, and others may.
+pub fn surely_occupied(files: &[&str]) -> Vec<u64> {
+    let mut keys = Vec::new();
+    for Known { names, plain } in files.iter().map(|file| known(file)) {
+        keys.extend(plain.then(|| key(ITSELF, &names)));
+        let above = if plain { names.len() } else { names.len() + 1 };
+        keys.extend((0..above).map(|end| key(BENEATH, &names[..end])));
+    }
+    sorted(keys)
+}
+
+/// The other side of [`surely_occupied`]: the nearer to the root, the earlier.
+pub fn surely_asked_for(files: &[&str]) -> Vec<u64> {
+    let files: Vec<_> = files.iter().map(|file| known(file)).collect();
+    let deepest = files.iter().map(|file| file.names.len()).max().unwrap_or_default();
+    let mut keys = Vec::new();
+    for depth in 0..=deepest {
+        for Known { names, plain } in files.iter().filter(|file| file.names.len() >= depth) {
+            keys.push(key(ITSELF, &names[..depth]));
+            keys.extend((*plain && names.len() == depth).then(|| key(BENEATH, names)));
+        }
+    }
+    keys
+}
+
+fn sorted(mut keys: Vec<u64>) -> Vec<u64> {
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// Returns the key that a task occupies for whoever has it: it tells who has any.
@@ -48,26 +73,45 @@ const ITSELF: u64 = 1;
 const BENEATH: u64 = 2;
 const HOLDER: u64 = 3;
 
-fn keys(files: &[&str], add: impl Fn(&[&str], &mut Vec<u64>)) -> Option<Vec<u64>> {
-    let mut keys = Vec::new();
-    for file in files {
-        let mut names = Vec::new();
-        for name in file.split('/') {
-            match name {
-                "" | "." => {}
-                ".." => drop(names.pop()),
-                name => names.push(name),
-            }
-        }
-        // The whole project is above every path.
-        if names.is_empty() || file.contains(['*', '?', '[', '\\']) {
-            return None;
-        }
-        add(&names, &mut keys);
+/// What is known of a pattern: the names that it begins with, and whether it is a plain path of them.
+struct Known<'f> {
+    names: Vec<&'f str>,
+    plain: bool,
+}
+
+const SPECIAL: [char; 4] = ['*', '?', '[', '\\'];
+
+fn are_plain(files: &[&str]) -> bool {
+    files.iter().all(|file| !above_all(file).contains(SPECIAL))
+}
+
+/// Leaves away what says that everything beneath is meant, as it is anyway.
+fn above_all(file: &str) -> &str {
+    match file.trim_end_matches('/') {
+        "**" => "",
+        path => path.strip_suffix("/**").unwrap_or(path),
     }
-    keys.sort_unstable();
-    keys.dedup();
-    Some(keys)
+}
+
+fn known(file: &str) -> Known<'_> {
+    let path = above_all(file);
+    let Some(special) = path.find(SPECIAL) else { return Known { names: names(path), plain: true } };
+    let (plain, rest) = path.split_at(path[..special].rfind('/').map_or(0, |slash| slash + 1));
+    // What goes up again may leave nothing of what it began with.
+    let names = if rest.contains("..") { Vec::new() } else { names(plain) };
+    Known { names, plain: false }
+}
+
+fn names(path: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    names
 }
 
 fn key(what: u64, names: &[&str]) -> u64 {
@@ -225,7 +269,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_never_miss_an_overlap(one in vec("(\\./|\\.\\./)?[ab*]{1,2}(/[ab.]{1,2}){0,3}/?", 0..3), other in vec("[ab]{1,2}(/[ab.]{1,2}){0,3}", 0..3)) {
+        fn keys_never_miss_an_overlap(one in vec("(\\./|\\.\\./)?[ab*]{1,2}(/[ab.]{1,2}){0,3}/?(/\\*\\*)?", 0..3), other in vec("[ab]{1,2}(/[ab.]{1,2}){0,3}|\\.", 0..3)) {
             let (one, other): (Vec<_>, Vec<_>) = (one.iter().map(String::as_str).collect(), other.iter().map(String::as_str).collect());
             for (one, other) in [(&one, &other), (&other, &one)] {
                 if let (Some(occupied), Some(asked)) = (occupied(one), asked_for(other)) {
@@ -234,6 +278,45 @@ mod tests {
                 }
             }
         }
+
+        #[test]
+        fn sure_keys_tell_no_overlap_that_is_none(one in vec(odd(), 0..3), other in vec(odd(), 0..3)) {
+            let (one, other): (Vec<_>, Vec<_>) = (one.iter().map(String::as_str).collect(), other.iter().map(String::as_str).collect());
+            let occupied = surely_occupied(&one);
+            if surely_asked_for(&other).iter().any(|key| occupied.contains(key)) {
+                prop_assert!(overlap(&one, &other).is_some());
+            }
+        }
+    }
+
+    /// Names, wildcards, classes with anything in them, and ways up.
+    fn odd() -> impl Strategy<Value = String> {
+        let part = prop::sample::select(vec!["a", "b", "/", "/", "..", ".", "*", "**", "?", "[", "]", "\\"]);
+        vec(part, 0..9).prop_map(|parts| parts.concat())
+    }
+
+    #[test]
+    fn patterns_are_sure_as_far_as_they_are_plain() {
+        let shares = |one: &str, other: &str| {
+            let occupied = surely_occupied(&[one]);
+            surely_asked_for(&[other]).iter().any(|key| occupied.contains(key))
+        };
+        for (held, asked) in [
+            ("src", "src/*.rs"),
+            ("src/**", "src/deep/*"),
+            ("src/*.rs", "src"),
+            (".", "**/a"),
+            ("*.rs", "."),
+            ("**", "x"),
+        ] {
+            assert!(shares(held, asked), "`{held}` keeps off `{asked}`");
+        }
+        for (held, asked) in [("src/*.rs", "src/a.rs"), ("src/[a/../b]c", "b]c"), ("src/*/../../a", "src/b")]
+        {
+            assert!(!shares(held, asked), "`{held}` may keep off `{asked}` or not");
+        }
+        assert_eq!(occupied(&["src/**/"]), occupied(&["src"]));
+        assert_eq!(asked_for(&["src/*"]), None);
     }
 
     fn meets(one: &str, other: &str) -> bool {

@@ -1,5 +1,6 @@
 //! The registry of document kinds. Adding a kind is one entry in [`KINDS`] (and its type in `documents`).
 
+use std::borrow::Cow;
 use std::fmt;
 
 use jiff::Timestamp;
@@ -7,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::documents::{agent_loop, pipeline, queue, state, workflow};
 use super::ids::{Key, ProjectId, SessionId};
-use super::listing::{Due, Facet, Hold, Listing, Standing, State};
+use super::listing::{Due, Facet, Hold, Listing, Marking, Standing, State};
 use super::raw::Raw;
 use super::room::Room;
 use super::shape::{Shape, Shaped};
 use super::task::{self, PRIORITY};
 use super::time;
-use super::{files, ids, message};
+use super::{files, ids, marks, message};
 
 /// Which of the five systems owns a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -447,7 +448,28 @@ const QUEUE: Listing = Listing {
     hold: queue_hold,
     timed: |task| task.string("next_retry_at").is_some(),
     ended: Some(|task| task::ended(task.string("completed_at").as_deref())),
+    marking: Some(Marking {
+        kin: |task| {
+            let context = task.object("context");
+            marks::kin(&task.strings(CAPABILITIES), &files_in(context.as_ref()))
+        },
+        all: |task| {
+            let context = task.object("context");
+            let (needs, files) = (task.strings(CAPABILITIES), files_in(context.as_ref()));
+            marks::all(&texts(&needs), &texts(&files))
+        },
+    }),
 };
+
+const CAPABILITIES: &str = "required_capabilities";
+
+fn files_in(context: Option<&Raw>) -> Vec<Cow<'_, str>> {
+    context.map(|context| context.strings("files")).unwrap_or_default()
+}
+
+fn texts<'t>(texts: &'t [Cow<'_, str>]) -> Vec<&'t str> {
+    texts.iter().map(|text| &**text).collect()
+}
 
 const QUEUE_STATES: [State; 8] = [
     State { word: "created", standing: Standing::Waiting },
@@ -480,11 +502,7 @@ fn queue_facet(task: &Raw) -> Option<Facet<'_>> {
 
 /// A claimed task is due when its lease is over, keeps its files from others, and keeps whoever has it busy.
 fn queue_hold(task: &Raw) -> Hold {
-    let files = task.object("context").map(|context| {
-        let files = context.strings("files");
-        files::occupied(&files.iter().map(|file| &**file).collect::<Vec<_>>())
-    });
-    let mut keys = files.unwrap_or_else(|| Some(Vec::new()));
+    let mut keys = files::occupied(&texts(&files_in(task.object("context").as_ref())));
     let holder = task.string("session_id").or_else(|| task.string("claimed_by"));
     if let (Some(keys), Some(holder)) = (&mut keys, holder) {
         keys.push(files::holder(&holder));
@@ -511,6 +529,7 @@ const MAILBOX: Listing = Listing {
     hold: |_| Hold::default(),
     timed: |_| false,
     ended: None,
+    marking: None,
 };
 
 const MAILBOX_STATES: [State; 4] = [

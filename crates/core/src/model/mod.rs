@@ -18,6 +18,7 @@ pub mod jsonc;
 pub mod kind;
 pub mod lease;
 pub mod listing;
+pub mod marks;
 pub mod merge;
 pub mod message;
 pub mod names;

@@ -15,6 +15,7 @@ use super::settings::Settings;
 use super::{Actor, Error, Result, read};
 use crate::model::ids::{self, Key, ProjectId, SessionId};
 use crate::model::kind::Doc;
+use crate::model::listing::Marks;
 use crate::model::message::{self, Letter};
 use crate::model::paper::{Paper, Tray};
 use crate::model::room::Room;
@@ -426,7 +427,7 @@ impl<'e> Desk<'e> {
             return Ok(());
         }
         let mut after = None;
-        while let Some((rank, note)) = self.transaction.best(&self.mailbox, after)? {
+        while let Some((rank, note)) = self.transaction.best(&self.mailbox, after, &Marks::default())? {
             after = Some(rank);
             if self.polled.messages.len() == request.limit {
                 self.polled.more = true;

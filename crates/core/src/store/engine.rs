@@ -39,7 +39,7 @@ use crate::error::Code;
 use crate::model::diff::Change;
 use crate::model::json;
 use crate::model::kind::{Doc, Items, Kind};
-use crate::model::listing::{Among, Excerpt, Facet, Listing, Most, Standing};
+use crate::model::listing::{Among, Excerpt, Facet, Listing, Marks, Most, Standing};
 use crate::model::names::Names;
 use crate::model::paper::Paper;
 use crate::model::raw::Raw;
@@ -274,9 +274,10 @@ pub trait Transaction {
         Ok(self.get(doc)?.map(|value| find_in(doc, value, among)).unwrap_or_default())
     }
 
-    /// Returns the best item to pick after `after` (or the very best), by the kind's order and then by position.
-    fn best(&mut self, doc: &Doc, after: Option<Rank>) -> Result<Option<(Rank, Value)>> {
-        Ok(self.get(doc)?.and_then(|value| best_in(doc, value, after)))
+    /// Returns the best item to pick after `after` (or the very best), by the kind's order and then by position, of
+    /// those that have none of these marks. An engine with an index does not look at each that has one.
+    fn best(&mut self, doc: &Doc, after: Option<Rank>, without: &Marks) -> Result<Option<(Rank, Value)>> {
+        Ok(self.get(doc)?.and_then(|value| best_in(doc, value, after, without)))
     }
 
     /// Whether some active item may be due by now. An engine that does not know says yes.
@@ -315,8 +316,8 @@ pub fn find_in(doc: &Doc, value: &Value, among: Among<'_>) -> Vec<Value> {
     listed(listing, &items(doc.kind, value), among).into_iter().cloned().collect()
 }
 
-/// Returns the best item of a document after `after`.
-pub fn best_in(doc: &Doc, value: &Value, after: Option<Rank>) -> Option<(Rank, Value)> {
+/// Returns the best item of a document after `after` that has none of these marks.
+pub fn best_in(doc: &Doc, value: &Value, after: Option<Rank>, without: &Marks) -> Option<(Rank, Value)> {
     let listing = doc.kind.listing?;
     let ranked = items(doc.kind, value).into_iter().enumerate().filter_map(|(position, item)| {
         let rank = |facet: &Facet<'_>| {
@@ -325,8 +326,11 @@ pub fn best_in(doc: &Doc, value: &Value, after: Option<Rank>) -> Option<(Rank, V
         };
         listing.with_facet(item, rank)?.map(|rank| (rank, item))
     });
-    let best =
-        ranked.filter(|(rank, _)| after.is_none_or(|after| *rank > after)).min_by_key(|(rank, _)| *rank)?;
+    let fits = |item: &Value| {
+        without.is_empty() || !listing.marks_of(item).iter().any(|mark| without.contains(mark))
+    };
+    let later = ranked.filter(|(rank, _)| after.is_none_or(|after| *rank > after));
+    let best = later.filter(|(_, item)| fits(item)).min_by_key(|(rank, _)| *rank)?;
     Some((best.0, best.1.clone()))
 }
 

@@ -16,7 +16,7 @@ use super::engine::{
 use super::error::Result;
 use super::texts::Texts;
 use crate::model::kind::Doc;
-use crate::model::listing::{Among, Excerpt, Most};
+use crate::model::listing::{Among, Excerpt, Marks, Most};
 use crate::model::paper::Paper;
 use crate::model::raw::Raw;
 use crate::model::room::Room;
@@ -281,8 +281,8 @@ impl Transaction for ObservedTransaction<'_> {
         self.transaction.find(doc, among)
     }
 
-    fn best(&mut self, doc: &Doc, after: Option<Rank>) -> Result<Option<(Rank, Value)>> {
-        self.transaction.best(doc, after)
+    fn best(&mut self, doc: &Doc, after: Option<Rank>, without: &Marks) -> Result<Option<(Rank, Value)>> {
+        self.transaction.best(doc, after, without)
     }
 
     fn may_be_due(&mut self, doc: &Doc, now: &Moment) -> Result<bool> {

@@ -87,6 +87,7 @@ macro_rules! conformance {
             picking_best_first_by_priority_age_position
             picking_walks_the_whole_order_without_repeating
             picking_sees_own_writes
+            picking_passes_over_what_is_marked
             picking_by_many_threads_gives_each_task_once
             items_by_id
             items_by_key_where_the_list_is_a_map

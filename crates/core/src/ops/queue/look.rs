@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::pick::{Able, Pick};
 use crate::model::changes::{self, NO_CHANGE};
 use crate::model::files;
 use crate::model::ids::{self, RULE};
@@ -119,20 +120,10 @@ fn first_ready(transaction: &mut dyn Transaction, limit: usize, now: &Moment) ->
     if unsettled {
         return Ok(None);
     }
-    let (mut ready, mut after) = (Vec::new(), None);
+    let (mut ready, mut pick) = (Vec::new(), Pick::default());
     while ready.len() < limit
-        && let Some((rank, value)) = transaction.best(&queue, after)?
+        && let Some((task, found)) = pick.next(transaction, Able::Anything, now)?
     {
-        after = Some(rank);
-        let task = Task::of(value);
-        let working = match may_overlap(transaction, &task)? {
-            true => transaction.find(&queue, Among::Active)?.into_iter().map(Task::of).collect(),
-            false => Vec::new(),
-        };
-        let needs: Vec<_> = task.needs().into_iter().map(str::to_owned).collect();
-        let found = obstacle(&task, &needs, &working, now, &mut |id| {
-            Ok(transaction.item(&queue, id)?.map(Task::of))
-        })?;
         if found.is_none() {
             ready.push(task.into_value());
         }

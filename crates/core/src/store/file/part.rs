@@ -13,7 +13,7 @@ use super::place::{self, Head, HeadDoc, Opened, Place, parent};
 use super::{edits, list, papers, rotate};
 use crate::model::diff::{self, Change};
 use crate::model::kind::{Doc, Gone};
-use crate::model::listing::Among;
+use crate::model::listing::{Among, Marks};
 use crate::model::merge::{self, Clash};
 use crate::model::names::{Names, names_of};
 use crate::model::paper::{Paper, Writing};
@@ -832,10 +832,10 @@ impl Part<'_> {
         }
     }
 
-    pub fn best(&mut self, doc: &Doc, after: Option<Rank>) -> Result<Option<(Rank, Value)>> {
-        match self.ask(doc, |list| list.best(after))? {
+    pub fn best(&mut self, doc: &Doc, after: Option<Rank>, without: &Marks) -> Result<Option<(Rank, Value)>> {
+        match self.ask(doc, |list| list.best(after, without))? {
             Some(best) => Ok(best),
-            None => Ok(self.get(doc)?.and_then(|value| engine::best_in(doc, value, after))),
+            None => Ok(self.get(doc)?.and_then(|value| engine::best_in(doc, value, after, without))),
         }
     }
 

@@ -27,7 +27,7 @@ use super::journal::{self, Lead};
 use super::part::{Part, Stage};
 use super::recover;
 use crate::model::kind::Doc;
-use crate::model::listing::Among;
+use crate::model::listing::{Among, Marks};
 use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::model::time::Moment;
@@ -151,8 +151,8 @@ impl Transaction for FileTransaction<'_> {
         self.part(&doc.room).find(doc, among)
     }
 
-    fn best(&mut self, doc: &Doc, after: Option<Rank>) -> Result<Option<(Rank, Value)>> {
-        self.part(&doc.room).best(doc, after)
+    fn best(&mut self, doc: &Doc, after: Option<Rank>, without: &Marks) -> Result<Option<(Rank, Value)>> {
+        self.part(&doc.room).best(doc, after, without)
     }
 
     fn may_be_due(&mut self, doc: &Doc, now: &Moment) -> Result<bool> {

@@ -29,7 +29,7 @@ use super::place::{self, Head, HeadDoc, Place};
 use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
-use crate::model::listing::{Among, Excerpt, Listing, Most, Standing};
+use crate::model::listing::{Among, Excerpt, Listing, Marks, Most, Standing};
 use crate::model::names::Names;
 use crate::model::raw::Raw;
 use crate::model::time::Moment;
@@ -283,8 +283,8 @@ impl List {
         Ok(open)
     }
 
-    pub fn best(&mut self, after: Option<Rank>) -> Answer<Option<(Rank, Value)>> {
-        match sure(self.index.best(after))? {
+    pub fn best(&mut self, after: Option<Rank>, without: &Marks) -> Answer<Option<(Rank, Value)>> {
+        match sure(self.index.best_without(after, without))? {
             None => Ok(None),
             Some(rank) => Ok(Some((rank, self.at(rank.position)?))),
         }
