@@ -15,9 +15,9 @@ use anthill_core::model::room::Room;
 use anthill_core::model::time::{self, Boot, Clock, Moment};
 use anthill_core::ops::{Actor, read};
 use anthill_core::store::Engine;
-use anthill_core::store::file::events::on_shortage;
 use anthill_core::store::file::fs::Fs;
 use anthill_core::store::file::moved::MovedFs;
+use anthill_core::store::file::news::on_news;
 use anthill_core::store::file::real_fs::{self, RealFs};
 use anthill_core::store::file::{FileEngine, Options};
 use anthill_core::store::observed::Observed;
@@ -52,7 +52,7 @@ impl<'o> Context<'o> {
         let text = |id: &Option<SessionId>| id.as_ref().map(ToString::to_string);
         let actor = Actor { clock: clock()?, session: text(&session), acting: text(&acting), user };
         let roots = Roots::new(global);
-        on_shortage(|text| Output::new(false, ColorChoice::Auto).warning(text));
+        on_news(|text| Output::new(false, ColorChoice::Auto).warning(text));
         Ok(Context { engine: open_store(global, &roots)?, roots, actor, output, session, told })
     }
 

@@ -36,7 +36,12 @@ pub struct DoctorArgs {
 pub fn run(context: &Context<'_>, args: &DoctorArgs) -> Result<ExitCode> {
     let findings = doctor::doctor(&*context.engine, args.repair)?;
     let warnings = warnings(context)?;
-    let notes = doctor::notes(&*context.engine)?;
+    let mut notes = doctor::notes(&*context.engine)?;
+    // What was replaced just now is told with what it was replaced for.
+    let is_told = |note: &str| {
+        note.split('`').nth(1).is_some_and(|path| findings.iter().any(|finding| finding.fix.contains(path)))
+    };
+    notes.retain(|note| !is_told(note));
     let open = findings.iter().find(|finding| !finding.repaired);
     if context.output.json {
         let severity = |finding: &Finding| if finding.repaired { "repaired" } else { "error" };

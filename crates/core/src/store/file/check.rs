@@ -318,6 +318,17 @@ fn finding(error: &Error, subject: &impl ToString, fix: impl Into<String>) -> Fi
     Finding { code: error.code(), subject: subject.to_string(), message, fix: fix.into(), repaired: false }
 }
 
+/// Names the bytes that were replaced because they could not be read.
+pub fn quarantined(place: &Place<'_>) -> Vec<String> {
+    let dir = format!("{}/quarantine", place.room.hidden());
+    let kept = place.fs.entries(&dir).unwrap_or_default().into_iter();
+    let note = |name: String| {
+        let path = place.fs.display(&format!("{dir}/{name}"));
+        format!("`{path}` could not be read and was replaced; remove it when nobody needs it any more")
+    };
+    kept.map(note).collect()
+}
+
 /// Tries what lists are quick by. Two files that nobody else uses are made for it and removed.
 pub fn notes(place: &Place<'_>) -> Result<Vec<String>> {
     let _lock = place.lock()?;

@@ -15,6 +15,7 @@ pub(crate) mod list;
 #[cfg(target_os = "linux")]
 mod mounted;
 pub mod moved;
+pub mod news;
 pub mod owners;
 mod papers;
 mod part;
@@ -500,7 +501,9 @@ impl Engine for FileEngine {
     fn notes(&self, room: &Room) -> Result<Vec<String>> {
         let place = self.open(room)?;
         let lists = self.documents(room)?.iter().any(|doc| list::field_of(doc).is_some());
-        if lists { check::notes(&place) } else { Ok(Vec::new()) }
+        let mut notes = if lists { check::notes(&place)? } else { Vec::new() };
+        notes.extend(check::quarantined(&place));
+        Ok(notes)
     }
 
     fn text(&self, doc: &Doc) -> Result<Option<Vec<u8>>> {

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::journal::{Known, Lead, Line, Replay, Segment};
 use super::place::{self, Head, HeadDoc, Life, Place, parent};
-use super::{list, papers};
+use super::{list, news, papers};
 use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::room::Room;
@@ -280,10 +280,14 @@ pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
         let (Some(known), Some(doc)) = (plan.replay.docs.get(file), Doc::at(&place.room, file)) else {
             continue;
         };
-        if let Some(bytes) = &action.unknown {
-            place.quarantine(file, bytes)?;
-        }
+        let kept = action.unknown.as_ref().map(|bytes| place.quarantine(file, bytes)).transpose()?;
         publish(place, &doc, known, action.exists)?;
+        if let Some(kept) = kept {
+            let shown = place.show(&doc);
+            news::tell(&format!(
+                "`{shown}` could not be read and was replaced by what the last commit left; what stood there is kept: {kept}"
+            ));
+        }
     }
     papers::redo(place, &plan.segment, plan.reached)?;
     finish_others(place, plan)?;
