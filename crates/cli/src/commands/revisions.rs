@@ -112,12 +112,8 @@ fn taken_json(kind: &str, back: &TakenBack, is_dry: bool) -> Value {
         ("dry_run", is_dry.into()),
     ]);
     // A long list is not repeated: `changes` says what is different.
-    if let Some(document) =
-        back.value.as_ref().filter(|_| Kind::find(kind).is_none_or(|kind| kind.listing.is_none()))
-    {
-        value["value"] = document.clone();
-    } else if Kind::find(kind).is_none_or(|kind| kind.listing.is_none()) {
-        value["value"] = Value::Null;
+    if Kind::find(kind).is_none_or(|kind| kind.listing.is_none()) {
+        value["value"] = back.value.clone().unwrap_or_default();
     }
     value
 }
