@@ -110,10 +110,16 @@ impl From<ops::Error> for CliError {
             ops::Error::Circle { .. } => base.hinted("take one of the dependencies out; nothing was added"),
             ops::Error::NoResults => base.hinted("results come with `anthill worker complete`; see how far the work is: anthill leader status"),
             ops::Error::Task(refusal) => refused(base, &refusal),
-            ops::Error::Refused { hint, .. } | ops::Error::Missing { hint, .. } | ops::Error::Clash { hint, .. } => {
+            ops::Error::Refused { hint, .. }
+            | ops::Error::Missing { hint, .. }
+            | ops::Error::Clash { hint, .. }
+            | ops::Error::NoSuchList { hint, .. } => {
                 hint.lines().fold(base, CliError::hinted)
             }
-            ops::Error::ManagedField => base.hinted("use --expect-revision N to guard a change"),
+            ops::Error::ManagedField { field } if field == "revision" => {
+                base.hinted("use --expect-revision N to guard a change")
+            }
+            ops::Error::ManagedField { .. } => base.hinted("every change sets it anew"),
             _ => base,
         }
     }

@@ -200,7 +200,7 @@ hint: nothing was changed
         "anthill set config revision 7",
         r#"
 --- stderr
-error: `revision` is kept by anthill and cannot be set
+error: `revision` is kept by anthill and cannot be set or deleted
 hint: use --expect-revision N to guard a change
 [exit 2]
 "#,
@@ -605,7 +605,7 @@ fn doctor() {
         "anthill doctor",
         r#"
 --- stderr
-all is well
+all is well: 1 document with its history; ids, dependencies, numbers; hooks, gates, settings
 [exit 0]
 "#,
     );

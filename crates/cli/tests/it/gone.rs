@@ -69,8 +69,10 @@ fn a_live_document_that_is_gone_is_damage_with_two_ways_out() {
         assert_eq!(env.run(&words(&get)).code, 4, "{typed}");
         env.ok(&["doctor"]);
         assert_eq!(env.run(&words(&format!("delete {typed} ."))).code, 4, "{typed}: once is enough");
-        env.ok(&words(make));
-        env.ok(&words(&get));
+        if typed != "task_graph" {
+            env.ok(&words(make));
+            env.ok(&words(&get));
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod changes;
 mod client;
 mod commands;
 mod damage;
+mod doctor;
 mod exit_codes;
 mod going_back;
 mod gone;
@@ -42,6 +43,7 @@ mod storm;
 mod texts;
 mod watch;
 mod workflow;
+mod writes;
 
 use std::fmt::Display;
 use std::str::FromStr;

@@ -9,6 +9,7 @@ pub mod documents;
 pub mod error_class;
 pub mod files;
 pub mod fit;
+pub mod flaws;
 pub mod flow;
 pub mod ids;
 pub mod install;

@@ -4,13 +4,16 @@ use serde_json::Value;
 
 use super::read::missing;
 use super::{Actor, Error, Result, views};
+use crate::model::flaws;
 use crate::model::ids::RULE;
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
 use crate::model::odd_ids::odd_ids;
 use crate::model::path::{self, Path, Segment};
+use crate::model::shape::Shape;
 use crate::store::state::revision_in;
 use crate::store::{self, Engine, Transaction};
+use crate::view::shell;
 
 /// Which place to change, and what must hold for it.
 #[derive(Debug)]
@@ -44,6 +47,7 @@ pub fn set(engine: &dyn Engine, target: &Target<'_>, value: Value, actor: &Actor
 pub fn append(engine: &dyn Engine, target: &Target<'_>, item: Value, actor: &Actor) -> Result<Changed> {
     json::check_input(&item).map_err(Error::Input)?;
     change(engine, target, actor, "append", |document| {
+        check_list(target, document)?;
         target.path.append(document, item.clone())?;
         Ok(item)
     })
@@ -64,8 +68,8 @@ fn change(
     op: &str,
     edit: impl FnOnce(&mut Value) -> Result<Value>,
 ) -> Result<Changed> {
-    if target.is_managed() {
-        return Err(Error::ManagedField);
+    if let Some(field) = target.stamp() {
+        return Err(Error::ManagedField { field });
     }
     let doc = target.doc;
     let mut transaction = engine.begin(&[&doc.room])?;
@@ -76,7 +80,9 @@ fn change(
         None => doc.default(actor.now()),
     };
     let value = edit(&mut document)?;
-    check_ids(doc, transaction.get(doc)?, &document)?;
+    let before = transaction.get(doc)?;
+    check_ids(doc, before, &document)?;
+    check_flaws(doc, before, &document)?;
     views::put(&mut *transaction, doc, document)?;
     let mut committed = transaction.commit(&actor.entry(op))?;
     let (_, document) = committed.documents.pop().expect("a put document is committed");
@@ -96,6 +102,39 @@ fn check_ids(doc: &Doc, before: Option<&Value>, after: &Value) -> Result<()> {
         Some(new) => Err(Error::Input(format!("`{}` would be no valid id: {RULE}", new.path))),
         None => Ok(()),
     }
+}
+
+/// Refuses what would be wrong with a document, unless it was so before.
+pub(super) fn check_flaws(doc: &Doc, before: Option<&Value>, after: &Value) -> Result<()> {
+    match flaws::new_flaw(doc.kind, before, after) {
+        Some(flaw) => Err(Error::Input(format!("`{}` would be wrong: {}", flaw.path, flaw.message))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses to begin a list that nobody would read.
+fn check_list(target: &Target<'_>, document: &Value) -> Result<()> {
+    let is_known = target.doc.kind.shape.at(target.path.segments()).is_some_and(Shape::is_list);
+    if is_known || target.path.get(document).is_ok() {
+        return Ok(());
+    }
+    let (kind, path) = (target.doc.kind, target.path);
+    let lists = match kind.shape.lists() {
+        lists if lists.is_empty() => "it has none".to_owned(),
+        lists => format!(
+            "its lists are {}",
+            lists.iter().map(|list| format!("`{list}`")).collect::<Vec<_>>().join(", ")
+        ),
+    };
+    let message = format!("{} has no list `{path}`; {lists}", kind.name);
+    Err(Error::NoSuchList {
+        message,
+        hint: format!(
+            "for a list of your own: anthill set {} {} '[]'",
+            kind.name,
+            shell::word(&path.to_string())
+        ),
+    })
 }
 
 fn delete_document(engine: &dyn Engine, target: &Target<'_>, actor: &Actor) -> Result<Changed> {
@@ -143,11 +182,17 @@ impl<'a> Target<'a> {
         }
     }
 
-    fn is_managed(&self) -> bool {
-        let revision = |segment: &Segment| matches!(segment, Segment::Key(key) if key == "revision");
-        match (self.doc.kind.items, self.path.segments()) {
-            (Items::Document, [_, last]) | (_, [last]) => revision(last),
-            _ => false,
-        }
+    /// Returns the field that every commit stamps, if the path leads to one.
+    fn stamp(&self) -> Option<String> {
+        let kind = self.doc.kind;
+        let last = match (kind.items, self.path.segments()) {
+            (Items::Document, [_, Segment::Key(last)]) => last,
+            (Items::Document, _) => return None,
+            (_, [Segment::Key(last)]) => last,
+            _ => return None,
+        };
+        let is_stamp =
+            last == "revision" || kind.time_field == Some(last) || kind.author && last == "updated_by";
+        is_stamp.then(|| last.clone())
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::edit::Changed;
+use super::edit::{Changed, check_flaws};
 use super::{Actor, Error, Result, queue, views};
 use crate::model::diff::{self, Change};
 use crate::model::json;
@@ -111,6 +111,7 @@ pub fn apply(
     if edits.changes.iter().all(|change| is_stamp(doc, change)) {
         return Ok((Changed { revision, value: Value::Null, warnings: Vec::new() }, edits));
     }
+    check_flaws(doc, Some(&ours), &value)?;
     if doc.kind == Doc::queue().kind {
         let warnings = queue::replace(transaction, value, &edits, op, actor)?;
         return Ok((Changed { revision: revision + 1, value: Value::Null, warnings }, edits));

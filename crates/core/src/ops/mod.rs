@@ -121,8 +121,11 @@ pub enum Error {
     ClaimedSince { kind: &'static str, id: String, count: usize },
     #[error("{kind} has no list of items")]
     NoList { kind: &'static str },
-    #[error("`revision` is kept by anthill and cannot be set")]
-    ManagedField,
+    #[error("`{field}` is kept by anthill and cannot be set or deleted")]
+    ManagedField { field: String },
+    /// There is no such list to append to.
+    #[error("{message}")]
+    NoSuchList { message: String, hint: String },
     #[error("{0}")]
     Input(String),
     #[error("there is no task `{id}`")]
@@ -157,7 +160,8 @@ impl Error {
         match self {
             Error::Store(error) => error.code(),
             Error::Path(PathError::NotFound { .. }) => Code::NotFound,
-            Error::Path(_) | Error::ManagedField | Error::NoList { .. } | Error::Input(_) => Code::Invalid,
+            Error::Path(_) | Error::ManagedField { .. } | Error::NoSuchList { .. } => Code::Invalid,
+            Error::NoList { .. } | Error::Input(_) => Code::Invalid,
             Error::NoDocument { .. } | Error::NoRevision { .. } => Code::NotFound,
             Error::NothingToUndo { .. } | Error::OfOthers { .. } | Error::ClaimedSince { .. } => {
                 Code::Refused

@@ -42,9 +42,9 @@ pub enum Error {
     UnsupportedPlace { path: String, message: String },
 }
 
-/// Why it is not known where something is: the configuration that says so cannot be read.
+/// Why the configuration does not tell where something is.
 #[derive(Debug, thiserror::Error)]
-#[error("the configuration cannot be read, which says where this is: {0}")]
+#[error("the configuration does not tell where this is: {0}")]
 pub struct Unplaced(pub Error);
 
 impl Unplaced {

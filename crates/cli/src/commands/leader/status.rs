@@ -2,6 +2,7 @@ use std::io::IsTerminal;
 use std::mem::ManuallyDrop;
 use std::time::Duration;
 
+use anthill_core::model::flaws::flaws;
 use anthill_core::model::kind::{Doc, UNFIT};
 use anthill_core::model::task::Task;
 use anthill_core::model::time::Moment;
@@ -68,8 +69,14 @@ fn draw_excerpt(context: &Context<'_>) -> Option<Vec<Line>> {
     let excerpt = read::excerpt(&*context.engine, &Doc::queue(), board::MOST)?;
     let now = context.actor.clock.moment();
     let mut lines = board::board_of_excerpt(&excerpt, now.at, &left(&now), context.output.width())?;
-    if excerpt.counts.iter().any(|(word, count)| *word == UNFIT && *count > 0) {
+    let count =
+        |wanted: &str| excerpt.counts.iter().find(|(word, _)| *word == wanted).map_or(0, |(_, count)| *count);
+    let is_stuck = count("created") > 0 && ["available", "claimed", "in_progress"].map(count) == [0, 0, 0];
+    if count(UNFIT) > 0 {
         lines.extend(unfit(context));
+    }
+    if is_stuck {
+        lines.extend(flawed(context));
     }
     lines.extend(paused(context));
     lines.extend(aside(context));
@@ -80,6 +87,7 @@ fn draw(context: &Context<'_>, queue: &Value) -> Vec<Line> {
     let now = context.actor.clock.moment();
     let mut lines = board::board(queue, now.at, &left(&now), context.output.width());
     lines.extend(unfit(context));
+    lines.extend(flawed(context));
     lines.extend(paused(context));
     lines.extend(aside(context));
     lines
@@ -96,6 +104,17 @@ fn unfit(context: &Context<'_>) -> Vec<Line> {
     let findings = doctor::odd_ids(&*context.engine, &Doc::queue()).unwrap_or_default();
     let told: Vec<_> = findings.iter().map(|finding| finding.message.clone()).collect();
     findings.first().map_or_else(Vec::new, |first| board::unfit(&told, &first.fix))
+}
+
+/// Names what is wrong with tasks that are handed out all the same, or would be if they did not wait for what never comes.
+fn flawed(context: &Context<'_>) -> Vec<Line> {
+    const MOST: usize = 5;
+    let queue = context.engine.read(&Doc::queue()).ok().flatten();
+    let flaws = queue.map(|queue| flaws(Doc::queue().kind, &queue.value)).unwrap_or_default();
+    board::notices(
+        flaws.iter().take(MOST).map(|flaw| format!("{}: anthill doctor", flaw.message)),
+        context.output.width(),
+    )
 }
 
 /// Says which workers pause. A register that cannot be read is no reason to have no board.

@@ -132,7 +132,8 @@ impl MovedFs {
             true => Ok(place),
             false => {
                 let message = format!("`paths.{setting}` in the configuration must be an absolute path");
-                Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+                let path = place.display().to_string();
+                Err(io::Error::other(Unplaced(Error::UnsupportedPlace { path, message })))
             }
         }
     }
