@@ -444,6 +444,7 @@ const QUEUE: Listing = Listing {
     needs: "dependencies",
     // Enough for what a claim, a start and a short result add to a task.
     room: 448,
+    short: 0,
     facet: queue_facet,
     hold: queue_hold,
     timed: |task| task.string("next_retry_at").is_some(),
@@ -525,6 +526,7 @@ const MAILBOX: Listing = Listing {
     needs: "needs",
     // The longest state is this much longer than the first one.
     room: 4,
+    short: 8 << 10,
     facet: mailbox_facet,
     hold: |_| Hold::default(),
     timed: |_| false,

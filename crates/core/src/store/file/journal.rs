@@ -371,13 +371,24 @@ impl Segment {
 pub fn with_empty_lines(mut line: Vec<u8>, end: u64, size: u64) -> Vec<u8> {
     let after = end + line.len() as u64;
     if after > size {
-        let room = (end / 4).clamp(EMPTY.start, EMPTY.end);
-        line.resize(((after + room).next_multiple_of(EMPTY.start) - end) as usize, b'\n');
+        line.resize((grown(after) - end) as usize, b'\n');
     }
     line
 }
 
-/// How much a segment grows at once, at least and at most: a short one does not need much.
+/// Returns how long a segment becomes that has to take so much. One of a session that did little stays within one block of
+/// the disk; it doubles until it is long enough to grow by steps.
+fn grown(after: u64) -> u64 {
+    match after.next_power_of_two().max(BLOCK) {
+        small if small <= EMPTY.end => small,
+        _ => (after + (after / 4).clamp(EMPTY.start, EMPTY.end)).next_multiple_of(EMPTY.start),
+    }
+}
+
+/// What a disk gives a file at least.
+const BLOCK: u64 = 4 << 10;
+
+/// How much a longer segment grows at once, at least and at most.
 const EMPTY: std::ops::Range<u64> = 16 << 10..64 << 10;
 
 /// Returns when the last line of a segment was written.

@@ -142,7 +142,7 @@ impl List {
         let path = place.doc(&doc.file);
         let opened =
             place.fs.open(&path, Access::Read).map_err(|error| place.no_file("open", &path, error))?;
-        let Some(file) = opened else { return Ok(None) };
+        let Some(file) = opened.filter(|file| file.opened().size > listing.short) else { return Ok(None) };
         let (stamp, life) = (stamp_of(file.opened()), head.life.number());
         let index = place.fs.open(&place.index(&doc.file), Access::Write).ok().flatten();
         let fits = |index: &mut Index| {
@@ -717,7 +717,10 @@ pub fn mark_whole(place: &Place<'_>, doc: &Doc) -> Option<u64> {
 
 /// Writes the index of a list that was published as a whole. Without it the next command makes it.
 pub fn index_whole(place: &Place<'_>, doc: &Doc, head: &Head, file: u64, bytes: &[u8]) {
-    if let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&doc.file).copied() {
+    let is_short = doc.kind.listing.is_some_and(|listing| bytes.len() as u64 <= listing.short);
+    if let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&doc.file).copied()
+        && !is_short
+    {
         let stamp = Stamp { life: head.life.number(), file, twin: 0, revision, sum: sum.bits() };
         if let Some(index) = build(doc, bytes, &stamp) {
             write_new(place, doc, index);
