@@ -3,6 +3,7 @@
 mod bulk;
 mod hook;
 mod messages;
+mod past;
 mod queue;
 mod single;
 mod storm;
@@ -55,6 +56,7 @@ pub fn steps(bench: &Bench) -> Vec<Step> {
     steps.push(("waking up".into(), Box::new(wake::rows)));
     steps.push(("hooks".into(), Box::new(hook::rows)));
     steps.push(("messages".into(), Box::new(messages::rows)));
+    steps.push(("a long past".into(), Box::new(past::rows)));
     steps.push(("memory and size".into(), Box::new(weight::rows)));
     steps
 }
