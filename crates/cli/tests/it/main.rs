@@ -34,6 +34,7 @@ mod queue_edit;
 mod queue_storm;
 mod readers;
 mod records;
+mod retention;
 mod roots;
 mod run;
 mod seeds;

@@ -50,6 +50,8 @@ pub struct Start {
     pub default_project: Option<String>,
     pub whereabouts: Whereabouts,
     pub user: String,
+    /// Whether its lists are made only when somebody has something for them.
+    pub sparing: bool,
 }
 
 impl Session {
@@ -110,7 +112,7 @@ impl Session {
 
     /// Whether it has ended or expired.
     pub fn is_over(&self) -> bool {
-        matches!(self.status(), Status::Ended | Status::Expired)
+        is_over(&self.0)
     }
 
     /// Whether it counts as gone because nobody has heard of it for so long.
@@ -265,6 +267,11 @@ impl Session {
     }
 }
 
+/// Whether a stored state says that its session is over.
+pub fn is_over(state: &Value) -> bool {
+    matches!(state.get("status").and_then(Value::as_str), Some("ended" | "expired"))
+}
+
 /// Returns the word that documents use for a status.
 pub fn word(status: Status) -> &'static str {
     match status {
@@ -328,7 +335,13 @@ mod tests {
     fn start() -> Start {
         let whereabouts =
             Whereabouts { directory: Some("/p".into()), branch: Some("main".into()), told: false };
-        Start { project: None, default_project: Some("app".into()), whereabouts, user: "ann".into() }
+        Start {
+            project: None,
+            default_project: Some("app".into()),
+            whereabouts,
+            user: "ann".into(),
+            sparing: false,
+        }
     }
 
     fn fresh() -> Session {

@@ -151,8 +151,7 @@ pub fn broadcast(
 fn at_work(engine: &dyn Engine, project: Option<&ProjectId>, now: Timestamp) -> Result<Vec<SessionId>> {
     let timeout = Settings::read(engine)?.session_timeout();
     let mut found = Vec::new();
-    for room in engine.rooms()? {
-        let Room::Session(id) = room else { continue };
+    for id in engine.live()?.ids {
         // Whose state cannot be read is not to be reached.
         let Ok(Some(session)) = engine.read(&Doc::session(&id)) else { continue };
         let text = |field: &str| session.value.get(field).and_then(Value::as_str);

@@ -2,6 +2,7 @@
 
 pub mod agent_loop;
 pub mod agents;
+pub mod archive;
 pub mod clean;
 pub mod client;
 pub mod compact;

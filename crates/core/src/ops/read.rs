@@ -1,5 +1,6 @@
 //! Reading documents and their items.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Error, Result};
@@ -7,12 +8,24 @@ use crate::model::kind::{Doc, Items};
 use crate::model::listing::{Excerpt, Most};
 use crate::model::path::Path;
 use crate::model::raw::Raw;
+use crate::model::room::Room;
 use crate::store::engine::{counts_in, items};
 use crate::store::{Document, Engine};
 
 /// Returns a document, which must exist.
 pub fn document(engine: &dyn Engine, doc: &Doc) -> Result<Document> {
-    engine.read(doc)?.ok_or_else(|| missing(engine, doc))
+    match engine.read(doc)? {
+        Some(document) => Ok(document),
+        None => blank(engine, doc)?.ok_or_else(|| missing(engine, doc)),
+    }
+}
+
+/// Returns what a list of a session is while nobody has put anything into it; `None` without such a session.
+fn blank(engine: &dyn Engine, doc: &Doc) -> Result<Option<Document>> {
+    let Room::Session(id) = &doc.room else { return Ok(None) };
+    let is_known = doc.kind.items != Items::None && engine.read(&Doc::session(id))?.is_some();
+    let value = || doc.default(Timestamp::UNIX_EPOCH);
+    Ok(is_known.then(|| Document { value: value(), revision: 0 }))
 }
 
 /// Returns a document's value at `path`.

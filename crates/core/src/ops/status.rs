@@ -16,6 +16,7 @@ use crate::model::ids::SessionId;
 use crate::model::kind::{Doc, Kind, UNFIT};
 use crate::model::plan::word;
 use crate::model::room::Room;
+use crate::model::session;
 use crate::store::{Aside, Engine};
 use crate::view::board;
 
@@ -103,15 +104,18 @@ impl Eye<'_> {
         Ok(Some(Value::Array(sessions)))
     }
 
-    /// Returns how many messages a session has not read, or each of all sessions that have a mailbox.
+    /// Returns how many messages a session has not read, or each of all that have a mailbox and are not over.
     fn messages(&mut self, session: Option<&SessionId>) -> Result<Option<Value>> {
         if let Some(session) = session {
             let unread = messages::unread_of(self.engine, session)?;
             return Ok(unread.map(|unread| json!({"unread": unread, "session_id": session.as_str()})));
         }
         let (mut total, mut sessions) = (0, Map::new());
-        for room in self.engine.rooms()? {
-            let Room::Mailbox(id) = room else { continue };
+        for id in self.engine.live()?.ids {
+            let state = self.engine.read(&Doc::session(&id));
+            if state.is_ok_and(|state| state.is_some_and(|state| session::is_over(&state.value))) {
+                continue;
+            }
             let unread = messages::unread_of(self.engine, &id).map(|unread| unread.map(Value::from));
             let unread = self.told(&format!("messages of `{id}`"), unread);
             total += unread.as_u64().unwrap_or(0);

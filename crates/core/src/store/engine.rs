@@ -24,7 +24,7 @@
 //! - **Waking.** Whatever is committed after [`Engine::watch`] returned is reported by the watch, and wakes
 //!   what [`Engine::listen`] returned before.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +37,7 @@ use super::error::{Error, Result};
 use super::texts::Texts;
 use crate::error::Code;
 use crate::model::diff::Change;
+use crate::model::ids::SessionId;
 use crate::model::json;
 use crate::model::kind::{Doc, Items, Kind};
 use crate::model::listing::{Among, Excerpt, Facet, Listing, Marks, Most, Standing};
@@ -113,8 +114,28 @@ pub trait Engine: Send + Sync {
     /// Returns the rooms that hold something, in a fixed order.
     fn rooms(&self) -> Result<Vec<Room>>;
 
+    /// Returns the sessions that may not be over. An engine that can tells without looking at those that are.
+    fn live(&self) -> Result<Live> {
+        let rooms = self.rooms()?;
+        let any = rooms.iter().any(|room| matches!(room, Room::Session(_)));
+        let ids: BTreeSet<_> = rooms.iter().filter_map(Room::session).cloned().collect();
+        Ok(Live { ids: ids.into_iter().collect(), any })
+    }
+
+    /// Returns a few of the sessions that ended before a time, the first first, each once. An engine that would have to
+    /// look at all of them says nothing.
+    fn take_aged(&self, _before: Timestamp, _most: usize) -> Result<Vec<SessionId>> {
+        Ok(Vec::new())
+    }
+
     /// Returns the documents that a room holds, in the order of their files.
     fn documents(&self, room: &Room) -> Result<Vec<Doc>>;
+
+    /// Removes what is left of a room without documents and texts: its history, its locks. Returns false if there is something in
+    /// it, or if the engine does not keep such a thing.
+    fn remove_room(&self, _: &Room) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Looks for what is wrong with a room after finishing what a crash left; with `repair` mends what it can.
     fn check(&self, room: &Room, repair: bool) -> Result<Vec<Finding>>;
@@ -166,6 +187,15 @@ pub struct Aside {
     pub path: String,
     /// Whether a person has heard of it.
     pub noted: bool,
+}
+
+/// Who may be at work.
+#[derive(Debug, Default)]
+pub struct Live {
+    /// All sessions that are not over, all mailboxes without a session that is over, and perhaps others.
+    pub ids: Vec<SessionId>,
+    /// Whether there are sessions at all.
+    pub any: bool,
 }
 
 /// A seat that is taken, until this is dropped.

@@ -10,11 +10,12 @@ use serde_json::Value;
 
 use super::edits::Edits;
 use super::engine::{
-    Aside, Committed, Document, Engine, Entry, Finding, Listener, Rank, Revision, Seat, Transaction, Visit,
-    Watch,
+    Aside, Committed, Document, Engine, Entry, Finding, Listener, Live, Rank, Revision, Seat, Transaction,
+    Visit, Watch,
 };
 use super::error::Result;
 use super::texts::Texts;
+use crate::model::ids::SessionId;
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Excerpt, Marks, Most};
 use crate::model::paper::Paper;
@@ -121,8 +122,20 @@ impl Engine for Observed {
         self.engine.rooms()
     }
 
+    fn live(&self) -> Result<Live> {
+        self.engine.live()
+    }
+
+    fn take_aged(&self, before: Timestamp, most: usize) -> Result<Vec<SessionId>> {
+        self.engine.take_aged(before, most)
+    }
+
     fn documents(&self, room: &Room) -> Result<Vec<Doc>> {
         self.engine.documents(room)
+    }
+
+    fn remove_room(&self, room: &Room) -> Result<bool> {
+        self.engine.remove_room(room)
     }
 
     fn check(&self, room: &Room, repair: bool) -> Result<Vec<Finding>> {

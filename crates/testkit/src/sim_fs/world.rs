@@ -233,6 +233,20 @@ impl World {
         Ok(true)
     }
 
+    pub(super) fn remove_dir(&mut self, dir: &str) -> io::Result<bool> {
+        let Some(ino) = self.volatile.find(dir)? else { return Ok(false) };
+        let is_empty = match &**self.volatile.node(ino) {
+            Node::Dir(_) => self.entries(dir)?.is_empty(),
+            _ => return Err(ErrorKind::NotADirectory.into()),
+        };
+        if is_empty {
+            let slot = self.volatile.slot(dir)?;
+            let awaits = vec![slot.dir];
+            self.record(Effect::Unlink { slot, ino }, awaits);
+        }
+        Ok(is_empty)
+    }
+
     /// Returns the inode of a regular file, or `None` if the name does not exist.
     pub(super) fn file(&self, path: &str) -> io::Result<Option<Ino>> {
         self.bytes(path)?;

@@ -38,7 +38,8 @@ pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
     let project: Option<ProjectId> = args.project_id.as_deref().map(parse_new_id).transpose()?;
     let whereabouts = whereabouts(args.working_directory.as_deref())?;
     let default_project = context.own_project().map(|project| project.to_string());
-    let start = Start { project, default_project, whereabouts, user: context.actor.user.clone() };
+    let start =
+        Start { project, default_project, whereabouts, user: context.actor.user.clone(), sparing: false };
     let (engine, actor) = (&*context.engine, &context.actor);
     let changed = sessions::start(engine, id.as_ref(), &start, actor)?;
     // The session has started: what others left behind is no reason to fail.

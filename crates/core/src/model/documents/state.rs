@@ -60,12 +60,10 @@ document!(
     RetentionSettings {
         /// Days after its end that a session stays.
         sessions_days: Option<Integer>,
-        /// Days that a message stays after it was done with, or sent.
+        /// Days that a message stays after it was done with, or sent, when `clean --older-than` looks.
         messages_days: Option<Integer>,
-        /// Days after its end that a task stays in the queue, when `clean` is told to look.
+        /// Days after its end that a task stays in the queue, when `clean --older-than` looks.
         tasks_days: Option<Integer>,
-        /// Days that logs of tasks, agents and gates stay, when `clean` is told to look.
-        logs_days: Option<Integer>,
         /// How many errors that are over stay.
         errors: Option<Integer>,
         /// How many agents that have finished stay.

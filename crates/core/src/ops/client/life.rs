@@ -41,7 +41,7 @@ fn start_of(turn: &Turn<'_>) -> Start {
     let Arrival { branch, directory, .. } = turn.arrival();
     let whereabouts = Whereabouts { directory, branch, told: true };
     let default_project = turn.world.project().map(|project| project.to_string());
-    Start { project: None, default_project, whereabouts, user: turn.world.user() }
+    Start { project: None, default_project, whereabouts, user: turn.world.user(), sparing: true }
 }
 
 /// Writes `current.json`.

@@ -19,7 +19,7 @@ use crate::model::task::{Effect, Task};
 use crate::ops::agent_loop::hold;
 use crate::ops::queue::Desk;
 use crate::ops::settings::Settings;
-use crate::ops::{Actor, Error, Result};
+use crate::ops::{Actor, Error, Result, archive, readable};
 use crate::store::{Committed, Durability, Engine, Entry, Transaction};
 
 /// The documents that every session has beside its state.
@@ -83,7 +83,7 @@ fn start_in(
     };
     let data = json!({"project_id": session.project(), "working_directory": session.directory()});
     transaction.put(&doc, session.into_value())?;
-    for kind in COMPANIONS {
+    for kind in COMPANIONS.into_iter().filter(|kind| !start.sparing || *kind == "events") {
         let companion = document(kind, id);
         if !transaction.exists(&companion)? {
             transaction.put(&companion, companion.default(now))?;
@@ -119,7 +119,11 @@ pub fn end(engine: &dyn Engine, id: &SessionId, actor: &Actor) -> Result<Changed
     if effect == Effect::Repeated && released.is_empty() {
         return Ok(Changed { id: id.clone(), session, repeated: true, released, warnings: Vec::new() });
     }
-    seat.close(id, session, "end", released, actor)
+    let changed = seat.close(id, session, "end", released, actor)?;
+    if let Ok(settings) = Settings::read(engine) {
+        archive::in_passing(engine, &settings, actor);
+    }
+    Ok(changed)
 }
 
 /// Ends a session that nobody has heard of for too long; `None` if it has given a sign of life, or is over anyway.
@@ -196,6 +200,7 @@ impl<'e> Seat<'e> {
         actor: &Actor,
     ) -> Result<Changed> {
         let Desk { mut transaction, now, .. } = self.desk;
+        drop_blank(&mut *transaction, id, now.at)?;
         transaction.put(&state_of(id), session.into_value())?;
         note(&mut *transaction, id, event, &json!({ "released": released }), now.at)?;
         let entry = match event {
@@ -236,6 +241,20 @@ fn unknown(id: &SessionId) -> Error {
 
 fn has_ended(id: &SessionId) -> Error {
     Error::refused(format!("session `{id}` has ended"), format!("start it again: anthill session start {id}"))
+}
+
+/// Deletes the lists of a session that nobody has put anything into.
+fn drop_blank(transaction: &mut dyn Transaction, id: &SessionId, now: Timestamp) -> Result<()> {
+    for kind in COMPANIONS {
+        let doc = document(kind, id);
+        let Some(mut value) = readable(transaction, &doc)? else { continue };
+        let Some(fields) = value.as_object_mut() else { continue };
+        ["updated_at", "updated_by", "revision"].iter().for_each(|stamp| drop(fields.shift_remove(*stamp)));
+        if value == doc.default(now) {
+            transaction.delete(&doc)?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes down what happened to a session.

@@ -171,6 +171,9 @@ pub trait Fs: Send + Sync + Debug {
     /// Removes a file. Returns false if the name did not exist.
     fn remove(&self, path: &str) -> io::Result<bool>;
 
+    /// Removes a directory that is empty. Returns false if the name did not exist, or if something is in it.
+    fn remove_dir(&self, dir: &str) -> io::Result<bool>;
+
     /// Takes the lock on `path` (created if needed for an exclusive lock), waiting at most `patience`.
     /// `ErrorKind::TimedOut` when it stayed taken; `NotFound` when a shared lock is asked on a missing file.
     fn lock(&self, path: &str, mode: LockMode, patience: Duration) -> io::Result<Box<dyn Lock>>;

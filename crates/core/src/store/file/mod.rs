@@ -23,6 +23,8 @@ mod past;
 mod place;
 pub mod real_fs;
 mod recover;
+mod removal;
+mod roster;
 mod rotate;
 mod told;
 mod transaction;
@@ -43,9 +45,12 @@ use self::part::{Part, effective_revision};
 use self::place::{Head, HeadDoc, Place};
 use self::recover::View;
 use self::transaction::FileTransaction;
-use super::engine::{Aside, Document, Engine, Finding, Listener, Revision, Seat, Transaction, Visit, Watch};
+use super::engine::{
+    Aside, Document, Engine, Finding, Listener, Live, Revision, Seat, Transaction, Visit, Watch,
+};
 use super::error::{Error, Result, forbids_writing};
 use super::state;
+use crate::model::ids::SessionId;
 use crate::model::kind::{Doc, Items, KINDS, Kind};
 use crate::model::listing::{Excerpt, Most};
 use crate::model::raw::Raw;
@@ -354,7 +359,9 @@ impl Engine for FileEngine {
         let enter = |room: &Room| {
             let place = Place { writes: true, ..self.open(room)? };
             let (mut lock, head) = self.enter(&place)?;
-            if head.seq == 0 && matches!(room, Room::Session(_) | Room::Mailbox(_) | Room::Project(_)) {
+            let is_passing =
+                matches!(room, Room::Archive | Room::Session(_) | Room::Mailbox(_) | Room::Project(_));
+            if head.seq == 0 && is_passing {
                 lock = Box::new(PassingLock { lock, fs: Arc::clone(&self.home), room: room.clone() });
             }
             Ok(Part::new(place, head, lock))
@@ -439,7 +446,7 @@ impl Engine for FileEngine {
     }
 
     fn rooms(&self) -> Result<Vec<Room>> {
-        let mut rooms = vec![Room::Shared];
+        let mut rooms = vec![Room::Shared, Room::Archive];
         // Clients keep files of their own in here: Claude Code in `sessions`.
         let ids = |dir: &str| {
             self.home.folders(dir).map_err(|source| Error::Io {
@@ -461,6 +468,14 @@ impl Engine for FileEngine {
         Ok(rooms)
     }
 
+    fn live(&self) -> Result<Live> {
+        roster::read(&self.open(&Room::Shared)?)
+    }
+
+    fn take_aged(&self, before: Timestamp, most: usize) -> Result<Vec<SessionId>> {
+        roster::take_aged(&self.open(&Room::Shared)?, before, most)
+    }
+
     fn documents(&self, room: &Room) -> Result<Vec<Doc>> {
         let place = self.open(room)?;
         let mut documents = Vec::new();
@@ -476,6 +491,10 @@ impl Engine for FileEngine {
         }
         documents.sort_by(|one, other| one.file.cmp(&other.file));
         Ok(documents)
+    }
+
+    fn remove_room(&self, room: &Room) -> Result<bool> {
+        removal::remove(&Place { writes: true, ..self.open(room)? })
     }
 
     fn check(&self, room: &Room, repair: bool) -> Result<Vec<Finding>> {

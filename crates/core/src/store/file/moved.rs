@@ -234,6 +234,11 @@ impl Fs for MovedFs {
         fs.remove(path)
     }
 
+    fn remove_dir(&self, dir: &str) -> io::Result<bool> {
+        let (fs, dir) = self.surely_at(dir)?;
+        fs.remove_dir(dir)
+    }
+
     fn lock(&self, path: &str, mode: LockMode, patience: Duration) -> io::Result<Box<dyn Lock>> {
         let lock = self.home.lock(path, mode, patience);
         self.moved.get().into_iter().flatten().for_each(|(_, fs)| fs.forget_dirs());

@@ -17,6 +17,8 @@ use crate::model::listing::{Among, Marks};
 use crate::model::merge::{self, Clash};
 use crate::model::names::{Names, names_of};
 use crate::model::paper::{Paper, Writing};
+use crate::model::room::Room;
+use crate::model::session;
 use crate::model::time::Moment;
 use crate::store::edits::{Edits, How, TakenIn};
 use crate::store::engine::{self, Committed, Document, Durability, Entry, Rank};
@@ -443,6 +445,34 @@ impl<'e> Part<'e> {
         let changes = std::mem::take(&mut sealed.changes);
         let names = names_of(&changes, &sealed.value);
         DocEntry { names, ..entry_of(&loaded.doc, sealed.revision, sums, changes, content) }
+    }
+
+    /// Whether a commit makes the room, or may bring its session back.
+    pub fn enlists(&self, stage: &Stage) -> bool {
+        self.head.seq == 0 || self.turns(stage) == Some(false)
+    }
+
+    /// Whether the session of this room is over by a commit.
+    pub fn retires(&self, stage: &Stage) -> bool {
+        self.turns(stage) == Some(true)
+    }
+
+    /// Says whether a session is over after a commit that may change that.
+    fn turns(&self, stage: &Stage) -> Option<bool> {
+        let Room::Session(id) = &self.place.room else { return None };
+        let state = Doc::session(id);
+        let sealed = stage.docs.iter().find_map(|staged| match staged {
+            Staged::Whole { doc, sealed, .. } if *doc == state => Some(sealed.as_ref()),
+            _ => None,
+        });
+        let touches = |change: &Change| change.path.is_empty() || change.path == "status";
+        let turns = |entry: &DocEntry| entry.content.is_some() || entry.changes.iter().any(touches);
+        let entries = stage.lines.iter().flat_map(|line| &line.docs);
+        let turns = entries.filter(|entry| entry.file == state.file).any(turns);
+        match sealed? {
+            None => Some(true),
+            Some(sealed) => turns.then(|| session::is_over(&sealed.value)),
+        }
     }
 
     /// Puts the new contents beside the old ones. Whatever can run out runs out here.

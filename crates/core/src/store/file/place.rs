@@ -194,8 +194,13 @@ impl Place<'_> {
     }
 
     pub fn lock(&self) -> Result<Box<dyn Lock>> {
-        let (path, waited) = (self.room.lock(), self.patience);
-        self.lock_file(&path, waited)?.ok_or_else(|| Error::Busy { path: self.fs.display(&path), waited })
+        let path = self.room.lock();
+        self.lock_file(&path, self.patience)?.ok_or_else(|| self.busy(&path))
+    }
+
+    /// The error of a lock that stayed taken.
+    pub fn busy(&self, path: &str) -> Error {
+        Error::Busy { path: self.fs.display(path), waited: self.patience }
     }
 
     /// Takes a lock, whose directory may have to be made first; `None` if it stayed taken.

@@ -388,6 +388,15 @@ impl Fs for RealFs {
         Ok(absent_as_none(removed)?.is_some())
     }
 
+    fn remove_dir(&self, dir: &str) -> io::Result<bool> {
+        let Some((above, name)) = absent_as_none(self.parent(dir))? else { return Ok(false) };
+        self.dirs().retain(|(known, _)| known != dir);
+        match sys::unlinkat(&above, name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
+            other => Ok(other.map(|()| true)?),
+        }
+    }
+
     fn lock(&self, path: &str, mode: LockMode, patience: Duration) -> io::Result<Box<dyn Lock>> {
         loop {
             // Others may have moved or replaced directories, last while they had the room.
@@ -437,7 +446,10 @@ impl Fs for RealFs {
         let Some(fd) = absent_as_none(opened)? else { return Ok(None) };
         let stat = sys::fstat(&fd)?;
         let modified = nanoseconds(stat.st_mtime, stat.st_mtime_nsec as u32);
-        let parts = [i128::from(stat.st_ino), modified].map(i128::to_le_bytes);
+        let changed = nanoseconds(stat.st_ctime, stat.st_ctime_nsec as u32);
+        // Most file systems count the folders in a folder as its names, also within a tick of their clock.
+        let names = i128::from(stat.st_nlink);
+        let parts = [i128::from(stat.st_ino), modified, changed, names].map(i128::to_le_bytes);
         Ok(Some(xxh3_64(parts.as_flattened())))
     }
 

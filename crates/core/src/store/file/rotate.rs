@@ -46,7 +46,11 @@ fn try_rotate(place: &Place<'_>, head: &Head) -> Result<Rotated> {
         return Ok(Rotated { end: None, rotate_at });
     }
     // Asked while the journal is in its place: the room may be the one that holds the configuration.
-    let kept = place.engine.kept_segments();
+    let kept = match place.room {
+        // Its texts have all that its journal tells.
+        Room::Archive => 0,
+        _ => place.engine.kept_segments(),
+    };
     for content in &contents {
         if let Some(bytes) = &content.bytes {
             place.store_content(head.seq, &content.file, bytes)?;
@@ -158,7 +162,7 @@ fn sync_documents(place: &Place<'_>, snapshot: &Line) -> Result<()> {
 }
 
 /// Makes durable that other rooms have published what they share with a segment: nobody will look for its lines.
-fn sync_others(place: &Place<'_>, segment: &Segment) -> Result<()> {
+pub fn sync_others(place: &Place<'_>, segment: &Segment) -> Result<()> {
     let rooms: BTreeSet<Room> = segment.lines.iter().flat_map(Line::others).collect();
     for room in rooms {
         let other = place.engine.place_of(&room);

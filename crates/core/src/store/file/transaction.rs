@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use super::journal::{self, Lead};
 use super::part::{Part, Stage};
-use super::recover;
+use super::{recover, roster};
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Marks};
 use crate::model::paper::Paper;
@@ -225,14 +225,20 @@ impl Transaction for FileTransaction<'_> {
             [only] if only.part.may_be_lazy(&only.stage) => entry.durability,
             _ => Durability::Synced,
         };
-        if let Err(error) = carry_out(&mut steps, durability) {
+        let enlisted = steps.iter().filter(|step| step.part.enlists(&step.stage));
+        let enlisted = enlisted.map(|step| &step.part.place).try_for_each(roster::enlist);
+        if let Err(error) = enlisted.and_then(|()| carry_out(&mut steps, durability)) {
             steps.iter().for_each(|step| recover::sweep(&step.part.place));
             return Err(error);
         }
         let mut committed = Committed::default();
         // The lead's head goes last: it says that the others have theirs.
         for Step { part, stage, end } in steps.into_iter().rev() {
+            let retired = stage.lines.last().filter(|_| part.retires(&stage)).map(|line| line.at.clone());
             let Committed { documents, warnings } = part.finish(stage, end);
+            if let Some(at) = retired {
+                roster::retire(&part.place, &at);
+            }
             committed.documents.splice(0..0, documents);
             committed.warnings.extend(warnings);
         }
