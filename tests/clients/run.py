@@ -1,13 +1,19 @@
 """Drives the real clients through sessions of a scripted model, and says what anthill has seen of them. See `run`."""
 
+import fcntl
 import json
 import os
+import pty
+import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
+import time
 from pathlib import Path
 
 from api import SUMMARY
@@ -190,6 +196,41 @@ enabled = false
         clock.cancel()
         return said
 
+    def type(self, line, ready, *steps):
+        """Types into a client on a terminal that has shown these words; after each line, waits until something is there."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        options = {"cwd": self.project, "env": {**self.environment, "TERM": "xterm"}, "start_new_session": True}
+        client = subprocess.Popen(line.split(), stdin=theirs, stdout=theirs, stderr=theirs, **options)
+        os.close(theirs)
+        said, end = bytearray(), time.monotonic() + PATIENCE / 2
+
+        def listen(until):
+            while not until() and time.monotonic() < end and client.poll() is None:
+                if select.select([ours], [], [], 0.2)[0]:
+                    try:
+                        said.extend(os.read(ours, 65536))
+                    except OSError:
+                        return
+
+        def pause(seconds):
+            over = time.monotonic() + seconds
+            listen(lambda: time.monotonic() > over)
+
+        try:
+            listen(lambda: ready.encode() in said)
+            for typed, until in steps:
+                pause(2)
+                os.write(ours, typed.encode())
+                pause(1)
+                os.write(ours, b"\r")
+                listen(until)
+        finally:
+            os.killpg(client.pid, signal.SIGKILL)
+            client.wait()
+            os.close(ours)
+        return said.decode(errors="replace")
+
     def asked(self, name, step):
         """The last request of a step, as text."""
         requests = [json.loads(line) for line in self.log.read_text().splitlines()]
@@ -272,10 +313,14 @@ def worker_run(stage):
 
 def compaction(stage):
     """What the agent has in hand is saved before its context is shortened, and told afterwards."""
-    if stage.client == "gemini":
-        return {}, ""  # It tells hooks of every request that it might shorten something.
     stage.anthill("leader", "add-task", "Go on with it", "--id", "t5")
     claim = {"sh": "anthill worker claim w5 @SESSION@"}
+    if stage.client == "gemini":
+        # Only a person's /compress counts: it tells hooks of every request that it might shorten, and of nothing afterwards.
+        backups = lambda: list((stage.project / ".claude/state/compaction").glob("backup_*.json"))
+        stage.script("before", claim, {"say": "so far so good"})
+        said = stage.type("gemini --approval-mode yolo", "Type your message", ("do [[before]]", lambda: stage.asked("before", 1)), ("/compress", backups))
+        return {"compaction": any('"t5"' in path.read_text() for path in backups())}, said
     if stage.client == "claude":
         stage.script("before", claim, {"say": "so far so good"})
         stage.script("after", {"say": "done"})
@@ -288,6 +333,22 @@ def compaction(stage):
         told = stage.asked_after_summary()
     saved = list((stage.project / ".claude/state/compaction").glob("backup_*.json"))
     return {"compaction": bool(saved) and "Your task t5" in told}, said
+
+
+def place(stage):
+    """A folder that Gemini CLI does not trust is told before the first claim; one that it trusts is no trouble."""
+    if stage.client != "gemini":
+        return {}, ""
+    trusts = stage.environment.pop("GEMINI_CLI_TRUST_WORKSPACE")
+    stage.script("placed", {"say": '{"status": "done", "summary": "here"}'})
+    stage.anthill("leader", "add-task", "Look around [[placed]]", "--id", "placed")
+    code, said = stage.anthill("worker", "run", "w4", "--agent", "gemini", "--timeout", "100")
+    refused = code == 1 and "last_claim" not in stage.task("placed")
+    own = stage.sh("gemini -p x </dev/null")[0] == 55
+    (stage.home / ".gemini/trustedFolders.json").write_text(json.dumps({str(stage.project): "TRUST_FOLDER"}))
+    said += stage.anthill("worker", "run", "w4", "--agent", "gemini", "--timeout", "100")[1]
+    stage.environment["GEMINI_CLI_TRUST_WORKSPACE"] = trusts
+    return {"place": refused and own and stage.task("placed").get("status") == "done"}, said
 
 
 def loop(stage):
@@ -327,9 +388,9 @@ def orchestrate(stage):
     return {"orchestrate": code == 0 and Path(path).exists()}, said
 
 
-SCENES = [whole_session, guard, worker_run, loop, orchestrate, compaction]
+SCENES = [whole_session, guard, worker_run, place, loop, orchestrate, compaction]
 COLUMNS = ["session registered", "message delivered", "lease renewed", "task returned", "guard", "worker run", "may commit",
-           "failure recorded", "loop", "orchestrate"]
+           "failure recorded", "loop", "orchestrate", "compaction"]
 
 
 def play(client, program, anthill):

@@ -258,26 +258,30 @@ fn mendable(base: CliError, source: &io::Error) -> CliError {
 }
 
 /// How much of what was typed or found in a file is repeated.
-const REPEATED: usize = 200;
+pub const REPEATED: usize = 200;
 
 /// Shortens what a message repeats: texts in quotes, and words without an end.
-fn bounded(message: String) -> String {
+pub fn bounded(message: String) -> String {
     if message.len() <= REPEATED {
         return message;
     }
-    let cut = |text: &str| match text.chars().count() {
-        length if length <= REPEATED => text.to_owned(),
-        length => {
-            let (first, last) = (REPEATED * 3 / 4, REPEATED / 4 - 1);
-            text.chars().take(first).chain(['…']).chain(text.chars().skip(length - last)).collect()
-        }
-    };
     let words = |text: &str| text.split(' ').map(cut).collect::<Vec<_>>().join(" ");
     // Every second part is in quotes.
     let parts = message.split('`').enumerate();
     let parts: Vec<String> =
         parts.map(|(at, part)| if at % 2 == 1 { cut(part) } else { words(part) }).collect();
     parts.join("`")
+}
+
+/// Shortens one text that was typed.
+pub fn cut(text: &str) -> String {
+    match text.chars().count() {
+        length if length <= REPEATED => text.to_owned(),
+        length => {
+            let (first, last) = (REPEATED * 3 / 4, REPEATED / 4 - 1);
+            text.chars().take(first).chain(['…']).chain(text.chars().skip(length - last)).collect()
+        }
+    }
 }
 
 /// An error of our own input and output, apart from the store's.

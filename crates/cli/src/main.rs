@@ -65,7 +65,7 @@ fn run(args: &[OsString]) -> ExitCode {
 fn parsed(args: &[OsString]) -> ExitCode {
     let cli = match Cli::read(args) {
         Ok(cli) => cli,
-        Err(error) => return output::usage(&error, wants_json(args)),
+        Err(error) => return output::usage(error, wants_json(args)),
     };
     let output = Output::new(cli.global.json, cli.global.color);
     match commands::run(cli, &output) {

@@ -8,10 +8,11 @@ use anthill_core::error::Code;
 use anthill_core::view::board::{Line, Tone};
 use anthill_core::view::table::{Table, cell};
 use anthill_core::view::text::{escape, escape_with};
+use clap::error::ContextValue;
 use clap::{ColorChoice, ValueEnum};
 use serde_json::Value;
 
-use crate::error::{CliError, Result, io_error};
+use crate::error::{CliError, REPEATED, Result, bounded, cut, io_error};
 use crate::start::{self, ExitCode};
 
 /// How a value is shown.
@@ -147,7 +148,7 @@ impl Output {
     }
 
     pub fn warning(&self, text: &str) {
-        self.talk("warning: ", AnsiColor::Yellow.on_default().bold(), text);
+        self.talk("warning: ", AnsiColor::Yellow.on_default().bold(), &bounded(text.to_owned()));
     }
 
     /// Reports a failure and returns its exit code.
@@ -197,7 +198,8 @@ fn style(tone: Tone) -> Style {
 }
 
 /// Reports wrong usage in clap's words; help and version are no errors.
-pub fn usage(error: &clap::Error, json: bool) -> ExitCode {
+pub fn usage(mut error: clap::Error, json: bool) -> ExitCode {
+    shorten_typed(&mut error);
     if !error.use_stderr() || !json {
         let _ = error.print();
         return ExitCode::from(if error.use_stderr() { Code::Invalid.facts().exit } else { 0 });
@@ -209,6 +211,21 @@ pub fn usage(error: &clap::Error, json: bool) -> ExitCode {
     let error = CliError::invalid(message);
     let hints = rest.split("\n\n").map(str::trim).filter(|hint| !hint.is_empty());
     Output::new(true, ColorChoice::Never).failure(&hints.fold(error, CliError::hinted))
+}
+
+/// Shortens what clap repeats of what was typed.
+fn shorten_typed(error: &mut clap::Error) {
+    let shorter = |value: &ContextValue| match value {
+        ContextValue::String(text) => Some(ContextValue::String(cut(text))),
+        ContextValue::StyledStrs(texts) => Some(ContextValue::StyledStrs(
+            texts.iter().map(|text| bounded(text.to_string()).into()).collect(),
+        )),
+        _ => None,
+    };
+    let is_long = |value: &ContextValue| value.to_string().len() > REPEATED;
+    let long = error.context().filter(|(_, value)| is_long(value));
+    let cut: Vec<_> = long.filter_map(|(kind, value)| Some((kind, shorter(value)?))).collect();
+    cut.into_iter().for_each(|(kind, value)| drop(error.insert(kind, value)));
 }
 
 /// Renders JSON for people and scripts. What could steer a terminal is written as a JSON escape.

@@ -15,7 +15,7 @@ use anthill_core::model::ids::ProjectId;
 use anthill_core::model::present::Arrival;
 use anthill_core::ops::client::{self, Charge, Reply, World};
 use anthill_live::changes::{self, Before, Effort};
-use anthill_live::foreign;
+use anthill_live::{foreign, runner};
 use clap::{Args, ColorChoice};
 use jiff::tz::TimeZone;
 use rustix::buffer::spare_capacity;
@@ -279,7 +279,7 @@ impl World for Process<'_> {
     }
 
     fn zone(&self) -> TimeZone {
-        TimeZone::system()
+        runner::zone()
     }
 
     /// Where nothing can be written, there is the directory for temporary files still.

@@ -67,6 +67,53 @@ fn gates_of_a_clone_run_only_with_consent() {
     assert_eq!(env.read_text("project/ran"), "ran\n");
 }
 
+/// Runs a command on a terminal of its own, with these keys typed, and returns what stood there. `None` where `script` is missing.
+fn on_a_terminal(env: &TestEnv, line: &str, keys: &str) -> Option<Ran> {
+    let mut command = env.clean("script");
+    command.args(["--quiet", "--return", "--echo", "never", "--command", line, "/dev/null"]);
+    if env.sh("command -v script").code != 0 {
+        println!("skipped: a terminal needs `script`");
+        return None;
+    }
+    Some(env.finish(&mut command, keys.as_bytes()))
+}
+
+#[test]
+fn a_person_at_a_terminal_is_asked_once_and_shown_the_commands() {
+    let env = env();
+    env.write(CONFIG, gate("echo ran >> ran"));
+    env.ok(&["loop", "start", "t"]);
+    let asked = "x: echo ran >> ran";
+    let count = || env.project().join("ran").exists().then(|| env.read_text("project/ran").lines().count());
+    for no in ["nay, yes\n", "\u{4}"] {
+        let Some(ran) = on_a_terminal(&env, "anthill loop gate x", no) else { return };
+        assert!(
+            ran.code == 1 && ran.stdout.contains(asked) && ran.stdout.contains("[y/N]"),
+            "{}",
+            ran.shown()
+        );
+        assert!(ran.stdout.contains(TYPED), "what to type later: {}", ran.shown());
+        assert_eq!(count(), None, "{no:?}");
+    }
+    // Nobody is asked who is no person, or wants JSON.
+    for line in ["anthill loop gate x --json", "CLAUDECODE=1 anthill loop gate x"] {
+        let ran = on_a_terminal(&env, line, "y\n").unwrap();
+        assert!(ran.code == 1 && !ran.stdout.contains("[y/N]"), "{}", ran.shown());
+    }
+    assert_eq!(count(), None);
+    let ran = on_a_terminal(&env, "anthill loop gate x", "y\n").unwrap();
+    assert!(ran.code == 0 && ran.stdout.contains(asked), "{}", ran.shown());
+    let ran = on_a_terminal(&env, "anthill loop gate x", "n\n").unwrap();
+    assert!(ran.code == 0 && !ran.stdout.contains("[y/N]"), "asked once: {}", ran.shown());
+    assert_eq!(count(), Some(2));
+    // Another command is another question; signs that steer a terminal are shown, not sent.
+    env.write(CONFIG, gate("echo \u{1b}[2J more >> ran"));
+    let ran = on_a_terminal(&env, "anthill loop gate x", "n\n").unwrap();
+    assert!(ran.code == 1 && ran.stdout.contains("[y/N]"), "{}", ran.shown());
+    assert!(!ran.stdout.contains("\u{1b}[2J"), "{:?}", ran.stdout);
+    assert_eq!(count(), Some(2));
+}
+
 #[test]
 fn consent_is_for_one_project_and_its_scripts_as_they_are() {
     let env = env();

@@ -910,3 +910,38 @@ fn text_from_the_state_cannot_steer_a_terminal() {
     let failed = env.run(&["get", "config", "--field", "\u{1b}[2J"]);
     assert!(!failed.stderr.contains('\u{1b}'), "{:?}", failed.stderr);
 }
+
+#[test]
+fn no_message_repeats_very_much_of_what_was_typed() {
+    let env = env();
+    env.ok(&["leader", "init", "x"]);
+    let long = "Q".repeat(5000);
+    let (option, path, spaced) = (format!("--{long}"), format!("/{long}"), "Q ".repeat(2500));
+    for line in [
+        &[&*long][..],
+        &[&option],
+        &["leader", &option],
+        &["get", &long],
+        &["get", "queue", "--field", &long],
+        &["get", &spaced],
+        &["leader", "add-task", "a", "--priority", &long],
+        &["leader", "add-task", "a", "--id", &long],
+        &["log", "--limit", &spaced],
+        &["validate", "--file", &path, "--as", "queue"],
+        &["validate", "--file", "x", "--as", &long],
+        &["worker", "complete", "w1", &long, "ok"],
+        &["session", "show", &long],
+        &["--root", &path, "status"],
+        &["--color", &long, "status"],
+        &["help", &long],
+    ] {
+        for json in [&[][..], &["--json"]] {
+            let ran = env.run(&[line, json].concat());
+            // What is asked for as data is whole.
+            let data = if ran.code == 0 && !json.is_empty() { "" } else { &ran.stdout };
+            let said = data.to_owned() + &ran.stderr;
+            let most = said.lines().map(|line| line.matches('Q').count()).max();
+            assert!(most <= Some(200), "{most:?} of {:?}: {said}", &line[..1]);
+        }
+    }
+}

@@ -53,7 +53,6 @@ impl Orchestra<'_> {
                     return Ok(());
                 }
             };
-            self.known().idle.started(order, self.actor.now().as_millisecond());
             self.tell(Event::Started { order: order.clone(), number });
             match self.try_once((order, number), &run, place, hiccups)? {
                 Tried::Hiccup => hiccups += 1,
@@ -150,6 +149,7 @@ impl Orchestra<'_> {
         };
         let mut minder = Minder::new(place, &self.watchdog);
         let cannot_run = |source| Error::Command { program: agent.line.clone(), source };
+        self.known().idle.started(order, self.actor.now().as_millisecond());
         let finished = minder.run(&mut call).map_err(cannot_run)?;
         let changed = || before?.since(self.worktrees.is_none() && run.open_orders().count() > 1);
         if !answer::is_unclear(order, &finished) || !self.is_open(order)? {

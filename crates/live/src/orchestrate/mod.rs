@@ -333,9 +333,15 @@ impl Orchestra<'_> {
                     && !known.stuck.contains_key(&order.id)
                     && !known.busy.iter().any(is_busy)
             };
-            if let Some(order) = open.into_iter().find(idle) {
-                self.send_off(scope, order);
-            } else if !self.shift.wait_for_news(news, None, false) {
+            let mut is_sent = false;
+            // All that there is room for: another look in between would keep the next one waiting.
+            for order in open {
+                if idle(&order) && (!is_sent || self.shift.has_room(self.job.parallel)) {
+                    self.send_off(scope, order);
+                    is_sent = true;
+                }
+            }
+            if !is_sent && !self.shift.wait_for_news(news, None, false) {
                 return ended.map_or_else(|| self.stuck().map(End::Stuck), Ok);
             }
         }

@@ -1,5 +1,7 @@
 //! The health of the service behind an agent, told by how the agent's client ended.
 
+use std::fs;
+
 use anthill_core::model::outcome::{Answer, Outcome};
 use anthill_core::model::service::{self, Ailment, Diagnosis};
 use anthill_core::ops::Actor;
@@ -15,9 +17,23 @@ use super::trouble::{Trouble, brief};
 /// What is longer than this is no message of a client, but words of its agent.
 const MESSAGE: usize = 600;
 
+/// A file that describes a zone is not longer.
+const ZONE: u64 = 1 << 20;
+
+/// Returns the zone where we are. `TZ` may name a file, and that file may be a pipe or a device without an end: then it is UTC.
+#[expect(clippy::disallowed_methods, reason = "the library that knows zones reads the variable, too")]
+pub fn zone() -> TimeZone {
+    let named = std::env::var("TZ").unwrap_or_default();
+    let file = fs::metadata(named.strip_prefix(':').unwrap_or(&named));
+    match file.is_ok_and(|file| !file.is_file() || file.len() > ZONE) {
+        true => TimeZone::UTC,
+        false => TimeZone::system(),
+    }
+}
+
 /// Returns a time as it is told where we are.
 pub fn local(at: Timestamp) -> Zoned {
-    at.to_zoned(TimeZone::system())
+    at.to_zoned(zone())
 }
 
 /// Returns the time where we are: clients tell times of the day.

@@ -35,7 +35,7 @@ use std::{io, thread};
 use anthill_core::error::Code;
 use anthill_core::ops;
 
-pub use self::health::local;
+pub use self::health::{local, zone};
 pub use self::minder::Limits;
 pub use self::site::{Run, Site};
 pub use self::trouble::brief;

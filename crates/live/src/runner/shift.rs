@@ -81,6 +81,11 @@ impl Shift {
         self.change(|state| state.news += 1);
     }
 
+    /// Whether fewer than `most` are at work.
+    pub fn has_room(&self, most: usize) -> bool {
+        self.state().places.len() < most
+    }
+
     /// Waits until fewer than `most` are at work and returns what is new by then; `None` when it is over.
     pub fn wait_for_room(&self, most: usize) -> Option<u64> {
         let full = |state: &mut State| !state.is_over() && state.places.len() >= most;

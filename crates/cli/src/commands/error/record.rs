@@ -4,8 +4,8 @@ use anthill_core::model::error_class::ErrorClass;
 use anthill_core::model::service;
 use anthill_core::ops::errors::{self, NewError, Standing};
 use anthill_core::view::shell;
+use anthill_live::runner;
 use clap::Args;
-use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 use crate::args::{prose, seconds};
@@ -63,7 +63,7 @@ pub struct RecordArgs {
 
 pub fn run(context: &Context<'_>, args: &RecordArgs) -> Result<()> {
     let new = if args.stdin.is_some() { from_json(parse_value("-")?)? } else { from_options(args)? };
-    let now = context.actor.now().to_zoned(TimeZone::system());
+    let now = runner::local(context.actor.now());
     let new = NewError { retry_after: new.retry_after.or_else(|| service::wait(&new.message, &now)), ..new };
     let done = errors::record(&*context.engine, &new, args.expect.expect_revision, &context.actor)?;
     done.warnings.iter().for_each(|warning| context.output.warning(warning));
