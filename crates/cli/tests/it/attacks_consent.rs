@@ -353,3 +353,30 @@ fn what_another_user_planted_above_is_no_project() {
     }
     assert!(!at("tmp/pwned").exists() && !at("tmp/work/pwned").exists());
 }
+
+#[test]
+fn a_zone_that_is_no_file_holds_nobody_up() {
+    let env = env();
+    let event = json!({"session_id": "s1", "hook_event_name": "PostToolUseFailure", "tool_name": "Bash",
+        "tool_input": {"command": "x"}, "error": "You've hit your limit · resets 3pm"});
+    env.write("project/event.json", event.to_string());
+    assert_eq!(env.sh("mkfifo pipe").code, 0);
+    for zone in [
+        ":/dev/zero",
+        "/dev/zero",
+        "pipe",
+        ":pipe",
+        "../../../../dev/zero",
+        "/dev",
+        "Mars/Olympus",
+        "",
+        "UTC-99",
+    ] {
+        env.write("project/zone", zone);
+        let ran = ends(
+            &env,
+            "export TZ=\"$(cat zone)\"; anthill hook <event.json && anthill error record --message \"resets 3pm\"",
+        );
+        assert_eq!(ran.code, 0, "{zone}: {}", ran.shown());
+    }
+}

@@ -244,7 +244,7 @@ fn duration(text: &str) -> Option<SignedDuration> {
 }
 
 /// Reads `3pm`, `3:30 PM`, `15:00`, `Nov 20, 3pm`, `Nov 20th, 2026 3:00 PM`, `2026-11-20T15:00:00Z`; in the zone of `now`
-/// unless it says UTC.
+/// unless it names another one: `(Europe/Berlin)`, `UTC`.
 fn moment(text: &str, now: &Zoned) -> Option<Timestamp> {
     let first =
         text.split([' ', '"', '\'', ')', '|']).next().unwrap_or_default().trim_end_matches(['.', ',']);
@@ -256,7 +256,7 @@ fn moment(text: &str, now: &Zoned) -> Option<Timestamp> {
     }
     let end = text.find('\n').unwrap_or(text.len());
     let said = &text[..end];
-    let zone = if said.contains("utc") { TimeZone::UTC } else { now.time_zone().clone() };
+    let zone = zone(said).unwrap_or_else(|| now.time_zone().clone());
     let here = now.with_time_zone(zone.clone());
     let words: Vec<&str> = said
         .split([' ', ',', '('])
@@ -276,6 +276,15 @@ fn moment(text: &str, now: &Zoned) -> Option<Timestamp> {
             if today >= now.timestamp() { Some(today) } else { at(here.date().checked_add(1.day()).ok()?) }
         }
     }
+}
+
+/// Returns the zone that a text names, as far as this machine knows it.
+fn zone(said: &str) -> Option<TimeZone> {
+    if said.contains("utc") {
+        return Some(TimeZone::UTC);
+    }
+    let name = said.split_once('(')?.1.split_once(')')?.0;
+    name.contains('/').then(|| TimeZone::get(name).ok())?
 }
 
 const MONTHS: [&str; 12] =
@@ -407,6 +416,8 @@ mod tests {
             ("resets 3:45 PM", "2026-11-17T14:45:00Z"),
             ("resets at 15:00", "2026-11-17T14:00:00Z"),
             ("resets 2pm (UTC)", "2026-11-17T14:00:00Z"),
+            ("resets 3pm (../../../dev/zero)", "2026-11-17T14:00:00Z"),
+            ("resets 3pm (Nowhere/At_All)", "2026-11-17T14:00:00Z"),
             ("resets 9am", "2026-11-18T08:00:00Z"),
             ("weekly limit · resets Nov 20, 1pm", "2026-11-20T12:00:00Z"),
             ("try again at Nov 20th, 2026 3:05 PM.", "2026-11-20T14:05:00Z"),
@@ -421,6 +432,19 @@ mod tests {
             assert_eq!(until(text, &now()), None, "{text}");
         }
         assert_eq!(wait("Retry-After: 7", &now()), Some(Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn a_zone_that_is_named_counts_where_it_is_known() {
+        if TimeZone::get("America/New_York").is_err() {
+            return; // A machine without zones.
+        }
+        for (text, expected) in [
+            ("hit your limit · resets 11:30am (America/New_York)", "2026-11-17T16:30:00Z"),
+            ("resets Nov 20, 1pm (asia/tokyo)", "2026-11-20T04:00:00Z"),
+        ] {
+            assert_eq!(until(text, &now()), expected.parse().ok(), "{text}");
+        }
     }
 
     #[test]
