@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::read::missing;
+use super::read::{Part, missing};
 use super::{Actor, Error, Result, views};
 use crate::model::flaws;
 use crate::model::ids::RULE;
@@ -39,7 +39,7 @@ pub fn set(engine: &dyn Engine, target: &Target<'_>, value: Value, actor: &Actor
     json::check_input(&value).map_err(Error::Input)?;
     change(engine, target, actor, "set", |document| {
         target.path.set(document, value.clone())?;
-        Ok(value)
+        Ok(value.clone())
     })
 }
 
@@ -49,7 +49,7 @@ pub fn append(engine: &dyn Engine, target: &Target<'_>, item: Value, actor: &Act
     change(engine, target, actor, "append", |document| {
         check_list(target, document)?;
         target.path.append(document, item.clone())?;
-        Ok(item)
+        Ok(item.clone())
     })
 }
 
@@ -66,7 +66,7 @@ fn change(
     target: &Target<'_>,
     actor: &Actor,
     op: &str,
-    edit: impl FnOnce(&mut Value) -> Result<Value>,
+    edit: impl Fn(&mut Value) -> Result<Value>,
 ) -> Result<Changed> {
     if let Some(field) = target.stamp() {
         return Err(Error::ManagedField { field });
@@ -74,21 +74,60 @@ fn change(
     let doc = target.doc;
     let mut transaction = engine.begin(&[&doc.room])?;
     target.expect_revision(&mut *transaction)?;
-    let mut document = match transaction.get(doc)? {
-        Some(document) => document.clone(),
-        None if op == "delete" => return Err(missing(engine, doc)),
-        None => doc.default(actor.now()),
+    let next = transaction.revision(doc)? + 1;
+    let value = match change_item(&mut *transaction, target, &edit)? {
+        Some(value) => value,
+        None if op == "delete" && !transaction.exists(doc)? => return Err(missing(engine, doc)),
+        None => change_document(&mut *transaction, doc, actor, &edit)?,
     };
+    let mut committed = transaction.commit(&actor.entry(op))?;
+    let revision = committed.documents.pop().map_or(next, |(_, document)| {
+        let entry = target.entry().and_then(|key| document.value.get(key));
+        entry.map_or(document.revision, revision_in)
+    });
+    Ok(Changed { revision, value, warnings: committed.warnings })
+}
+
+fn change_document(
+    transaction: &mut dyn Transaction,
+    doc: &Doc,
+    actor: &Actor,
+    edit: &dyn Fn(&mut Value) -> Result<Value>,
+) -> Result<Value> {
+    let mut document = transaction.get(doc)?.cloned().unwrap_or_else(|| doc.default(actor.now()));
     let value = edit(&mut document)?;
     let before = transaction.get(doc)?;
     check_ids(doc, before, &document)?;
     check_flaws(doc, before, &document)?;
-    views::put(&mut *transaction, doc, document)?;
-    let mut committed = transaction.commit(&actor.entry(op))?;
-    let (_, document) = committed.documents.pop().expect("a put document is committed");
-    let entry = target.entry().and_then(|key| document.value.get(key));
-    let revision = entry.map_or(document.revision, revision_in);
-    Ok(Changed { revision, value, warnings: committed.warnings })
+    views::put(transaction, doc, document)?;
+    Ok(value)
+}
+
+/// Changes one item of a long list without a look at the others. `None` if the path leads elsewhere, or nowhere, or if
+/// the item would be no longer the same: that is up to the whole document.
+fn change_item(
+    transaction: &mut dyn Transaction,
+    target: &Target<'_>,
+    edit: &dyn Fn(&mut Value) -> Result<Value>,
+) -> Result<Option<Value>> {
+    let (doc, Some(Part::Item(item))) = (target.doc, Part::of(target.doc, target.path)) else {
+        return Ok(None);
+    };
+    let Some(before) = item.alone_in(transaction, doc)? else { return Ok(None) };
+    let mut after = before.clone();
+    let Ok(value) = edit(&mut after) else { return Ok(None) };
+    check_ids(doc, Some(&before), &after)?;
+    // What waits for another item looks flawed without it.
+    if check_flaws(doc, Some(&before), &after).is_err() {
+        return Ok(None);
+    }
+    match after[item.field].as_array_mut().map(Vec::as_mut_slice) {
+        Some([changed]) if changed["id"] == item.id => {
+            transaction.put_item(doc, item.id, changed.take())?;
+            Ok(Some(value))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Refuses ids that are none, unless they were there before.

@@ -325,6 +325,11 @@ pub trait Transaction {
         Ok(true)
     }
 
+    /// Returns the document with none of its items.
+    fn frame(&mut self, doc: &Doc) -> Result<Option<Value>> {
+        Ok(self.get(doc)?.map(|value| frame_of(doc, value)))
+    }
+
     /// Returns how many items are in each of the kind's states.
     fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
         Ok(counts_in(doc, self.get(doc)?))
@@ -338,6 +343,16 @@ pub fn item_in<'v>(doc: &Doc, value: &'v Value, id: &str) -> Option<&'v Value> {
         Value::Object(map) => map.get(id),
         _ => None,
     }
+}
+
+/// Returns a document with none of its items.
+pub fn frame_of(doc: &Doc, value: &Value) -> Value {
+    let (Value::Object(fields), Items::Field(list)) = (value, doc.kind.items) else { return value.clone() };
+    let frame = fields.iter().map(|(name, field)| match (name == list, field) {
+        (true, Value::Array(_)) => (name.clone(), Value::Array(Vec::new())),
+        _ => (name.clone(), field.clone()),
+    });
+    Value::Object(frame.collect())
 }
 
 /// Returns the items of a document that are looked for.

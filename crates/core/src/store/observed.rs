@@ -310,6 +310,10 @@ impl Transaction for ObservedTransaction<'_> {
         self.transaction.may_be_occupied(doc, keys)
     }
 
+    fn frame(&mut self, doc: &Doc) -> Result<Option<Value>> {
+        self.transaction.frame(doc)
+    }
+
     fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
         self.transaction.counts(doc)
     }

@@ -8,5 +8,6 @@ mod queue;
 mod queue_model;
 mod retention;
 mod seats;
+mod single;
 mod stores;
 mod watch;

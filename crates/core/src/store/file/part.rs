@@ -884,6 +884,13 @@ impl Part<'_> {
         Ok(self.ask(doc, |list| list.may_be_occupied(keys))?.unwrap_or(true))
     }
 
+    pub fn frame(&mut self, doc: &Doc) -> Result<Option<Value>> {
+        match self.ask(doc, |list| list.read_frame())? {
+            Some(frame) => Ok(Some(Value::Object(frame))),
+            None => Ok(self.get(doc)?.map(|value| engine::frame_of(doc, value))),
+        }
+    }
+
     pub fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
         match self.ask(doc, List::counts)? {
             Some(counts) => Ok(counts),

@@ -167,6 +167,10 @@ impl Transaction for FileTransaction<'_> {
         self.part(&doc.room).may_be_occupied(doc, keys)
     }
 
+    fn frame(&mut self, doc: &Doc) -> Result<Option<Value>> {
+        self.part(&doc.room).frame(doc)
+    }
+
     fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
         self.part(&doc.room).counts(doc)
     }

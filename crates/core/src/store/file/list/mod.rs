@@ -550,7 +550,7 @@ impl List {
     }
 
     /// Returns the fields of the document, with an empty list.
-    fn read_frame(&self) -> Answer<Map<String, Value>> {
+    pub fn read_frame(&self) -> Answer<Map<String, Value>> {
         let Frame { prefix, suffix, size, .. } = self.stored;
         let read = |from: u64, to: u64| self.file.read_at(from, (to - from) as usize).map_err(|_| Lost);
         let text = [read(0, prefix)?, read(suffix, size)?].concat();
