@@ -648,7 +648,9 @@ repaired: `$TEST_ENV/user/.claude/orchestration/config.json` is damaged at line 
 {
   "ok": true,
   "findings": [],
-  "notes": []
+  "notes": [
+    "`$TEST_ENV/user/.claude/orchestration/.anthill/quarantine/config.json.1` could not be read and was replaced; remove it when nobody needs it any more"
+  ]
 }
 [exit 0]
 "#,
