@@ -39,6 +39,10 @@ fn check_failing(persistent: bool) -> impl Fn(Case) -> usize {
 
 fn check_plan(case: &Case, call: usize, plan: Plan, what: &str) {
     let (fs, result) = case.scenario.run(&case.disk, plan);
+    // A message of another program that we may not read is left out.
+    if result.is_ok() && what.starts_with("EACCES") && case.trace[call - 1].contains("/inbox/") {
+        return;
+    }
     let point = case.at(call, &format!("{what} -> {result:?}"));
     let persistent =
         matches!(plan, Plan::FailAt { persistent, .. } | Plan::FailMid { persistent, .. } if persistent);

@@ -28,7 +28,10 @@ pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Findi
         Ok(_) => {}
         Err(error) => return Ok(vec![no_room(&place, error)]),
     }
-    let mut findings = if repair { move_away(&place)? } else { Vec::new() };
+    let mut findings = match if repair { move_away(&place) } else { Ok(Vec::new()) } {
+        Ok(findings) => findings,
+        Err(error) => return Ok(vec![finding(&error, room, FREE_CAUSE)]),
+    };
     let (_lock, mut head) = match enter(engine, &place, repair) {
         Ok(entered) => entered,
         Err(error @ Error::NotAFile { .. }) => return in_the_way(&place, &error),
@@ -86,11 +89,18 @@ fn begin_anew(doc: &Doc) -> String {
     format!("begin anew without it: `anthill delete {} .`", doc.typed())
 }
 
-/// Says that the directory of our own files is none.
+/// Says that the directory of our own files is none, or why we cannot know.
 fn no_room(place: &Place<'_>, error: io::Error) -> Finding {
     let hidden = place.room.hidden();
-    let error = Error::NotAFile { path: place.fs.display(&hidden), message: error.to_string() };
-    finding(&error, &place.fs.display(&hidden), NO_ROOM)
+    match is_other(&error) {
+        true => Finding { fix: NO_ROOM.into(), ..misplaced(place, &hidden, &error) },
+        false => finding(&place.failed("list", &hidden, error), &place.room, FREE_CAUSE),
+    }
+}
+
+/// Whether an error says that something else is there. A disk that fails says nothing.
+fn is_other(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::NotADirectory)
 }
 
 /// Names what keeps us from entering.
@@ -110,7 +120,7 @@ fn move_away(place: &Place<'_>) -> Result<Vec<Finding>> {
         Ok::<_, Error>(())
     };
     // Nobody has a lock that is no file.
-    odd_among(place, [place.room.lock()]).iter().try_for_each(&mut away)?;
+    odd_among(place, [place.room.lock()])?.iter().try_for_each(&mut away)?;
     let Ok(_lock) = place.lock() else { return Ok(findings) };
     odd_files(place)?.iter().try_for_each(&mut away)?;
     Ok(findings)
@@ -127,14 +137,24 @@ fn odd_files(place: &Place<'_>) -> Result<Vec<(String, io::Error)>> {
     let names = place.fs.entries(&hidden).map_err(|error| place.failed("list", &hidden, error))?;
     let own = names.iter().filter(|name| OWN.iter().any(|own| name.starts_with(own)));
     let files = own.map(|name| place.hidden(name)).chain([place.room.lock()]);
-    let dirs = [QUARANTINE, ASIDE].map(|name| place.hidden(name));
-    let odd = |dir: String| place.fs.entries(&dir).err().map(|error| (dir, error));
-    Ok(odd_among(place, files).into_iter().chain(dirs.into_iter().filter_map(odd)).collect())
+    let mut odd = odd_among(place, files)?;
+    for dir in [QUARANTINE, ASIDE].map(|name| place.hidden(name)) {
+        odd.extend(odd_one(place, &dir, place.fs.entries(&dir).map(drop))?);
+    }
+    Ok(odd)
 }
 
-fn odd_among(place: &Place<'_>, files: impl IntoIterator<Item = String>) -> Vec<(String, io::Error)> {
-    let odd = |path: String| place.fs.size(&path).err().map(|error| (path, error));
-    files.into_iter().filter_map(odd).collect()
+fn odd_among(place: &Place<'_>, files: impl IntoIterator<Item = String>) -> Result<Vec<(String, io::Error)>> {
+    let odd = files.into_iter().map(|path| odd_one(place, &path, place.fs.size(&path).map(drop)));
+    Ok(odd.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+fn odd_one(place: &Place<'_>, path: &str, looked: io::Result<()>) -> Result<Option<(String, io::Error)>> {
+    match looked {
+        Ok(()) => Ok(None),
+        Err(error) if is_other(&error) => Ok(Some((path.to_owned(), error))),
+        Err(error) => Err(place.failed("look at", path, error)),
+    }
 }
 
 /// How the names begin of our own files. Those that can be made anew are; without a journal its documents are all that is known.
