@@ -55,7 +55,13 @@ impl World {
 
     /// Returns the possible outcomes of each effect that is not durable yet.
     pub(super) fn pending_outcomes(&self) -> Vec<&'static [Outcome]> {
-        self.pending.iter().map(|pending| pending.effect.outcomes()).collect()
+        // What was synced is on the disk, and a name that leads there stays.
+        let unsynced = |ino| self.pending.iter().any(|pending| pending.effect.data_of() == Some(ino));
+        let outcomes = |effect: &Effect| match effect.renamed() {
+            Some(ino) if unsynced(ino) => &[Outcome::Lost, Outcome::Whole, Outcome::Dropped],
+            _ => effect.outcomes(),
+        };
+        self.pending.iter().map(|pending| outcomes(&pending.effect)).collect()
     }
 
     /// Returns the disk after a power loss that had these outcomes.

@@ -32,7 +32,7 @@ mod watch;
 
 use std::cell::RefCell;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -43,7 +43,7 @@ use self::journal::{SNAPSHOT, Segment, Sum};
 use self::list::List;
 use self::part::{Part, effective_revision};
 use self::place::{Head, HeadDoc, Place};
-use self::recover::View;
+use self::recover::{Glance, View};
 use self::transaction::FileTransaction;
 use super::engine::{
     Aside, Document, Engine, Finding, Listener, Live, Revision, Seat, Transaction, Visit, Watch,
@@ -93,11 +93,13 @@ pub struct FileEngine {
     options: Options,
     /// Whether each root was found to be local, by [`Root`].
     local: Arc<[OnceLock<()>; 2]>,
+    /// Rooms in which nothing that is not there can be a lost write.
+    settled: Arc<Mutex<Vec<Room>>>,
 }
 
 impl FileEngine {
     pub fn new(home: Arc<dyn Fs>, project: Arc<dyn Fs>, options: Options) -> FileEngine {
-        FileEngine { home, project, options, local: Arc::default() }
+        FileEngine { home, project, options, local: Arc::default(), settled: Arc::default() }
     }
 
     fn fs(&self, root: Root) -> &dyn Fs {
@@ -158,6 +160,25 @@ impl FileEngine {
         there(&place.journal())
             || left()
             || self.documents(room).map_or(true, |documents| !documents.is_empty())
+    }
+
+    /// Whether the journal may know a document that is not there. Where somebody may have removed it, only power that was lost tells that: whether the room
+    /// is in another life is asked once, as a process does not outlive it.
+    fn may_lack(&self, doc: &Doc) -> bool {
+        let settled = || self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.place_of(&doc.room);
+        if !place.fs.may_exist(&place.journal()) {
+            return false;
+        }
+        if !doc.kind.gone.is_allowed() {
+            return true;
+        }
+        let is_settled = settled().contains(&doc.room)
+            || matches!(recover::glance(&place), Ok(Glance::Fresh | Glance::Clean(_)));
+        if is_settled {
+            settled().push(doc.room.clone());
+        }
+        !is_settled
     }
 
     /// Takes the lock and finishes what a crash left.
@@ -429,10 +450,8 @@ impl Engine for FileEngine {
     }
 
     fn may_exist(&self, doc: &Doc) -> bool {
-        let fs = self.fs(doc.room.root());
-        // What the history may know must be looked at: without its file it is damaged.
-        fs.may_exist(&doc.path())
-            || !doc.kind.gone.is_allowed() && fs.may_exist(&format!("{}/journal.jsonl", doc.room.hidden()))
+        // What the history may know must be looked at: without its file it is damaged, or lost.
+        self.fs(doc.room.root()).may_exist(&doc.path()) || self.may_lack(doc)
     }
 
     fn written_at(&self, doc: &Doc) -> Option<Timestamp> {
