@@ -2,7 +2,9 @@
 
 mod bulk;
 mod hook;
+mod kept;
 mod messages;
+mod old;
 mod past;
 mod queue;
 mod single;
@@ -42,6 +44,15 @@ pub fn steps(bench: &Bench) -> Vec<Step> {
     for size in bench.sizes.clone() {
         steps.push((format!("a queue of {size} tasks"), Box::new(move |bench| queue::rows(bench, size))));
     }
+    for size in bench.sizes.clone() {
+        steps.push((
+            format!("{size} tasks that are kept back"),
+            Box::new(move |bench| kept::rows(bench, size)),
+        ));
+    }
+    let largest = bench.sizes.last().copied().unwrap_or(1);
+    steps
+        .push((format!("an old queue of {largest} tasks"), Box::new(move |bench| old::rows(bench, largest))));
     steps.push((
         format!("a changed file of {typical} tasks"),
         Box::new(move |bench| vec![bulk::cold(bench, typical)]),
@@ -104,6 +115,12 @@ impl Bench {
     fn time(&self, command: Command) -> Measured<Duration> {
         self.settle()?;
         spawn::timed(command)
+    }
+
+    /// The same for a process that is to say no, with this exit code.
+    fn time_refused(&self, command: Command, code: i32) -> Measured<Duration> {
+        self.settle()?;
+        spawn::refused(command, code)
     }
 
     /// The same for a process that reads a file on its standard input.
