@@ -35,10 +35,11 @@ pub fn asked_for(files: &[&str]) -> Option<Vec<u64>> {
 /// Returns those keys of any patterns that are sure: tasks that share one overlap, and others may.
 pub fn surely_occupied(files: &[&str]) -> Vec<u64> {
     let mut keys = Vec::new();
-    for Known { names, plain } in files.iter().map(|file| known(file)) {
-        keys.extend(plain.then(|| key(ITSELF, &names)));
-        let above = if plain { names.len() } else { names.len() + 1 };
-        keys.extend((0..above).map(|end| key(BENEATH, &names[..end])));
+    for file in files.iter().map(|file| known(file)) {
+        let depth = file.depth();
+        keys.extend(file.plain.then(|| key(ITSELF, file.above(depth))));
+        let above = if file.plain { depth } else { depth + 1 };
+        keys.extend((0..above).map(|depth| key(BENEATH, file.above(depth))));
     }
     sorted(keys)
 }
@@ -46,12 +47,12 @@ pub fn surely_occupied(files: &[&str]) -> Vec<u64> {
 /// The other side of [`surely_occupied`]: the nearer to the root, the earlier.
 pub fn surely_asked_for(files: &[&str]) -> Vec<u64> {
     let files: Vec<_> = files.iter().map(|file| known(file)).collect();
-    let deepest = files.iter().map(|file| file.names.len()).max().unwrap_or_default();
+    let Some(deepest) = files.iter().map(Known::depth).max() else { return Vec::new() };
     let mut keys = Vec::new();
     for depth in 0..=deepest {
-        for Known { names, plain } in files.iter().filter(|file| file.names.len() >= depth) {
-            keys.push(key(ITSELF, &names[..depth]));
-            keys.extend((*plain && names.len() == depth).then(|| key(BENEATH, names)));
+        for file in files.iter().filter(|file| file.depth() >= depth) {
+            keys.push(key(ITSELF, file.above(depth)));
+            keys.extend((file.plain && file.depth() == depth).then(|| key(BENEATH, file.above(depth))));
         }
     }
     keys
@@ -65,7 +66,7 @@ fn sorted(mut keys: Vec<u64>) -> Vec<u64> {
 
 /// Returns the key that a task occupies for whoever has it: it tells who has any.
 pub fn holder(name: &str) -> u64 {
-    key(HOLDER, &[name])
+    key(HOLDER, name)
 }
 
 /// A path itself, something beneath it, or no path but whoever works on it.
@@ -74,9 +75,31 @@ const BENEATH: u64 = 2;
 const HOLDER: u64 = 3;
 
 /// What is known of a pattern: the names that it begins with, and whether it is a plain path of them.
-struct Known<'f> {
-    names: Vec<&'f str>,
+struct Known {
+    path: String,
+    /// Where each name ends.
+    ends: Vec<usize>,
     plain: bool,
+}
+
+impl Known {
+    fn of(names: &[&str], plain: bool) -> Known {
+        let mut end = 0;
+        let ends = names.iter().map(|name| {
+            end += name.len() + 1;
+            end - 1
+        });
+        Known { ends: ends.collect(), path: names.join("/"), plain }
+    }
+
+    fn depth(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns the first so many names.
+    fn above(&self, depth: usize) -> &str {
+        &self.path[..depth.checked_sub(1).map_or(0, |last| self.ends[last])]
+    }
 }
 
 const SPECIAL: [char; 4] = ['*', '?', '[', '\\'];
@@ -93,13 +116,13 @@ fn above_all(file: &str) -> &str {
     }
 }
 
-fn known(file: &str) -> Known<'_> {
+fn known(file: &str) -> Known {
     let path = above_all(file);
-    let Some(special) = path.find(SPECIAL) else { return Known { names: names(path), plain: true } };
+    let Some(special) = path.find(SPECIAL) else { return Known::of(&names(path), true) };
     let (plain, rest) = path.split_at(path[..special].rfind('/').map_or(0, |slash| slash + 1));
     // What goes up again may leave nothing of what it began with.
     let names = if rest.contains("..") { Vec::new() } else { names(plain) };
-    Known { names, plain: false }
+    Known::of(&names, false)
 }
 
 fn names(path: &str) -> Vec<&str> {
@@ -114,9 +137,9 @@ fn names(path: &str) -> Vec<&str> {
     names
 }
 
-fn key(what: u64, names: &[&str]) -> u64 {
+fn key(what: u64, text: &str) -> u64 {
     // 0 stands for no key where keys are kept.
-    xxh3_64_with_seed(names.join("/").as_bytes(), what).max(1)
+    xxh3_64_with_seed(text.as_bytes(), what).max(1)
 }
 
 /// One step of a pattern: names of a path, and again characters of a name.

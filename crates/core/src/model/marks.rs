@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 use super::files;
 
 /// At most so many marks has an item; what is general comes first.
-pub const MOST: usize = 15;
+pub const MOST: usize = 10;
 
 const NEED: u64 = 4;
 

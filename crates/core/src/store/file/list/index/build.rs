@@ -133,7 +133,7 @@ impl Index {
             ids: (room * 2).next_power_of_two(),
             held: (keys as u64 * 4).max(room).next_power_of_two(),
             families: if listing.marking.is_some() {
-                (families.len() as u64 * 2).max(FEW_FAMILIES)
+                (families.len() as u64 * 4 / 3).max(FEW_FAMILIES)
             } else {
                 0
             },

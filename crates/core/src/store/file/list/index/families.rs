@@ -69,7 +69,7 @@ impl Index {
 
     /// Some places stay empty, so that families are found.
     pub(super) fn most_families(&self) -> u64 {
-        self.regions.families / 4 * 3
+        self.regions.families / 8 * 7
     }
 
     pub(super) fn family(&mut self, number: u32) -> Option<Family> {
@@ -131,6 +131,10 @@ pub fn has_any(family: &Family, marks: &Marks) -> bool {
 
 /// Leaves of the marks only those that another family has too.
 pub fn keep_common(common: &mut Family, other: &Family) {
-    let both: Vec<u64> = common.iter().copied().filter(|mark| *mark != 0 && other.contains(mark)).collect();
-    *common = family(both);
+    let (mut both, mut count) = ([0; MOST], 0);
+    for mark in common.iter().filter(|mark| **mark != 0 && other.contains(mark)) {
+        both[count] = *mark;
+        count += 1;
+    }
+    *common = both;
 }

@@ -7,14 +7,15 @@
 //! `src/` are judged at once, however many there are.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use super::families::{FAMILY, Family, has_any, keep_common};
 use super::{Bits, Index, Record, Regions, at};
 use crate::model::listing::{Marks, Standing};
+use crate::model::quick_hash::QuickMap;
 use crate::store::engine::Rank;
 
-/// How many numbers make a block; a page holds eight blocks.
+/// How many numbers make a block; no block is on two pages.
 const FAN: u64 = 30;
 /// Nothing beneath is ready.
 const NONE: u32 = u32::MAX;
@@ -165,47 +166,45 @@ impl Index {
         if self.regions.families == 0 {
             return Some(());
         }
-        let numbers: Vec<u32> =
-            (0..items.len() as u64).map(|position| self.family_at(position)).collect::<Option<_>>()?;
-        let families = self.ranked_families(&numbers)?;
-        let mut leaves: Vec<_> = (0..items.len()).collect();
-        leaves.sort_unstable_by_key(|position| (families[&numbers[*position]].0, items[*position].place));
-        let (mut level, mut common) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
-        for (leaf, position) in leaves.into_iter().enumerate() {
-            self.set_kin(position as u64, numbers[position], Some(leaf as u32))?;
-            let is_ready = self.listing.standing(items[position].state) == Standing::Ready;
-            level.push(if is_ready { items[position].place } else { NONE });
-            common.push(families[&numbers[position]].1);
+        let families = self.sorted_families(items.len() as u64)?;
+        let mut leaves: Vec<(u32, u32, u32)> = Vec::with_capacity(items.len());
+        for (rank, (_, _, positions)) in (0..).zip(&families) {
+            leaves
+                .extend(positions.iter().map(|position| (rank, items[*position as usize].place, *position)));
         }
-        for number in 0..=self.regions.top() {
-            self.write_level(number, &level, &common)?;
+        leaves.sort_unstable();
+        let mut level = Vec::with_capacity(leaves.len());
+        for (leaf, (rank, place, position)) in (0..).zip(&leaves) {
+            self.set_kin(u64::from(*position), families[*rank as usize].1, Some(leaf))?;
+            let is_ready = self.listing.standing(items[*position as usize].state) == Standing::Ready;
+            level.push(if is_ready { *place } else { NONE });
+        }
+        self.write_level(0, &level, &[])?;
+        let marks =
+            |block: &[(u32, u32, u32)]| in_common(block.iter().map(|leaf| &families[leaf.0 as usize].0));
+        let mut common: Vec<Family> = leaves.chunks(FAN as usize).map(marks).collect();
+        for number in 1..=self.regions.top() {
             level = level.chunks(FAN as usize).map(|block| *block.iter().min().unwrap_or(&NONE)).collect();
-            common = common.chunks(FAN as usize).map(in_common).collect();
+            self.write_level(number, &level, &common)?;
+            common = common.chunks(FAN as usize).map(|block| in_common(block.iter())).collect();
         }
         Some(())
     }
 
-    /// Returns the families with these numbers, and the rank of each: those that share their first marks are neighbours.
-    fn ranked_families(&mut self, numbers: &[u32]) -> Option<BTreeMap<u32, (usize, Family)>> {
-        let mut known: Vec<u32> = numbers.to_vec();
-        known.sort_unstable();
-        known.dedup();
-        let mut families = Vec::with_capacity(known.len());
-        for number in known {
-            families.push((self.family(number)?, number));
+    /// Returns the marks, the number and the members of each family. Those that share their first marks are neighbours.
+    fn sorted_families(&mut self, count: u64) -> Option<Vec<(Family, u32, Vec<u32>)>> {
+        let mut members: QuickMap<u64, Vec<u32>> = QuickMap::default();
+        for position in 0..count {
+            let number = self.family_at(position)?;
+            members.entry(number.into()).or_default().push(position as u32);
         }
-        families.sort_unstable_by_key(|(family, _)| {
-            let mut marks = *family;
-            marks.rotate_left(1);
-            marks
-        });
-        Some(
-            families
-                .into_iter()
-                .enumerate()
-                .map(|(rank, (family, number))| (number, (rank, family)))
-                .collect(),
-        )
+        let mut families = Vec::with_capacity(members.len());
+        for (number, positions) in members {
+            families.push((self.family(number as u32)?, number as u32, positions));
+        }
+        families
+            .sort_unstable_by(|(one, ..), (other, ..)| one[1..].cmp(&other[1..]).then(one[0].cmp(&other[0])));
+        Some(families)
     }
 
     /// Writes the numbers of a level, and above the leaves what those beneath them share.
@@ -221,9 +220,8 @@ impl Index {
     }
 }
 
-fn in_common(families: &[Family]) -> Family {
-    let (first, others) = families.split_first().expect("a block is not empty");
-    let mut common = *first;
-    others.iter().for_each(|other| keep_common(&mut common, other));
+fn in_common<'f>(mut families: impl Iterator<Item = &'f Family>) -> Family {
+    let mut common = families.next().copied().unwrap_or_default();
+    families.for_each(|other| keep_common(&mut common, other));
     common
 }
