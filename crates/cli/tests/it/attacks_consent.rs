@@ -68,11 +68,12 @@ fn gates_of_a_clone_run_only_with_consent() {
 }
 
 /// Runs a command on a terminal of its own, with these keys typed, and returns what stood there. `None` where `script` is missing.
+#[expect(clippy::print_stderr, reason = "who reads the log should know that it was not tried")]
 fn on_a_terminal(env: &TestEnv, line: &str, keys: &str) -> Option<Ran> {
     let mut command = env.clean("script");
     command.args(["--quiet", "--return", "--echo", "never", "--command", line, "/dev/null"]);
     if env.sh("command -v script").code != 0 {
-        println!("skipped: a terminal needs `script`");
+        eprintln!("skipped: a terminal needs `script`");
         return None;
     }
     Some(env.finish(&mut command, keys.as_bytes()))

@@ -25,7 +25,7 @@ use super::{files, ids, time};
 
 pub use super::documents::workflow::{PhaseOutcome, WorkflowStatus};
 use WorkflowStatus::{Active, Completed, Failed, Pending};
-pub use hands::{Named, Ownership, Worker, outcome, reason};
+pub use hands::{Moment, Named, Ownership, Worker, outcome, reason};
 
 /// A phase as somebody wants it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -84,6 +84,7 @@ fn read(path: &Path) -> Option<Value> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test lays out files of a client")]
 mod tests {
     use std::os::unix::fs::symlink;
 

@@ -414,6 +414,20 @@ fn the_late_end_of_an_agent_does_not_move_a_phase_that_was_put_back() {
 }
 
 #[test]
+fn an_agent_of_a_session_that_was_over_moves_nothing() {
+    let env = env();
+    create(&env, &["Build=builder", "Test=tester"]);
+    let client = Client::start(&env, "s1");
+    client.agent_starts("a1", "builder");
+    end(&client, "other");
+    assert_eq!(standing(&env)[0], "pending", "given back, and its record is cleaned up");
+    client.send("SessionStart", json!({"source": "resume"}));
+    client.agent_stops("a1", "builder", r#"{"status": "done"}"#);
+    assert_eq!(standing(&env)[0], "pending");
+    assert!(client.agent_starts("a2", "builder").contains("Your phase phase_0"));
+}
+
+#[test]
 fn a_phase_that_is_tried_again_is_not_moved_by_its_last_agent() {
     let env = env();
     create(&env, &["Build=builder", "Test=tester"]);
@@ -571,14 +585,14 @@ fn git_that_hangs_or_is_not_there_holds_nobody_up() {
     let client = Client::start(&env, "s1");
     env.write("bin/git", "#!/bin/sh\nexec sleep 60\n");
     assert_eq!(env.sh("chmod +x ../bin/git").code, 0);
-    let path = format!("{}:{}", env.root().join("bin").display(), std::env::var("PATH").unwrap());
     let begun = std::time::Instant::now();
     for (event, more) in
         [("SubagentStart", json!({})), ("SubagentStop", json!({"last_assistant_message": "done"}))]
     {
         let mut event = client.event(event, more);
         (event["agent_id"], event["agent_type"]) = ("a1".into(), "builder".into());
-        let ran = env.finish(env.command(&["hook"]).env("PATH", &path), event.to_string().as_bytes());
+        env.write("project/event.json", event.to_string());
+        let ran = env.sh("PATH=\"$PWD/../bin:$PATH\" anthill hook <event.json");
         assert_eq!(ran.code, 0, "{}", ran.shown());
     }
     assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());

@@ -19,9 +19,17 @@ pub struct Worker<'a> {
     pub kind: &'a str,
     /// The session that started it.
     pub session: &'a str,
-    /// Whether it begins now, as far as we know: only then its name is an order. Later it has what it was given.
-    pub begins: bool,
+    pub moment: Moment,
     pub named: Named<'a>,
+}
+
+/// Where an agent stands when something is heard of it. Its name is an order only when it begins; later it has what it was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    Start,
+    /// It is heard of for the first time, but not by its start: some clients tell of none.
+    FirstHeard,
+    Later,
 }
 
 /// The phase that is named for an agent.
@@ -105,7 +113,12 @@ impl Flow {
         };
         let free = |phase: &&Value| text(phase, AGENT).is_empty();
         let mine = |phase: &&Value| text(phase, AGENT) == worker.id && !is_elsewhere(phase, worker);
-        let by_name = by_name && worker.begins;
+        let by_name = by_name
+            && match worker.moment {
+                Moment::Start => true,
+                Moment::FirstHeard => !self.phases().iter().any(|phase| was_taken_from(phase, worker)),
+                Moment::Later => false,
+            };
         let asks = |phase: &&Value| by_name && text(phase, "agent") == worker.kind && open(phase);
         let find = |wanted: &dyn Fn(&&Value) -> bool| self.phases().iter().find(wanted);
         if let Some(named) = find(&|phase| worker.named.id() == Some(text(phase, "id"))) {
@@ -233,8 +246,12 @@ fn former(phase: &Value) -> impl Iterator<Item = &str> {
 
 /// Whether what an agent was started for is over: the phase was taken from it since.
 fn is_over(phase: &Value, worker: Worker<'_>) -> bool {
-    let by_orders = matches!(worker.named, Named::Orders(_)) && !worker.begins;
-    by_orders && former(phase).any(|before| before == worker.id)
+    let by_orders = matches!(worker.named, Named::Orders(_)) && worker.moment != Moment::Start;
+    by_orders && was_taken_from(phase, worker)
+}
+
+fn was_taken_from(phase: &Value, worker: Worker<'_>) -> bool {
+    former(phase).any(|before| before == worker.id)
 }
 
 /// Takes a phase out of its agent's hands for good: a late word of that agent does not move it.
@@ -289,7 +306,7 @@ mod tests {
 
     fn worker<'a>(id: &'a str, session: &'a str, orders: Option<&'a str>) -> Worker<'a> {
         let named = orders.map_or(Named::Nothing, Named::Orders);
-        Worker { id, kind: "builder", session, begins: true, named }
+        Worker { id, kind: "builder", session, moment: Moment::Start, named }
     }
 
     #[test]
@@ -327,13 +344,20 @@ mod tests {
     fn a_phase_that_was_taken_from_an_agent_is_its_own_only_by_its_words_or_a_new_start() {
         let mut flow = flow();
         let started = |named| Worker { named, ..worker("a1", "s1", None) };
-        let later = |named| Worker { begins: false, ..started(named) };
+        let at = |moment, named| Worker { moment, ..started(named) };
+        let later = |named| at(Moment::Later, named);
         flow.give("phase_0", started(Named::Nothing), NOW).unwrap();
         assert_eq!(flow.phase_of(later(Named::Nothing), true), Some("phase_0"), "it has it");
         flow.report("phase_0", Pending, &Report::default(), NOW).unwrap();
         let orders = Named::Orders("phase_0");
         assert_eq!(flow.phase_of(later(Named::Nothing), true), None, "nor the other one by its name");
         assert_eq!(flow.phase_of(later(orders), true), None);
+        assert_eq!(
+            flow.phase_of(at(Moment::FirstHeard, Named::Nothing), true),
+            None,
+            "its record may be gone"
+        );
+        assert_eq!(flow.phase_of(at(Moment::FirstHeard, orders), true), None);
         assert_eq!(flow.phase_of(later(Named::Words("phase_0")), true), Some("phase_0"));
         assert_eq!(
             flow.phase_of(later(Named::Orders("phase_1")), true),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{OP, Turn, document};
 use crate::model::changes::Changes;
 use crate::model::client_event::Agent;
-use crate::model::flow::{Flow, Named, Worker};
+use crate::model::flow::{Flow, Moment, Named, Worker};
 use crate::model::kind::{Doc, Kind};
 use crate::model::plan;
 use crate::model::present::{self, Present};
@@ -38,7 +38,7 @@ const BEFORE: &str = "before";
 /// An agent begins, or goes on after it was done.
 pub fn start(turn: &mut Turn<'_>) -> Result<()> {
     let Some(agent) = agent_of(turn) else { return Ok(()) };
-    let worker = worker(turn, &agent, true, Named::Nothing);
+    let worker = worker(turn, &agent, Moment::Start, Named::Nothing);
     let began = hands::agent_began(turn.engine, worker, &turn.actor);
     let title = began.as_ref().ok().and_then(Option::as_ref).and_then(|(flow, id)| {
         flow.phase(id).and_then(|phase| phase["title"].as_str()).map(|title| cut(title, TASK))
@@ -63,8 +63,8 @@ pub fn stop(turn: &mut Turn<'_>) -> Result<()> {
     let Some(agent) = agent_of(turn) else { return Ok(()) };
     let message = turn.event.text("last_assistant_message").unwrap_or_default();
     let said = safe(&message);
-    let begins = !is_known(turn, &agent);
-    let worker = worker(turn, &agent, begins, said.phase.as_deref().map_or(Named::Nothing, Named::Words));
+    let moment = moment(turn, &agent);
+    let worker = worker(turn, &agent, moment, said.phase.as_deref().map_or(Named::Nothing, Named::Words));
     if !said.ending.is_told() && can_be_held(turn) {
         let asked = hands::ask_handover(turn.engine, worker, &turn.actor)?;
         turn.reply.go_on = asked.map(|phase| briefing::handover(&phase));
@@ -84,8 +84,8 @@ fn can_be_held(turn: &Turn<'_>) -> bool {
     turn.event.is_false("stop_hook_active")
 }
 
-fn worker<'a>(turn: &Turn<'a>, agent: &'a Agent, begins: bool, named: Named<'a>) -> Worker<'a> {
-    Worker { id: agent.id.as_str(), kind: &agent.kind, session: turn.event.session.as_str(), begins, named }
+fn worker<'a>(turn: &Turn<'a>, agent: &'a Agent, moment: Moment, named: Named<'a>) -> Worker<'a> {
+    Worker { id: agent.id.as_str(), kind: &agent.kind, session: turn.event.session.as_str(), moment, named }
 }
 
 /// The tool call that starts an agent has returned: at its launch, or with what came out.
@@ -101,20 +101,20 @@ pub fn follow_tool(turn: &mut Turn<'_>) -> Result<()> {
     let agent = Agent { id, kind: kind.unwrap_or_else(|| "general-purpose".into()) };
     let task = text(&input, "description").map(|task| cut(&redact(&task), TASK));
     let phase = text(&input, "prompt").and_then(|prompt| said::phase(&prompt));
-    let begins = !is_known(turn, &agent);
+    let moment = moment(turn, &agent);
     let launched = matches!(response["status"].as_str(), Some("async_launched" | "teammate_spawned"));
     let (noted, followed) = if launched && is_done(turn, &agent)? {
         // The agent was faster than this event: only its task is news.
         (file(turn, &agent, task.as_deref(), &Said::default(), None), None)
     } else if launched {
         let noted = note(turn, &agent, Task::Told(task), None);
-        let worker = worker(turn, &agent, begins, phase.as_deref().map_or(Named::Nothing, Named::Orders));
+        let worker = worker(turn, &agent, moment, phase.as_deref().map_or(Named::Nothing, Named::Orders));
         (noted, hands::agent_began(turn.engine, worker, &turn.actor)?)
     } else {
         let said = safe(&answer(&response));
         let changed = changed(turn, &agent);
         let filed = file(turn, &agent, task.as_deref(), &said, changed.as_ref());
-        let worker = worker(turn, &agent, begins, named(phase.as_deref(), said.phase.as_deref()));
+        let worker = worker(turn, &agent, moment, named(phase.as_deref(), said.phase.as_deref()));
         (filed, hands::agent_ended(turn.engine, worker, &said, changed, &turn.actor)?)
     };
     if let Some((flow, _)) = followed {
@@ -173,11 +173,14 @@ fn changed(turn: &Turn<'_>, agent: &Agent) -> Option<Changes> {
     turn.world.changes_since(before, shared)
 }
 
-/// Whether an agent was heard of before. Where that cannot be read it may have been.
-fn is_known(turn: &Turn<'_>, agent: &Agent) -> bool {
+/// Tells whether an agent was heard of before. Where that cannot be read it may have been.
+fn moment(turn: &Turn<'_>, agent: &Agent) -> Moment {
     let has_result =
         || turn.engine.may_exist(&result(agent)) && !matches!(turn.engine.read(&result(agent)), Ok(None));
-    is_running(turn, agent).unwrap_or(true) || has_result()
+    match is_running(turn, agent).unwrap_or(true) || has_result() {
+        true => Moment::Later,
+        false => Moment::FirstHeard,
+    }
 }
 
 /// Tells where the workflow stands when an agent in the background has come to its end.
