@@ -283,7 +283,7 @@ mod tests {
             assert_eq!(Paper::at(&Room::Queue, &paper.file()), None);
         }
         let archive = Paper::Archive(key("sessions-2026-11"));
-        assert_eq!(Paper::at(&Room::Archive, &archive.file()), Some(archive.clone()));
+        assert_eq!(Paper::at(&Room::Archive, &archive.file()), Some(archive));
         for file in ["x.json", "a/b.jsonl", ".x.jsonl", "../x.jsonl"] {
             assert_eq!(Paper::at(&Room::Archive, file), None, "{file}");
         }

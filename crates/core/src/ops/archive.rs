@@ -150,7 +150,7 @@ pub fn session(engine: &dyn Engine, id: &SessionId, request: Request, actor: &Ac
         transaction.remove_paper(&log)?;
     }
     let over = state.as_ref().and_then(over_since);
-    append(&mut *transaction, Paper::Archive, "sessions", over, record.into())?;
+    append(&mut *transaction, Paper::Archive, "sessions", over, &record.into())?;
     transaction.commit(&actor.entry("archive"))?;
     engine.remove_room(&room)?;
     Ok(true)
@@ -184,7 +184,7 @@ fn mailbox_batch(engine: &dyn Engine, id: &SessionId, request: Request, actor: &
                 continue;
             }
             let record = json!({"mailbox": id.as_str(), "tray": tray.folder(), "message": message});
-            append(&mut *transaction, Paper::Archive, "messages", done_at(&message), record)?;
+            append(&mut *transaction, Paper::Archive, "messages", done_at(&message), &record)?;
             transaction.remove_paper(&paper)?;
             moved.push(message["id"].as_str().unwrap_or_default().to_owned());
         }
@@ -253,7 +253,7 @@ pub fn tasks(engine: &dyn Engine, request: Request, actor: &Actor) -> Result<Vec
         match task["id"].as_str().is_some_and(|id| old.binary_search(&id.to_owned()).is_ok()) {
             true => {
                 let ended = ended_at(&task);
-                append(&mut *transaction, Paper::OldTasks, "tasks", ended, task)?;
+                append(&mut *transaction, Paper::OldTasks, "tasks", ended, &task)?;
             }
             false => kept.push(task),
         }
@@ -296,12 +296,12 @@ fn append(
     paper: fn(Key) -> Paper,
     what: &str,
     at: Option<Timestamp>,
-    record: Value,
+    record: &Value,
 ) -> Result<()> {
     let month = at.map(time::stamp).and_then(|at| at.get(..7).map(str::to_owned));
     let name = format!("{what}-{}", month.as_deref().unwrap_or("unknown"));
     let paper = paper(name.parse().expect("a name of ours is a key"));
-    let mut line = json::dense(&record);
+    let mut line = json::dense(record);
     line.push('\n');
     Ok(transaction.append_paper(&paper, &line)?)
 }

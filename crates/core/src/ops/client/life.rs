@@ -210,6 +210,11 @@ pub fn brief_state(turn: &mut Turn<'_>) -> Result<()> {
         true => workflow::show(turn.engine).map(Some),
         false => Ok(None),
     };
+    // One that may be there need not be.
+    let flow = match flow {
+        Err(error) if error.code() == Code::NotFound => Ok(None),
+        other => other,
+    };
     if let Some(flow) = turn.pass_over(flow)?
         && matches!(flow.workflow["status"].as_str(), Some("active" | "failed" | "pending"))
     {
