@@ -121,7 +121,8 @@ impl Index {
             (None, late) => late,
         };
         search.after = found;
-        self.search = Some(search);
+        // One that has come to its end would be taken for one that begins.
+        self.search = found.map(|_| search);
         Some(found)
     }
 
