@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::{OP, Turn, document};
+use crate::error::Code;
 use crate::model::changes::Changes;
 use crate::model::client_event::Agent;
 use crate::model::flow::{Flow, Moment, Named, Worker};
@@ -188,8 +189,11 @@ pub fn brief_workflow(turn: &mut Turn<'_>) -> Result<()> {
     if !turn.event.is_notification() || !turn.engine.may_exist(&document("workflow")) {
         return Ok(());
     }
-    let flow = workflow::show(turn.engine)?;
-    tell_workflow(turn, &flow)
+    match workflow::show(turn.engine) {
+        // One that may be there need not be.
+        Err(error) if error.code() == Code::NotFound => Ok(()),
+        flow => tell_workflow(turn, &flow?),
+    }
 }
 
 /// Returns the agent that the event is about. The fork that summarises a context has no name, and is none.
