@@ -148,6 +148,11 @@ impl Kind {
         }
     }
 
+    /// Returns the name under which a room remembers the members of a family that are gone; no key is spelled so.
+    pub fn rest(&self) -> Option<String> {
+        self.file.contains("{key}").then(|| self.file.replace("{key}", "*"))
+    }
+
     /// Returns the key inside a family's file name.
     pub fn key_of<'f>(&self, file: &'f str) -> Option<&'f str> {
         let (before, after) = self.file.split_once("{key}")?;
@@ -268,6 +273,13 @@ impl Doc {
             Scope::Moment => format!("{kind} --timestamp {id}"),
             Scope::Shared | Scope::Queue | Scope::Pipeline | Scope::State => kind.into(),
         }
+    }
+
+    /// Returns the kind that a name in a room's records is about: that of a document, or of the members of a family that are
+    /// gone.
+    pub fn kind_at(room: &Room, file: &str) -> Option<&'static Kind> {
+        let is_rest = |kind: &&Kind| kind.is_of(room) && kind.rest().as_deref() == Some(file);
+        Doc::at(room, file).map(|doc| doc.kind).or_else(|| KINDS.iter().find(is_rest))
     }
 
     /// Returns the path below the room's root.

@@ -8,6 +8,7 @@ pub mod diff;
 pub mod documents;
 pub mod error_class;
 pub mod files;
+pub mod finished;
 pub mod fit;
 pub mod flaws;
 pub mod flow;

@@ -8,8 +8,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use serde_json::Value;
+
 use super::item_text::write_text;
-use super::short;
+use super::{json, short};
 
 /// One object, and its fields in their order.
 #[derive(Debug, Default, Clone)]
@@ -86,6 +88,56 @@ impl Raw {
         }
         strings
     }
+}
+
+/// Returns the fields of a document that stand before its list `field`. The text must be known to be good.
+pub fn before(bytes: &[u8], field: &str) -> Option<Value> {
+    let mut text = Vec::new();
+    let mut walk = Walk::new(bytes, 0, &mut text);
+    walk.expect(b'{')?;
+    while let Some(key) = walk.key()? {
+        if walk.text()[key.clone()] == *field.as_bytes() {
+            let fields = walk.text()[..key.start - 1].strip_suffix(b",").unwrap_or(b"{");
+            return json::parse(&[fields, b"}"].concat()).ok();
+        }
+        walk.value()?;
+        if !walk.more(b'}')? {
+            break;
+        }
+    }
+    None
+}
+
+/// Returns a document with those items of its list `field` that are wanted; of the others no value is built. The text must be
+/// known to be good. `None` if it has not the form of such a document.
+pub fn sift(bytes: &[u8], field: &str, wanted: &mut dyn FnMut(&Raw) -> bool) -> Option<Value> {
+    let (mut text, mut raw, mut items) = (Vec::new(), Raw::default(), Vec::new());
+    let mut walk = Walk::new(bytes, 0, &mut text);
+    walk.expect(b'{')?;
+    while let Some(key) = walk.key()? {
+        if walk.text()[key] == *field.as_bytes() {
+            walk.expect(b'[')?;
+            while walk.peek()? != b']' {
+                let end = raw.read(bytes, walk.at)?;
+                if wanted(&raw) {
+                    items.push(json::parse(raw.text()).ok()?);
+                }
+                walk.skip_to(end);
+                if walk.peek()? == b',' {
+                    walk.skip_to(walk.at + 1);
+                }
+            }
+            walk.expect(b']')?;
+        } else {
+            walk.value()?;
+        }
+        if !walk.more(b'}')? {
+            break;
+        }
+    }
+    let mut value = json::parse(walk.text()).ok()?;
+    value[field] = items.into();
+    Some(value)
 }
 
 /// Writes a text without white space as `to_string_pretty` writes its value, so many levels deep. The text must be known

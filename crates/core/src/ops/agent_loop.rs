@@ -280,7 +280,7 @@ impl<'e> Desk<'e> {
     fn count_fixed(&mut self, work: &WorkLoop, actor: &Actor) -> Result<()> {
         match self.before.as_ref() == Some(work) {
             true => Ok(()),
-            false => errors::count(&mut *self.transaction, actor, "issues_fixed"),
+            false => errors::count(&mut *self.transaction, actor, "issues_fixed", 1),
         }
     }
 

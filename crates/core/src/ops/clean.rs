@@ -95,7 +95,7 @@ fn wanted(engine: &dyn Engine, what: &[What]) -> Result<Vec<Doc>> {
     let mut known = engine.documents(&Room::State)?;
     let mut old = Vec::new();
     if what.contains(&What::Session) {
-        old = compact::surplus(engine, &compact::documents(engine)?, None)?;
+        old = compact::surplus(engine, &compact::documents(engine)?)?;
     }
     known.retain(|doc| what.iter().any(|what| what.covers(&doc.file)) || old.contains(doc));
     Ok(known)

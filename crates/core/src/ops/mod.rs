@@ -21,6 +21,7 @@ pub mod read;
 pub mod sessions;
 pub mod settings;
 pub mod status;
+pub mod surplus;
 pub mod trust;
 mod views;
 pub mod workflow;

@@ -75,6 +75,25 @@ pub trait Engine: Send + Sync {
         Ok(false)
     }
 
+    /// Returns a document with only those items of its list that are wanted, each asked for once. An engine that can looks at
+    /// the others without building values.
+    fn read_some(&self, doc: &Doc, wanted: &mut dyn FnMut(&Raw) -> bool) -> Result<Option<Document>> {
+        let Some(mut document) = self.read(doc)? else { return Ok(None) };
+        keep_in(doc.kind, &mut document.value, wanted);
+        Ok(Some(document))
+    }
+
+    /// Returns what stands in a document before its list, if an engine can tell that without looking at the items.
+    fn glimpse(&self, _: &Doc) -> Result<Option<Glimpse>> {
+        Ok(None)
+    }
+
+    /// Whether a document may have this text in it, which JSON writes as it is: one quick look. An engine that cannot tell says
+    /// yes.
+    fn may_hold(&self, _: &Doc, _: &str) -> bool {
+        true
+    }
+
     /// Calls `visit` with every kept revision of a document, oldest first, and its content after it
     /// (`None` when that revision deleted it).
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()>;
@@ -215,6 +234,16 @@ pub struct Document {
     pub revision: u64,
 }
 
+/// The beginning of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Glimpse {
+    /// The fields before the list.
+    pub value: Value,
+    pub revision: u64,
+    /// The length of its text.
+    pub size: usize,
+}
+
 /// An open transaction on one or more rooms. Dropping it without [`Transaction::commit`] changes nothing.
 pub trait Transaction {
     /// Returns the content as this transaction sees it.
@@ -333,6 +362,18 @@ pub trait Transaction {
     /// Returns how many items are in each of the kind's states.
     fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
         Ok(counts_in(doc, self.get(doc)?))
+    }
+}
+
+/// Keeps the items of a document's list that are wanted.
+pub fn keep_in(kind: &Kind, value: &mut Value, wanted: &mut dyn FnMut(&Raw) -> bool) {
+    let mut raw = Raw::default();
+    let mut is_wanted = |item: &Value| {
+        let text = serde_json::to_vec(item).expect("a JSON value can always be written");
+        raw.read(&text, 0).is_some() && wanted(&raw)
+    };
+    if let Some(Value::Array(items)) = container_mut(kind, value) {
+        items.retain(|item| is_wanted(item));
     }
 }
 

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::edits::Edits;
 use super::engine::{
-    Aside, Committed, Document, Engine, Entry, Finding, Listener, Live, Rank, Revision, Seat, Transaction,
-    Visit, Watch,
+    Aside, Committed, Document, Engine, Entry, Finding, Glimpse, Listener, Live, Rank, Revision, Seat,
+    Transaction, Visit, Watch,
 };
 use super::error::Result;
 use super::texts::Texts;
@@ -84,6 +84,18 @@ impl Engine for Observed {
 
     fn each_item(&self, doc: &Doc, visit: &mut dyn FnMut(&Raw)) -> Result<bool> {
         self.engine.each_item(doc, visit)
+    }
+
+    fn read_some(&self, doc: &Doc, wanted: &mut dyn FnMut(&Raw) -> bool) -> Result<Option<Document>> {
+        self.engine.read_some(doc, wanted)
+    }
+
+    fn glimpse(&self, doc: &Doc) -> Result<Option<Glimpse>> {
+        self.engine.glimpse(doc)
+    }
+
+    fn may_hold(&self, doc: &Doc, text: &str) -> bool {
+        self.engine.may_hold(doc, text)
     }
 
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {

@@ -271,9 +271,8 @@ fn papers(fs: &SimFs) -> Papers {
     files.retain(|path, _| {
         let message = ["/inbox/", "/outbox/", "/processed/"].iter().any(|tray| path.contains(tray));
         let beside = path.starts_with(".coordination/") && !path.ends_with(".json");
-        let of_workflow =
-            path.starts_with(".claude/") && (path.ends_with(".md") || path.contains("workflow_archive"));
-        (message || beside || of_workflow) && !path.contains("/.anthill/")
+        let of_state = path.starts_with(".claude/") && (path.ends_with(".md") || path.contains("archive/"));
+        (message || beside || of_state) && !path.contains("/.anthill/")
     });
     files
 }

@@ -16,6 +16,7 @@ use anthill_core::model::room::Room;
 use anthill_core::model::session::Start;
 use anthill_core::model::task::Report;
 use anthill_core::ops::edit::Target;
+use anthill_core::ops::errors::{self, NewError};
 use anthill_core::ops::history::Terms;
 use anthill_core::ops::messages::{self, PollRequest};
 use anthill_core::ops::pipeline::{self, NewRun};
@@ -835,6 +836,32 @@ pub const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
     Scenario {
+        name: "errors leave their list for an archive",
+        kinds: &["errors"],
+        prepare: with_errors,
+        act: |store| fail(store, 7),
+        ..PLAIN
+    },
+    Scenario {
+        name: "errors leave their list for an archive that there is, without exchange",
+        kinds: &["errors"],
+        exchange: false,
+        prepare: |store| {
+            with_errors(store);
+            (7..13).for_each(|number| fail(store, number).unwrap());
+        },
+        act: |store| fail(store, 13),
+        ..PLAIN
+    },
+    Scenario {
+        name: "errors leave their list, and a new segment begins",
+        kinds: &["errors"],
+        segment_bytes: SMALL,
+        prepare: with_errors,
+        act: |store| fail(store, 7),
+        ..PLAIN
+    },
+    Scenario {
         name: "a session starts",
         kinds: &["session of s1", "events of s1", "tasks of s1"],
         act: |store| start(store, "s1"),
@@ -892,6 +919,19 @@ pub const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
 ];
+
+/// As many errors as are kept until the configuration is asked; then only three are.
+fn with_errors(store: &Store) {
+    store.set("config", "retention", json!({"errors": 3})).unwrap();
+    // Nobody writes in that room any more who could tidy it up after a power loss.
+    store.fs.flush();
+    (0..7).for_each(|number| fail(store, number).unwrap());
+}
+
+fn fail(store: &Store, number: usize) -> Result<(), Failure> {
+    let new = NewError { message: format!("failure {number}"), ..NewError::default() };
+    Ok(errors::record(&store.engine, &new, None, &actor()).map(drop)?)
+}
 
 /// Two tasks, the second of which waits for the first.
 fn with_plan(store: &Store) {

@@ -1,6 +1,7 @@
 mod conformance;
 mod copies;
 mod edits;
+mod families;
 mod histories;
 mod lists;
 mod model;

@@ -46,14 +46,15 @@ use self::place::{Head, HeadDoc, Place};
 use self::recover::{Glance, View};
 use self::transaction::FileTransaction;
 use super::engine::{
-    Aside, Document, Engine, Finding, Listener, Live, Revision, Seat, Transaction, Visit, Watch,
+    Aside, Document, Engine, Finding, Glimpse, Listener, Live, Revision, Seat, Transaction, Visit, Watch,
+    keep_in,
 };
 use super::error::{Error, Result, forbids_writing};
 use super::state;
 use crate::model::ids::SessionId;
 use crate::model::kind::{Doc, Items, KINDS, Kind};
 use crate::model::listing::{Excerpt, Most};
-use crate::model::raw::Raw;
+use crate::model::raw::{self, Raw};
 use crate::model::room::{Room, Root};
 
 /// Settings of the file engine.
@@ -120,6 +121,19 @@ impl FileEngine {
             // What cannot be read now may say that all of them stay.
             Err(_) => usize::MAX,
         }
+    }
+
+    /// Returns the text of a document with a list, the list's field, and the revision, if its file is what our last commit
+    /// left: then it is known to be good.
+    fn known_text(&self, doc: &Doc) -> Result<Option<(Vec<u8>, &'static str, u64)>> {
+        let Items::Field(field) = doc.kind.items else { return Ok(None) };
+        let place = self.open(&doc.room)?;
+        let View::Clean(head) = recover::look_as_reader(&place)? else { return Ok(None) };
+        let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&doc.file).copied() else {
+            return Ok(None);
+        };
+        let bytes = place.read_doc(&doc.file, doc.kind.limit)?.filter(|bytes| place::sum(doc, bytes) == sum);
+        Ok(bytes.map(|bytes| (bytes, field, revision)))
     }
 
     fn place_of(&self, room: &Room) -> Place<'_> {
@@ -287,13 +301,16 @@ fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Seen> {
             Some(&planned)
         }
     };
+    let mut known = head.and_then(|head| head.docs.get(&doc.file));
     let mut opened = place.open_doc(doc)?;
     if let (None, Some(head)) = (&opened, head)
         && place.missed(doc, head)?
     {
         opened = place.open_doc(doc)?;
     }
-    let known = head.and_then(|head| head.docs.get(&doc.file));
+    if opened.is_none() {
+        known = head.and_then(|head| head.gone(doc));
+    }
     let (value, sum) = opened.map(|opened| (opened.value, opened.sum)).unzip();
     let revision = effective_revision(known, sum, value.as_ref());
     let nothing = HeadDoc { revision: 0, sum: None };
@@ -409,6 +426,34 @@ impl Engine for FileEngine {
         let (Some(field), Some(known)) = (list::field_of(doc), known) else { return Ok(false) };
         let Some(bytes) = place.read_doc(&doc.file, doc.kind.limit)? else { return Ok(false) };
         Ok(list::layout::visit(&bytes, field, visit) == Some(known))
+    }
+
+    fn read_some(&self, doc: &Doc, wanted: &mut dyn FnMut(&Raw) -> bool) -> Result<Option<Document>> {
+        if let Some((bytes, field, revision)) = self.known_text(doc)?
+            && let Some(value) = raw::sift(&bytes, field, wanted)
+        {
+            return Ok(Some(Document { value, revision }));
+        }
+        let Some(mut document) = self.read(doc)? else { return Ok(None) };
+        keep_in(doc.kind, &mut document.value, wanted);
+        Ok(Some(document))
+    }
+
+    fn glimpse(&self, doc: &Doc) -> Result<Option<Glimpse>> {
+        let Some((bytes, field, revision)) = self.known_text(doc)? else { return Ok(None) };
+        let size = bytes.len();
+        Ok(raw::before(&bytes, field).map(|value| Glimpse { value, revision, size }))
+    }
+
+    fn may_hold(&self, doc: &Doc, text: &str) -> bool {
+        let look = || {
+            let place = self.open(&doc.room)?;
+            let Some(bytes) = place.read_doc(&doc.file, doc.kind.limit)? else { return Ok(false) };
+            let holds = std::str::from_utf8(&bytes).is_ok_and(|bytes| bytes.contains(text));
+            // What a killed writer has left is not in the file yet.
+            Ok::<_, Error>(holds || !matches!(recover::glance(&place)?, recover::Glance::Clean(_)))
+        };
+        look().unwrap_or(true)
     }
 
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {

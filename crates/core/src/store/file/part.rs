@@ -227,6 +227,7 @@ impl<'e> Part<'e> {
             opened = self.place.open_doc(doc)?;
         }
         let sum = opened.as_ref().map(|opened| opened.sum);
+        let known = if opened.is_none() { self.head.gone(doc) } else { known };
         match known.filter(|known| known.sum != sum) {
             Some(known) => self.load_edited(doc, known, opened),
             None => {
@@ -661,6 +662,9 @@ impl<'e> Part<'e> {
         for entry in lines.iter().flat_map(|line| &line.docs) {
             let doc = HeadDoc { revision: entry.revision, sum: entry.sum };
             self.head.docs.insert(entry.file.clone(), doc);
+        }
+        if lines.iter().flat_map(|line| &line.docs).any(|entry| entry.sum.is_none()) {
+            self.head.forget_gone(&self.place.room);
         }
         self.see_folders(&stage.folders);
         // Before the head says that all is done: whoever is killed here has left the edit where it is looked for.

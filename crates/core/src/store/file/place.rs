@@ -114,6 +114,34 @@ pub struct Opened {
     pub bytes: Vec<u8>,
 }
 
+impl Head {
+    /// Returns what is known of a document that is not there: of a member of a family that left long ago, no more than
+    /// that none of them had a higher revision.
+    pub fn gone(&self, doc: &Doc) -> Option<&HeadDoc> {
+        self.docs.get(&doc.file).or_else(|| self.docs.get(&doc.kind.rest()?))
+    }
+
+    /// Forgets who the members of families were that are gone, when there are more than a few: what each commit reads and
+    /// writes must not grow with them. Their revisions never come again all the same.
+    pub fn forget_gone(&mut self, room: &Room) {
+        let rest_of = |file: &str| Doc::at(room, file).and_then(|doc| doc.kind.rest());
+        let gone = self.docs.iter().filter(|(_, known)| known.sum.is_none());
+        let gone: Vec<(String, String, u64)> =
+            gone.filter_map(|(file, known)| Some((file.clone(), rest_of(file)?, known.revision))).collect();
+        if gone.len() <= FEW_GONE {
+            return;
+        }
+        for (file, rest, revision) in gone {
+            self.docs.remove(&file);
+            let rest = self.docs.entry(rest).or_insert(HeadDoc { revision, sum: None });
+            rest.revision = rest.revision.max(revision);
+        }
+    }
+}
+
+/// So many members of families that are gone are remembered one by one.
+const FEW_GONE: usize = 16;
+
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct HeadDoc {
     pub revision: u64,
@@ -375,14 +403,12 @@ impl Place<'_> {
         head.turn += 1;
         let mut slot = journal::encode(head);
         slot.pop();
-        let long = slot.len() + 1 > HEAD_SLOT;
-        slot.resize(slot.len().max(HEAD_SLOT - 1), b' ');
-        slot.push(b'\n');
         let known = self.open.borrow_mut().head.take();
-        let open = || known.or_else(|| self.fs.open(&self.head(), Access::Write).ok().flatten());
-        let file = if long { None } else { open() };
-        match file.filter(|file| file.opened().size == 2 * HEAD_SLOT as u64) {
-            Some(file) => drop(file.write_at(head.turn % 2 * HEAD_SLOT as u64, &slot)),
+        let file = known.or_else(|| self.fs.open(&self.head(), Access::Write).ok().flatten());
+        let fits = |size: &usize| (size / SPARE..*size).contains(&slot.len().max(HEAD_SLOT / 2));
+        let size = |file: &dyn Handle| slots_of(file.opened().size).filter(fits);
+        match file.and_then(|file| Some((size(&*file)?, file))) {
+            Some((size, file)) => drop(file.write_at(head.turn % 2 * size as u64, &padded(slot, size))),
             None => self.replace_head(slot, head.turn),
         }
     }
@@ -399,8 +425,8 @@ impl Place<'_> {
 
     fn replace_head(&self, slot: Vec<u8>, turn: u64) {
         let (path, spare) = (self.head(), self.spare("head.json"));
-        let mut other = vec![b' '; HEAD_SLOT];
-        other[HEAD_SLOT - 1] = b'\n';
+        let size = (slot.len() + 1).next_power_of_two().max(HEAD_SLOT);
+        let (slot, other) = (padded(slot, size), padded(Vec::new(), size));
         let whole = if turn.is_multiple_of(2) { [slot, other] } else { [other, slot] }.concat();
         if self.write_spare("head.json", &whole).is_ok() {
             let _ = self.fs.exchange(&spare, &path).or_else(|_| self.fs.rename(&spare, &path));
@@ -629,14 +655,30 @@ const LONGEST_SEGMENT: u64 = 1 << 30;
 /// So many zero bytes are a hole.
 const HOLE: usize = 1 << 20;
 
-/// How long one of the two heads in a file may be, with the blanks behind it.
+/// How long one of the two heads in a file is at least, with the blanks behind it. Longer ones are powers of two.
 const HEAD_SLOT: usize = 1024;
+
+/// A head that fills less of its slot than one part of so many gets a shorter one.
+const SPARE: usize = 8;
+
+/// Returns how long the slots of a file of this size are; `None` if it has none.
+fn slots_of(size: u64) -> Option<usize> {
+    let slot = usize::try_from(size / 2).ok()?;
+    (size.is_power_of_two() && slot >= HEAD_SLOT).then_some(slot)
+}
+
+/// Fills a slot.
+fn padded(mut slot: Vec<u8>, size: usize) -> Vec<u8> {
+    slot.resize(size - 1, b' ');
+    slot.push(b'\n');
+    slot
+}
 
 /// Returns the newer of the heads in a file.
 fn newest_head(bytes: &[u8]) -> Option<Head> {
     let mut slots = [bytes, &[]];
-    if bytes.len() == 2 * HEAD_SLOT {
-        (slots[0], slots[1]) = bytes.split_at(HEAD_SLOT);
+    if let Some(size) = slots_of(bytes.len() as u64) {
+        (slots[0], slots[1]) = bytes.split_at(size);
     }
     slots.sort_by_key(|slot| std::cmp::Reverse(turn(slot)));
     slots.into_iter().find_map(|slot| journal::decode(slot.trim_ascii_end()))

@@ -97,14 +97,10 @@ struct Content {
 fn contents(place: &Place<'_>, head: &Head, journal: &[u8]) -> Result<Vec<Content>> {
     let (mut contents, mut replay) = (Vec::new(), None);
     for (file, known) in &head.docs {
-        let Some(doc) = Doc::at(&place.room, file) else { continue };
-        let mut content = Content {
-            file: file.clone(),
-            kind: doc.kind.name.into(),
-            known: *known,
-            value: None,
-            bytes: None,
-        };
+        let Some(kind) = Doc::kind_at(&place.room, file) else { continue };
+        let doc = Doc { kind, room: place.room.clone(), file: file.clone() };
+        let mut content =
+            Content { file: file.clone(), kind: kind.name.into(), known: *known, value: None, bytes: None };
         if let Some(sum) = known.sum {
             let published = place.read_doc(file, doc.kind.limit).ok().flatten();
             let published = published.filter(|bytes| place::sum(&doc, bytes) == sum);

@@ -11,6 +11,7 @@ mod single;
 mod storm;
 mod wake;
 mod weight;
+mod worn;
 
 use std::path::Path;
 use std::process::Command;
@@ -32,6 +33,8 @@ pub struct Bench {
     pub storm: usize,
     /// How many messages are followed at most.
     pub letters: usize,
+    /// How many failures, agents and prompts an old project has seen, each.
+    pub past: usize,
 }
 
 /// A part of the measurement: what it is called while it runs, and how to run it.
@@ -66,6 +69,7 @@ pub fn steps(bench: &Bench) -> Vec<Step> {
     steps.push(("32 at once".into(), Box::new(move |bench| storm::rows(bench, typical))));
     steps.push(("waking up".into(), Box::new(wake::rows)));
     steps.push(("hooks".into(), Box::new(hook::rows)));
+    steps.push((format!("hooks after {} failures and agents", bench.past), Box::new(worn::rows)));
     steps.push(("messages".into(), Box::new(messages::rows)));
     steps.push(("a long past".into(), Box::new(past::rows)));
     steps.push(("memory and size".into(), Box::new(weight::rows)));
