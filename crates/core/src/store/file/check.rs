@@ -63,7 +63,12 @@ fn check_gone(place: &Place<'_>, head: &Head, repair: bool) -> Result<Vec<Findin
     let mut findings = Vec::new();
     for file in head.docs.keys() {
         let Some(doc) = Doc::at(&place.room, file) else { continue };
-        let Err(error @ Error::Gone { .. }) = place.missed(&doc, head) else { continue };
+        let error = match place.missed(&doc, head) {
+            Err(error @ Error::Gone { .. }) => error,
+            // What is no file is told of by those who read it; a disk that fails says nothing.
+            Ok(_) | Err(Error::NotAFile { .. }) => continue,
+            Err(error) => return Err(error),
+        };
         let shown = place.show(&doc);
         findings.push(match last_good(place, head, &doc)? {
             None => finding(&error, &shown, begin_anew(&doc)),

@@ -187,8 +187,10 @@ impl FileEngine {
         if !doc.kind.gone.is_allowed() {
             return true;
         }
-        let is_settled = settled().contains(&doc.room)
-            || matches!(recover::glance(&place), Ok(Glance::Fresh | Glance::Clean(_)));
+        if settled().contains(&doc.room) {
+            return false;
+        }
+        let is_settled = matches!(recover::glance(&place), Ok(Glance::Fresh | Glance::Clean(_)));
         if is_settled {
             settled().push(doc.room.clone());
         }

@@ -269,11 +269,13 @@ pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
         };
         let kept = action.unknown.as_ref().map(|bytes| place.quarantine(file, bytes)).transpose()?;
         publish(place, &doc, known, action.exists)?;
+        let shown = place.show(&doc);
         if let Some(kept) = kept {
-            let shown = place.show(&doc);
             news::tell(&format!(
                 "`{shown}` could not be read and was replaced by what the last commit left; what stood there is kept: {kept}"
             ));
+        } else if !action.exists && plan.reached.is_none() {
+            news::tell(&format!("`{shown}` was gone and is again what the last commit left"));
         }
     }
     papers::redo(place, &plan.segment, plan.reached)?;
