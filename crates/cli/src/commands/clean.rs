@@ -12,15 +12,16 @@ use crate::output::Format;
 
 /// Clean up what sessions leave behind
 ///
-/// Without an option, in `.claude/state`: results of agents, errors, and all but the last 3 backups, as at the end of a
-/// session. The loop and the figures stay. All goes in one commit, and can be taken back document by
-/// document.
+/// Without an option, in `.claude/state`: results of agents, errors, and all but the last 3
+/// backups, as at the end of a session. The loop and the figures stay. All goes in one commit, and
+/// can be taken back document by document.
 ///
-/// With `--older-than`: sessions that ended before that, with their mailboxes, messages that were done
-/// with, and tasks of the queue that are done and that no open task needs. Without an age, what the
-/// configuration says counts (`retention.sessions_days`, `messages_days`, `tasks_days`). They go to an archive, one
-/// readable file for each month: `orchestration/archive/sessions-2026-11.jsonl`, `messages-2026-11.jsonl`,
-/// and `.coordination/archive/tasks-2026-11.jsonl` in the project.
+/// With `--older-than`: sessions that ended before that, with their mailboxes, messages that were
+/// done with, and tasks of the queue that are done and that no open task needs. Without an age,
+/// what the configuration says counts (`retention.sessions_days`, `messages_days`, `tasks_days`).
+/// They go to an archive, one readable file for each month:
+/// `orchestration/archive/sessions-2026-11.jsonl`, `messages-2026-11.jsonl`, and
+/// `.coordination/archive/tasks-2026-11.jsonl` in the project.
 ///
 /// Examples:
 ///   anthill clean --dry-run

@@ -856,7 +856,7 @@ fn every_command_has_help_with_an_example() {
     ];
     let top = env.ok(&["--help"]).stdout;
     let nouns = [
-        ("leader", 10),
+        ("leader", 15),
         ("worker", 11),
         ("session", 7),
         ("message", 4),

@@ -422,10 +422,10 @@ pub static KINDS: &[Kind] = kinds! {
         { gone: Gone::Reset }, |_, _| json!({"version": 1, "task": "", "iteration": 0, "consecutive_passes": 0, "items": [], "gate_results": {}}),
         "the loop's work items and gate results";
     "current_session": agent_loop::CurrentSession, Loop, Scope::State, "session/current.json", Items::None,
-        { gone: Gone::DamageAlone }, default_current_session,
+        { gone: Gone::Reset }, default_current_session,
         "the session that works here now";
     "metrics": agent_loop::Metrics, Loop, Scope::State, "session/metrics.json", Items::Field("sessions"),
-        { gone: Gone::DamageAlone }, |_, _| json!({"sessions": []}),
+        { gone: Gone::Reset }, |_, _| json!({"sessions": []}),
         "figures of past sessions";
     "errors": agent_loop::Errors, Loop, Scope::State, "errors/classified.json", Items::Field("errors"),
         { gone: Gone::Reset }, |_, _| json!({"errors": [], "summary": {"total": 0, "recovered": 0, "pending": 0, "escalated": 0}}),

@@ -1,5 +1,7 @@
 //! The task queue of a leader and its workers, and the register of workers (seed 004).
 
+use serde_json::Value;
+
 use crate::model::shape::{ById, Decimal, FormatVersion, Integer, Time, document, words};
 
 document!(
@@ -28,12 +30,14 @@ document!(
         /// Ids of tasks that must be done first.
         dependencies: Option<Vec<String>>,
         required_capabilities: Option<Vec<String>>,
-        labels: Option<Vec<String>>,
+        /// Names; what people kept under this name in another form stays.
+        labels: Option<Value>,
         context: Option<TaskContext>,
         result: Option<TaskResult>,
         usage: Option<TaskUsage>,
-        /// Remarks of people and agents, the newest last.
-        notes: Option<Vec<Note>>,
+        /// Remarks of people and agents (`at`, `by`, `text`), the newest last; what people kept under this name in another
+        /// form stays.
+        notes: Option<Value>,
         /// How the last claim ended that gave the task back.
         last_claim: Option<LastClaim>,
         /// How the last claims ended that came to nothing, the newest last.
@@ -97,8 +101,6 @@ document!(Attempt {
     /// What the worker said of its failure; or how the task was taken from it, as in `last_claim`.
     reason: String,
 });
-
-document!(Note { at: Time, by: String, text: String });
 
 document!(
     TaskContext {

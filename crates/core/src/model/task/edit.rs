@@ -126,7 +126,11 @@ impl Task {
 
     /// Adds a remark to the task.
     pub fn note(&mut self, by: &str, text: &str, now: &Moment) {
-        let mut notes = self.0.get("notes").and_then(Value::as_array).cloned().unwrap_or_default();
+        let mut notes = match self.0.get("notes") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Array(notes)) => notes.clone(),
+            Some(other) => vec![other.clone()],
+        };
         notes.push(json!({ "at": time::stamp(now.at), "by": by, "text": text }));
         self.set("notes", notes);
     }
@@ -172,6 +176,15 @@ mod tests {
         assert_eq!(task.value()["context"], context);
         assert_eq!((&task.value()["description"], &task.value()["mine"]), (&json!("e"), &json!(true)));
         assert!(!task.edit(&edit), "the same again changes nothing");
+    }
+
+    #[test]
+    fn what_people_kept_as_notes_stays() {
+        let now = Moment { at: "2026-01-01T00:00:00Z".parse().unwrap(), boot: None };
+        let mut task = Task::of(json!({"id": "a", "notes": "mine"}));
+        task.note("w", "more", &now);
+        assert_eq!(task.value()["notes"][0], "mine");
+        assert_eq!(task.value()["notes"][1]["text"], "more");
     }
 
     #[test]
