@@ -179,6 +179,26 @@ pub fn write_pretty(bytes: &mut Vec<u8>, text: &[u8], mut level: usize) {
     }
 }
 
+/// Writes a text without white space on one line, with a blank after each comma and colon.
+pub fn write_on_a_line(bytes: &mut Vec<u8>, text: &[u8]) {
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        let end = match byte {
+            b'"' => string_end(text, at).unwrap_or(text.len()),
+            b',' | b':' => at + 1,
+            _ => {
+                let is_next = |byte: &u8| matches!(byte, b'"' | b',' | b':');
+                at + text[at..].iter().position(is_next).unwrap_or(text.len() - at)
+            }
+        };
+        short::append(bytes, &text[at..end]);
+        if matches!(byte, b',' | b':') {
+            bytes.push(b' ');
+        }
+        at = end;
+    }
+}
+
 fn begin_line(bytes: &mut Vec<u8>, level: usize) {
     bytes.push(b'\n');
     bytes.resize(bytes.len() + level * 2, b' ');

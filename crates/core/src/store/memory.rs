@@ -175,8 +175,8 @@ impl Engine for MemoryEngine {
         let stored = rooms.get(&doc.room).and_then(|room| room.docs.get(&doc.file));
         let revision = from.unwrap_or_else(|| stored.map_or(0, |stored| stored.revision));
         if let (None, Some(value)) = (from, stored.and_then(|stored| stored.value.as_ref())) {
-            let (by, op, text) = ("anthill".into(), "snapshot".into(), json::dense(value).into());
-            queue.push_back(Event { revision, at: None, by, op, text });
+            let text = json::dense(value);
+            queue.push_back(Event::new(revision, None, "anthill", "snapshot", text));
         }
         drop(rooms);
         Ok(Box::new(MemoryWatch { engine: self.clone(), doc: doc.clone(), revision, queue }))
@@ -466,9 +466,9 @@ impl MemoryWatch {
         engine.replay(&doc, &mut |record, value| {
             if record.revision > seen {
                 let (at, by, op) = (Some(record.at.clone()), record.by.clone(), record.op.clone());
-                let text = json::dense(value.unwrap_or(&Value::Null)).into();
+                let text = json::dense(value.unwrap_or(&Value::Null));
                 self.revision = record.revision;
-                self.queue.push_back(Event { revision: record.revision, at, by, op, text });
+                self.queue.push_back(Event::new(record.revision, at, &by, &op, text));
             }
         })
     }

@@ -1,5 +1,6 @@
 mod conformance;
 mod copies;
+mod edited_lists;
 mod edits;
 mod families;
 mod histories;

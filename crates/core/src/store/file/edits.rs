@@ -7,12 +7,40 @@ use serde_json::Value;
 use super::journal::Replay;
 use super::place::{HeadDoc, Place};
 use super::{each_line, place};
+use crate::model::diff::Change;
 use crate::model::kind::Doc;
 use crate::model::merge::{self, Clash};
-use crate::store::edits::{self, TakenIn, clash_in_words};
+use crate::model::names::Names;
+use crate::store::edits::{self, Edits, How, TakenIn, Touched, clash_in_words};
 use crate::store::engine::Aside;
 use crate::store::error::Result;
 use crate::store::state;
+
+/// An edit by hand that a transaction has found.
+#[derive(Debug)]
+pub struct Edit {
+    /// What it changes of what our last commit left, if that left something.
+    pub changes: Option<Vec<Change>>,
+    /// The items that these lead into.
+    pub names: Names,
+    pub how: How,
+    pub clashes: Vec<Clash>,
+    /// The file as it is, if not all of it counts.
+    pub bytes: Option<Vec<u8>>,
+    /// Whether the document is something else than the file.
+    pub is_joined: bool,
+    /// The items that it changes, where the others were not read.
+    pub touched: Option<Vec<Touched>>,
+}
+
+impl Edit {
+    /// Tells it to those who look after the document.
+    pub fn tell(&self) -> Edits {
+        let changes = self.changes.clone().unwrap_or_default();
+        let (names, clashes, touched) = (self.names.clone(), self.clashes.clone(), self.touched.clone());
+        Edits { changes, names, how: self.how, clashes, touched }
+    }
+}
 
 /// Behind the name of an edit that a person has heard of.
 const NOTED: &str = ".noted";

@@ -36,6 +36,11 @@ impl Build {
         Build { listing, before, items, edges, holds, ends, kins, families, fits: true }
     }
 
+    /// Begins one for other items of the same kind.
+    pub fn anew(&self) -> Build {
+        Build::of(self.listing)
+    }
+
     /// Begins another one for what comes behind so many more items.
     pub fn behind(&self, more: usize) -> Build {
         Build { before: self.count() + more, ..Build::of(self.listing) }
@@ -78,6 +83,16 @@ impl Build {
                 self.families.entry(kin).or_insert_with(|| family((marking.all)(raw)));
             }
         }
+    }
+
+    /// Returns what is known of the items.
+    pub fn items(&self) -> &[Record] {
+        &self.items
+    }
+
+    /// Says that the items stand elsewhere.
+    pub fn relocate(&mut self, slots: &[Slot]) {
+        self.items.iter_mut().zip(slots).for_each(|(item, slot)| item.slot = *slot);
     }
 
     /// Whether all items could be read.
