@@ -789,6 +789,16 @@ pub const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
     Scenario {
+        name: "a claim after an edit of one task by hand",
+        kinds: &["queue"],
+        prepare: |store| {
+            with_buffers(store);
+            store.edit_by_hand("queue", |value| value["tasks"][1]["description"] = "by hand".into());
+        },
+        act: |store| claim(store, "w2"),
+        ..PLAIN
+    },
+    Scenario {
         name: "a claim after a new segment",
         kinds: &["queue"],
         segment_bytes: SMALL,
