@@ -349,7 +349,7 @@ fn ends_when_nobody_reads() {
 fn import(env: &TestEnv, name: &str, count: usize) {
     let task = |number| format!("{{\"id\":\"{name}-{number}\",\"description\":\"do it\"}}\n");
     env.write("tasks.jsonl", (0..count).map(task).collect::<String>());
-    let file = env.root.join("tasks.jsonl");
+    let file = env.root().join("tasks.jsonl");
     env.ok(&["leader", "import", file.to_str().unwrap()]);
 }
 
@@ -412,8 +412,8 @@ fn a_slow_reader_is_left_behind() {
     });
     let first = lines.next().unwrap()["revision"].as_u64().unwrap();
     // Its output is stuck in the pipe, or soon will be.
-    let long = "x".repeat(90_000);
-    for number in 0..20 {
+    let long = "x".repeat(60_000);
+    for number in 0..30 {
         env.ok(&["leader", "add-task", &long, "--id", &format!("long-{number}")]);
     }
     let mut told = first;
