@@ -349,7 +349,7 @@ fn few_items_are_taken_in_without_the_others() {
     let words = What::Describe("other words");
     let steps = [
         edit(0, &[(3, words.clone())], Form::Ours),
-        edit(0, &[(3, What::Describe("")), (7, words.clone())], Form::Pretty),
+        edit(0, &[(3, What::Describe("")), (7, words)], Form::Pretty),
         edit(0, &[(4, What::Add)], Form::Dense),
         edit(0, &[(2, What::Remove)], Form::Pretty),
         edit(0, &[(2, What::Status("done"))], Form::Escaped),

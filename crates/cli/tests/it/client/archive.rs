@@ -77,10 +77,10 @@ fn results_of_an_older_version_are_known_once_somebody_looks() {
     for (id, session) in [("old", "s1"), ("other", "s2")] {
         let result =
             json!({"agent_id": id, "status": "success", "findings": [{"title": "x"}], "session_id": session});
-        env.write(&format!("{}/agents/results/{id}.json", super::STATE), &result.to_string());
+        env.write(&format!("{}/agents/results/{id}.json", super::STATE), result.to_string());
     }
     let active = json!({"agents": [], "total_spawned": 2, "total_completed": 2, "session_id": "s1"});
-    env.write(&format!("{}/agents/active.json", super::STATE), &active.to_string());
+    env.write(&format!("{}/agents/active.json", super::STATE), active.to_string());
     let _other = Client::start(&env, "s2");
     client.send("SessionEnd", json!({"reason": "other"}));
     assert_eq!(names(&env, "agents/results"), ["other.json"]);
@@ -114,7 +114,7 @@ fn a_long_loop_is_saved_by_its_revision() {
     let mut queue = state(&env, "loop/work_queue.json");
     let item = |number: usize| json!({"id": format!("w{number}"), "priority": "S2", "title": "x".repeat(90), "status": "pending"});
     queue["items"] = (0..300).map(item).collect();
-    env.write(&file, &queue.to_string());
+    env.write(&file, queue.to_string());
     env.ok(&["loop", "add", "Last", "-p", "S0"]);
     let before = state(&env, "loop/work_queue.json");
     client.send("PreCompact", json!({"trigger": "auto"}));

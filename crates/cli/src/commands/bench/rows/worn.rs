@@ -81,7 +81,10 @@ impl<'b> Stores<'b> {
             }
             self.bench.time_fed(client.hook(), &event.write(client, number)?)
         };
-        let run_new = |round| Ok::<_, String>(times.borrow_mut().push(milliseconds(run(&self.new, round)?)));
+        let run_new = |round| {
+            times.borrow_mut().push(milliseconds(run(&self.new, round)?));
+            Ok::<_, String>(())
+        };
         let ours = |round: usize| {
             if round.is_multiple_of(2) {
                 run_new(round)?;

@@ -23,6 +23,8 @@ pub struct Draft {
     /// The file as somebody saved it, and its checksum.
     pub bytes: Vec<u8>,
     pub base: Sum,
+    /// What it counts as.
+    pub revision: u64,
     /// The fields around the list.
     pub fields: Map<String, Value>,
     pub texts: Vec<Text>,

@@ -57,13 +57,6 @@ impl Found {
     }
 }
 
-/// An edited list as it counts.
-pub struct Taken {
-    pub index: Index,
-    pub draft: Draft,
-    pub revision: u64,
-}
-
 /// Which items of a file are not those that the last commit left.
 struct Differing {
     /// Positions before and after.
@@ -140,7 +133,7 @@ impl Differing {
 }
 
 /// Decides what counts of an edited file. `index` is that of what the last commit left, as `revision`.
-pub fn take_in(past: &Past<'_>, index: Index, revision: u64, found: Found) -> Answer<Taken> {
+pub fn take_in(past: &Past<'_>, index: Index, revision: u64, found: Found) -> Answer<(Index, Draft)> {
     let mut edited = Edited::of(past, index, revision, found)?;
     let taken = match edited.is_fresh() {
         true => TakenIn::as_it_is(edited.theirs.clone()),
@@ -245,7 +238,7 @@ impl<'p> Edited<'p> {
     }
 
     /// Puts the list together that counts, and its index.
-    fn compose(mut self, TakenIn { value, how, clashes }: TakenIn) -> Answer<Taken> {
+    fn compose(mut self, TakenIn { value, how, clashes }: TakenIn) -> Answer<(Index, Draft)> {
         let (doc, field, is_joined) = (self.past.doc, self.past.field, how != How::Fresh);
         let changes = self.changes(&value)?;
         let names = names_of(&changes, &value);
@@ -274,8 +267,8 @@ impl<'p> Edited<'p> {
             touched: Some(touched),
         };
         let index = sure(build.finish(&plan.frame))?;
-        let draft = Draft { bytes, base, fields, texts, edit };
-        Ok(Taken { index, draft, revision })
+        let draft = Draft { bytes, base, revision, fields, texts, edit };
+        Ok((index, draft))
     }
 
     /// Returns what leads from ours to what counts. No change may be about an item that was left out.

@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
 use self::draft::Draft;
-use self::edited::{Found, Taken};
+use self::edited::Found;
 use self::index::{Build, Index, Stamp};
 use self::layout::{Frame, Slot};
 use self::recall::Past;
@@ -171,7 +171,7 @@ impl List {
                 reopen(&past, &*file, &ours, known.map(|(_, index)| index))?
             }
         };
-        let Some((mut index, taken)) = opened else { return Ok(None) };
+        let Some((mut index, draft)) = opened else { return Ok(None) };
         let Some(stored) = index.frame() else { return Ok(None) };
         let (doc, puts, last) = (doc.clone(), BTreeMap::new(), None);
         let mut list = List {
@@ -189,8 +189,8 @@ impl List {
             puts,
             last,
         };
-        if let Some((draft, revision)) = taken {
-            (list.sum, list.revision, list.draft) = (draft.base, revision, Some(draft));
+        if let Some(draft) = draft {
+            (list.sum, list.revision, list.draft) = (draft.base, draft.revision, Some(draft));
         }
         Ok(Some(list))
     }
@@ -735,7 +735,7 @@ fn reopen(
     file: &dyn Handle,
     stamp: &Stamp,
     known: Option<Index>,
-) -> Result<Option<(Index, Option<(Draft, u64)>)>> {
+) -> Result<Option<(Index, Option<Draft>)>> {
     let Past { place, doc, field, .. } = past;
     let Some(listing) = doc.kind.listing else { return Ok(None) };
     let path = place.doc(&doc.file);
@@ -753,7 +753,7 @@ fn reopen(
     let taken =
         known.filter(|_| found.build.fits()).map(|index| edited::take_in(past, index, stamp.revision, found));
     Ok(match taken {
-        Some(Ok(Taken { index, draft, revision })) => Some((index, Some((draft, revision)))),
+        Some(Ok((index, draft))) => Some((index, Some(draft))),
         Some(Err(Lost)) | None => None,
     })
 }
