@@ -41,7 +41,7 @@ pub struct Changed {
 )]
 pub fn set(engine: &dyn Engine, target: &Target<'_>, value: Value, actor: &Actor) -> Result<Changed> {
     json::check_input(&value).map_err(Error::Input)?;
-    change(engine, target, actor, "set", |document| {
+    change(engine, target, actor, "set", move |document| {
         target.path.set(document, value.clone())?;
         Ok(value.clone())
     })
@@ -54,7 +54,7 @@ pub fn set(engine: &dyn Engine, target: &Target<'_>, value: Value, actor: &Actor
 )]
 pub fn append(engine: &dyn Engine, target: &Target<'_>, item: Value, actor: &Actor) -> Result<Changed> {
     json::check_input(&item).map_err(Error::Input)?;
-    change(engine, target, actor, "append", |document| {
+    change(engine, target, actor, "append", move |document| {
         check_list(target, document)?;
         target.path.append(document, item.clone())?;
         Ok(item.clone())

@@ -32,7 +32,7 @@ pub fn rows(bench: &Bench, size: usize) -> Vec<Row> {
 /// Returns the old queue and the new one.
 fn prepare(bench: &Bench, size: usize) -> Measured<[PathBuf; 2]> {
     let stage = &bench.stage;
-    let (old, new) = (stage.project("old", size)?, stage.project("new", (size / 100).max(10))?);
+    let (old, new) = (stage.project("old-queue", size)?, stage.project("new-queue", (size / 100).max(10))?);
     let file = stage::queue_file(&old);
     let text = String::from_utf8_lossy(&stage::read(&file)?).into_owned();
     // The first ones are those that others wait for.
