@@ -65,6 +65,8 @@ pub struct Plan {
 
 struct Publish {
     exists: bool,
+    /// Whether it was there once and is gone, so that a person may wonder.
+    is_missed: bool,
     /// Bytes that no line knows, to be kept.
     unknown: Option<Vec<u8>>,
 }
@@ -180,7 +182,9 @@ pub fn plan(place: &Place<'_>, head: Option<&Head>, life: Life) -> Result<Plan> 
     for (file, known) in &replay.docs {
         // A journal may come from a stranger's repository: it names no other files than documents.
         let Some(doc) = Doc::at(&place.room, file) else { continue };
-        if let Some(action) = judge(place, &doc, known, &segment, same_life)? {
+        if let Some(mut action) = judge(place, &doc, known, &segment, same_life)? {
+            let was_there = |head: &Head| head.docs.get(file).is_some_and(|doc| doc.sum.is_some());
+            action.is_missed = !action.exists && head.is_some_and(was_there);
             publish.insert(file.clone(), action);
         }
     }
@@ -232,7 +236,7 @@ fn judge(
         Err(error) => return Err(error),
     };
     let sum = bytes.as_deref().map(|bytes| place::sum(doc, bytes));
-    let publish = |unknown| Ok(Some(Publish { exists: sum.is_some(), unknown }));
+    let publish = |unknown| Ok(Some(Publish { exists: sum.is_some(), is_missed: false, unknown }));
     if sum == known.sum {
         return Ok(None);
     }
@@ -274,7 +278,7 @@ pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
             news::tell(&format!(
                 "`{shown}` could not be read and was replaced by what the last commit left; what stood there is kept: {kept}"
             ));
-        } else if !action.exists && plan.reached.is_none() {
+        } else if action.is_missed {
             news::tell(&format!("`{shown}` was gone and is again what the last commit left"));
         }
     }
