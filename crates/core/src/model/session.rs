@@ -26,6 +26,9 @@ pub const KEPT_EVENTS: usize = 1000;
 /// How many handed over contexts are kept, the newest.
 const KEPT_HANDOFFS: usize = 100;
 
+/// How many agents of a session are kept, the newest.
+const KEPT_AGENTS: usize = 100;
+
 /// Statuses of agents that have come to an end by themselves.
 const AGENT_ENDS: [&str; 7] =
     ["released", "ended", "completed", "complete", "failed", "stopped", "cancelled"];
@@ -193,6 +196,52 @@ impl Session {
                 agent.insert("ended_at".into(), time::stamp(now).into());
             }
         }
+    }
+
+    /// Turns to a story.
+    pub fn take_up(&mut self, epic: &str, story: &str) {
+        let context = self.context();
+        context.insert("active_epic".into(), epic.into());
+        context.insert("active_story".into(), story.into());
+    }
+
+    /// Puts a story down, if it is the one that it is at.
+    pub fn put_down(&mut self, story: &str) {
+        let context = self.context();
+        if context.get("active_story").and_then(Value::as_str) == Some(story) {
+            for field in ["active_epic", "active_story"] {
+                context.insert(field.into(), Value::Null);
+            }
+        }
+    }
+
+    /// Notes that an agent of it is at work.
+    pub fn agent_began(&mut self, id: &str, kind: &str, now: Timestamp) {
+        let agent = json!({"id": id, "type": kind, "status": "running", "started_at": time::stamp(now)});
+        let agents = self.agents_mut();
+        match agents.iter_mut().find(|known| known["id"] == id) {
+            Some(known) if known["status"] == "running" => {}
+            Some(known) => *known = agent,
+            None => agents.push(agent),
+        }
+        keep_newest(agents, KEPT_AGENTS);
+    }
+
+    /// Notes that an agent of it has ended.
+    pub fn agent_ended(&mut self, id: &str, now: Timestamp) {
+        if let Some(known) =
+            self.agents_mut().iter_mut().find(|known| known["id"] == id && known["status"] == "running")
+        {
+            known["status"] = "ended".into();
+            known["ended_at"] = time::stamp(now).into();
+        }
+    }
+
+    fn agents_mut(&mut self) -> &mut Vec<Value> {
+        if !self.0["agents"].is_array() {
+            self.set("agents", json!([]));
+        }
+        self.0["agents"].as_array_mut().expect("the lines above made it an array")
     }
 
     /// Whether a task of the queue is in this session's hands.

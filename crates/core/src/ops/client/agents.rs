@@ -21,10 +21,11 @@ use crate::model::present::{self, Present};
 use crate::model::redact::{redact, redact_value};
 use crate::model::room::Room;
 use crate::model::said::{self, Ending, Said, cut};
+use crate::model::session::Session;
 use crate::model::{time, transcript};
 use crate::ops::surplus::What;
 use crate::ops::workflow::{self, hands};
-use crate::ops::{Error, Result, agent_loop, readable};
+use crate::ops::{Error, Result, agent_loop, readable, sessions};
 use crate::store::{Durability, Engine, Transaction};
 use crate::view::briefing;
 
@@ -270,7 +271,10 @@ fn note(turn: &mut Turn<'_>, agent: &Agent, task: Task, before: Option<Value>) -
     if changed {
         transaction.put(&doc, value)?;
     }
-    turn.commit(transaction, OP, Durability::Lazy)
+    turn.commit(transaction, OP, Durability::Lazy)?;
+    let kind = cut(&redact(&agent.kind), 128);
+    let began = |session: &mut Session, now| session.agent_began(agent.id.as_str(), &kind, now);
+    sessions::note_in(engine, &turn.event.session, &turn.actor, began)
 }
 
 fn count_spawned(turn: &mut Turn<'_>, transaction: &mut dyn Transaction, agents: &mut Value) -> Result<()> {
@@ -334,7 +338,9 @@ fn file(
         put_away(&mut *transaction, &finished::take(&mut agents, None, surplus), now)?;
         transaction.put(&doc, agents)?;
     }
-    turn.commit(transaction, OP, Durability::Synced)
+    turn.commit(transaction, OP, Durability::Synced)?;
+    let ended = |session: &mut Session, now| session.agent_ended(agent.id.as_str(), now);
+    sessions::note_in(engine, &turn.event.session, &turn.actor, ended)
 }
 
 /// Archives the results of agents.

@@ -109,6 +109,28 @@ pub fn heartbeat(engine: &dyn Engine, id: &SessionId, status: Status, actor: &Ac
     Ok(changed(id, transaction.commit(&entry)?, Effect::Changed, Vec::new()))
 }
 
+/// Notes something of a session that is known. Atomic but not synced, as the hooks are that see it.
+pub fn note_in(
+    engine: &dyn Engine,
+    id: &SessionId,
+    actor: &Actor,
+    note: impl FnOnce(&mut Session, Timestamp),
+) -> Result<()> {
+    if !engine.may_exist(&state_of(id)) {
+        return Ok(());
+    }
+    let mut transaction = engine.begin(&[&room(id)])?;
+    let Some(known) = transaction.get(&state_of(id))?.cloned() else { return Ok(()) };
+    let mut session = Session::of(known.clone());
+    note(&mut session, actor.now());
+    if *session.value() == known {
+        return Ok(());
+    }
+    transaction.put(&state_of(id), session.into_value())?;
+    let entry = Entry { durability: Durability::Lazy, ..entry(actor, id, "session agents", actor.now()) };
+    transaction.commit(&entry).map(drop).map_err(Error::from)
+}
+
 /// Ends a session: its agents are released, and what it has in the queue goes back for others.
 pub fn end(engine: &dyn Engine, id: &SessionId, actor: &Actor) -> Result<Changed> {
     let mut seat = Seat::take(engine, &[&room(id)], id, actor)?;
