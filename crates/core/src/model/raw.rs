@@ -394,6 +394,27 @@ mod tests {
     }
 
     #[test]
+    fn a_document_is_sifted_without_its_other_items() {
+        let document =
+            json!({"a": {"list": [1]}, "list": [{"id": "x", "n": 1}, {"id": "y", "n": 2.50}], "z": [","]});
+        for text in [document.to_string(), serde_json::to_string_pretty(&document).unwrap()] {
+            let mut seen = Vec::new();
+            let sifted = sift(text.as_bytes(), "list", &mut |item| {
+                seen.push(item.string("id").unwrap().into_owned());
+                item.field("n") == Some(b"1")
+            });
+            let expected = json!({"a": {"list": [1]}, "list": [{"id": "x", "n": 1}], "z": [","]});
+            assert_eq!((sifted, seen), (Some(expected), vec!["x".to_owned(), "y".to_owned()]));
+            assert_eq!(before(text.as_bytes(), "list"), Some(json!({"a": {"list": [1]}})));
+        }
+        assert_eq!(before(br#"{"list": [], "a": 1}"#, "list"), Some(json!({})));
+        assert_eq!(before(br#"{"a": 1}"#, "list"), None);
+        let empty = sift(br#"{"list": []}"#, "list", &mut |_| true);
+        assert_eq!(empty, Some(json!({"list": []})));
+        assert_eq!(sift(br#"{"list": 3}"#, "list", &mut |_| true), None);
+    }
+
+    #[test]
     fn fields_are_found() {
         let raw = read(br#"{ "id" : "a\"b" , "n": -3, "list": ["x", "\u0041", 7], "o": {"id": "other"} }"#);
         let raw = raw.expect("an object");

@@ -60,7 +60,7 @@ struct Stores<'b> {
 
 impl<'b> Stores<'b> {
     fn lay_out(bench: &'b Bench) -> Measured<Stores<'b>> {
-        let (old, new) = (Client::start(bench, "old")?, Client::start(bench, "new")?);
+        let (old, new) = (Client::start(bench, "worn")?, Client::start(bench, "fresh")?);
         for number in 0..bench.past {
             for event in [Event::Failure, Event::AgentStop, Event::Prompt] {
                 let event = event.write(&old, number)?;
