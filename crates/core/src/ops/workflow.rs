@@ -144,9 +144,18 @@ pub fn report(
 
 /// Returns the workflow and the order of its phases.
 pub fn show(engine: &dyn Engine) -> Result<Flow> {
-    let workflow = engine.read(&doc("workflow"))?.ok_or_else(|| none(engine))?;
+    find(engine)?.ok_or_else(|| none(engine))
+}
+
+/// The same, for those who need not know why there is none: to tell that, all of the history is looked through.
+pub fn find(engine: &dyn Engine) -> Result<Option<Flow>> {
+    let workflow = doc("workflow");
+    if !engine.may_exist(&workflow) {
+        return Ok(None);
+    }
+    let Some(workflow) = engine.read(&workflow)? else { return Ok(None) };
     let graph = engine.read(&doc("task_graph"))?;
-    Ok(Flow::of(workflow.value, graph.map(|graph| graph.value)))
+    Ok(Some(Flow::of(workflow.value, graph.map(|graph| graph.value))))
 }
 
 /// The workflow, open for one change.

@@ -194,13 +194,12 @@ fn moment(turn: &Turn<'_>, agent: &Agent) -> Moment {
 
 /// Tells where the workflow stands when an agent in the background has come to its end.
 pub fn brief_workflow(turn: &mut Turn<'_>) -> Result<()> {
-    if !turn.event.is_notification() || !turn.engine.may_exist(&document("workflow")) {
+    if !turn.event.is_notification() {
         return Ok(());
     }
-    match workflow::show(turn.engine) {
-        // One that may be there need not be.
-        Err(error) if error.code() == Code::NotFound => Ok(()),
-        flow => tell_workflow(turn, &flow?),
+    match workflow::find(turn.engine)? {
+        Some(flow) => tell_workflow(turn, &flow),
+        None => Ok(()),
     }
 }
 

@@ -211,15 +211,7 @@ pub fn brief_returned(turn: &mut Turn<'_>) -> Result<()> {
 
 /// Tells the agent where workflow and loop stand, and after its context was lost what it had in hand before.
 pub fn brief_state(turn: &mut Turn<'_>) -> Result<()> {
-    let flow = match turn.engine.may_exist(&document("workflow")) {
-        true => workflow::show(turn.engine).map(Some),
-        false => Ok(None),
-    };
-    // One that may be there need not be.
-    let flow = match flow {
-        Err(error) if error.code() == Code::NotFound => Ok(None),
-        other => other,
-    };
+    let flow = workflow::find(turn.engine);
     if let Some(flow) = turn.pass_over(flow)?
         && matches!(flow.workflow["status"].as_str(), Some("active" | "failed" | "pending"))
     {
