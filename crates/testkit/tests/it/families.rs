@@ -1,5 +1,7 @@
 //! Documents of which there may be very many, one after the other: results of agents, backups.
 
+#![expect(clippy::disallowed_methods, reason = "the tests spoil files of the store")]
+
 use std::fs;
 
 use anthill_core::model::kind::{Doc, Kind};
