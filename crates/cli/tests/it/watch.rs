@@ -392,6 +392,11 @@ fn a_growing_queue_is_watched_in_bounded_memory() {
         let owner = changes.iter().find(|change| change["path"] == *path);
         assert_eq!(owner.map(|change| &change["after"]), Some(&worker.into()), "{event}");
     }
+    let workers = env.spawn(&["watch", "workers"]);
+    assert_eq!(workers.json()["op"], "snapshot");
+    env.ok(&["worker", "claim", "late"]);
+    assert_eq!(workers.json()["op"], "claim");
+    assert!(peak(workers.id()) < 32, "{} MB, because a neighbour is long", peak(workers.id()));
     let most = peak(watch.id());
     assert!(most < 32, "{most} MB");
     watch.kill().unwrap();

@@ -1,5 +1,6 @@
 use std::io::IsTerminal;
 use std::mem::ManuallyDrop;
+use std::thread;
 use std::time::Duration;
 
 use anthill_core::model::flaws::flaws;
@@ -131,7 +132,12 @@ pub(super) fn left(now: &Moment) -> impl Fn(&Value) -> Option<SignedDuration> {
     |task| Task::of(task.clone()).lease_left(now)
 }
 
-/// Draws the board again with every change. Without a terminal, one board (or JSON line) per change.
+/// How long a board stands at least, and how often an excerpt is asked for.
+const PAUSE: Duration = Duration::from_millis(100);
+const TRIES: usize = 5;
+
+/// Draws the board again when something changes, ten times a second at most. Without a terminal, one board (or JSON line)
+/// each time.
 fn follow(context: &Context<'_>) -> Result<()> {
     let doc = Doc::queue();
     let mut listener = context.engine.listen(std::slice::from_ref(&doc))?;
@@ -142,7 +148,8 @@ fn follow(context: &Context<'_>) -> Result<()> {
             let found = context.engine.read(&doc)?.map(|document| document.value);
             Ok(found.unwrap_or_else(|| doc.default(context.actor.now())))
         };
-        let lines = || match draw_excerpt(context) {
+        // Others may be at work. The whole queue is the last resort: it may be long.
+        let lines = || match (0..TRIES).find_map(|_| draw_excerpt(context)) {
             Some(lines) => Ok(lines),
             None => queue().map(|queue| draw(context, &queue)),
         };
@@ -154,6 +161,8 @@ fn follow(context: &Context<'_>) -> Result<()> {
             context.output.lines(&lines()?)?;
             context.output.data("")?;
         }
+        // Nobody reads faster, and a storm of commits shall not become one of boards.
+        thread::sleep(PAUSE);
         changed = listener.wait(terminal.then_some(TICK))?;
     }
 }

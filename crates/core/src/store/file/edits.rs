@@ -63,7 +63,7 @@ pub fn take_in(
 /// Calls `visit` with every kept state of a document, oldest first. A segment begins with one that may be of no line.
 fn each_state(place: &Place<'_>, doc: &Doc, visit: &mut dyn FnMut(u64, &Value)) -> Result<()> {
     let mut replay = Replay::default();
-    each_line(place, &mut |line| {
+    each_line(place, Some(doc), &mut |line| {
         replay.apply(line);
         let entry = line.docs.iter().find(|entry| entry.file == doc.file);
         if let (Some(entry), Some(content)) = (entry, replay.content(&doc.file)) {
@@ -74,7 +74,7 @@ fn each_state(place: &Place<'_>, doc: &Doc, visit: &mut dyn FnMut(u64, &Value)) 
 
 /// Returns what the last commit left of a document, as of line `seq`.
 pub fn committed(place: &Place<'_>, doc: &Doc, seq: u64) -> Result<Option<Value>> {
-    let mut segment = place.segment(&super::current_segment(place)?);
+    let mut segment = place.segment_of(&super::current_segment(place)?, doc);
     segment.lines.retain(|line| line.seq <= seq);
     let known = Replay::of(&segment).docs.remove(&doc.file).filter(|known| known.sum.is_some());
     Ok(known.map(|known| known.content))

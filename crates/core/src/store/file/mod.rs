@@ -341,12 +341,17 @@ fn show_revision(doc: &Doc, value: &mut Value, revision: u64) {
     }
 }
 
-/// Calls `visit` with every line of every kept segment, oldest first, each once.
+/// Calls `visit` with every line of every kept segment, oldest first, each once; with what they say of `only` this document,
+/// if one is named.
 ///
 /// No lock is held. The current segment is read first, so that one that is put aside meanwhile shows up
 /// twice instead of not at all; the numbers of the lines then tell what was there already.
-fn each_line(place: &Place<'_>, visit: &mut dyn FnMut(&journal::Line)) -> Result<()> {
-    let mut current = place.segment(&current_segment(place)?);
+fn each_line(place: &Place<'_>, only: Option<&Doc>, visit: &mut dyn FnMut(&journal::Line)) -> Result<()> {
+    let read = |bytes: &[u8]| match only {
+        Some(doc) => place.segment_of(bytes, doc),
+        None => place.segment(bytes),
+    };
+    let mut current = read(&current_segment(place)?);
     if recover::in_doubt(&current, place.read_head()?.as_ref()).is_some() {
         current.drop_last();
     }
@@ -360,7 +365,7 @@ fn each_line(place: &Place<'_>, visit: &mut dyn FnMut(&journal::Line)) -> Result
         }
     };
     for path in rotate::old_segments(place)? {
-        visit_new(place.segment(&place.read(&path)?.unwrap_or_default()));
+        visit_new(read(&place.read(&path)?.unwrap_or_default()));
     }
     visit_new(current);
     Ok(())
@@ -461,7 +466,7 @@ impl Engine for FileEngine {
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {
         let place = self.open(&doc.room)?;
         let mut replay = journal::Replay::default();
-        each_line(&place, &mut |line| {
+        each_line(&place, Some(doc), &mut |line| {
             let entry = line.docs.iter().find(|entry| entry.file == doc.file && line.op != SNAPSHOT);
             let revision = entry.map(|entry| line.revision(entry, replay.content(&entry.file)));
             replay.apply(line);
@@ -474,7 +479,7 @@ impl Engine for FileEngine {
     fn log(&self, room: &Room) -> Result<Vec<Revision>> {
         let place = self.open(room)?;
         let (mut revisions, mut replay) = (Vec::new(), journal::Replay::default());
-        each_line(&place, &mut |line| {
+        each_line(&place, None, &mut |line| {
             if line.op != SNAPSHOT {
                 let revision = |entry| line.revision(entry, replay.content(&entry.file));
                 revisions.extend(line.docs.iter().map(revision));

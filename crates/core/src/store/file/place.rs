@@ -508,7 +508,20 @@ impl Place<'_> {
 
     /// Reads a segment, with the contents that are kept beside it. One that is gone or spoiled stays unknown.
     pub fn segment(&self, bytes: &[u8]) -> Segment {
+        self.with_contents(Segment::parse(bytes))
+    }
+
+    /// The same, with what the lines say of one document and nothing else: a neighbour may be long.
+    pub fn segment_of(&self, bytes: &[u8], doc: &Doc) -> Segment {
         let mut segment = Segment::parse(bytes);
+        for line in &mut segment.lines {
+            line.docs.retain(|entry| entry.file == doc.file);
+            line.papers.clear();
+        }
+        self.with_contents(segment)
+    }
+
+    fn with_contents(&self, mut segment: Segment) -> Segment {
         for entry in segment.lines.iter_mut().flat_map(|line| &mut line.docs) {
             if let (Some(name), Some(doc)) = (&entry.stored, Doc::at(&self.room, &entry.file)) {
                 let path = format!("{}/{name}", self.room.hidden());

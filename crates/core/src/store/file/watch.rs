@@ -170,7 +170,7 @@ impl FileWatch {
     fn read_all(&mut self, place: &Place<'_>, head: &Head, revision: u64) -> Result<()> {
         (self.replay, self.oldest) = (Replay::default(), None);
         let mut lines = Vec::new();
-        each_line(place, &mut |line| lines.push(line.clone()))?;
+        each_line(place, Some(&self.doc), &mut |line| lines.push(line.clone()))?;
         for line in lines.iter().filter(|line| line.seq <= head.seq) {
             self.take_line(line, revision);
         }
@@ -313,7 +313,7 @@ impl FileWatch {
         };
         let bytes = file.map(read).transpose();
         let bytes = bytes.map_err(failed)?.unwrap_or_default();
-        let lines = place.segment(&bytes).lines;
+        let lines = place.segment_of(&bytes, &self.doc).lines;
         let follows = lines.first().is_some_and(|line| line.seq == self.replay.seq + 1)
             && lines.last().is_some_and(|line| line.seq == head.seq);
         Ok(follows.then_some(lines))

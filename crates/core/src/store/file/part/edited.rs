@@ -130,7 +130,7 @@ impl Part<'_> {
     /// Returns the content that our last commit of a document left, if it left one.
     pub(super) fn journaled(&self, doc: &Doc) -> Result<Option<Value>> {
         let bytes = self.place.read(&self.place.journal())?.unwrap_or_default();
-        let mut replay = Replay::of(&self.place.segment(&bytes));
+        let mut replay = Replay::of(&self.place.segment_of(&bytes, doc));
         let known = replay.docs.remove(&doc.file).filter(|known| known.sum.is_some());
         Ok(known.map(|known| known.content))
     }
