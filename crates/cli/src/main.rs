@@ -13,7 +13,6 @@ mod commands;
 mod conflict;
 mod consent;
 mod context;
-mod denied;
 mod direct;
 mod env;
 mod error;

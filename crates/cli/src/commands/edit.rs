@@ -11,8 +11,7 @@ use anthill_core::store::edits::clash_in_words;
 use clap::Args;
 use serde_json::Value;
 
-use super::report;
-use super::revisions::change_line;
+use super::{change_line, report};
 use crate::args::Select;
 use crate::context::Context;
 use crate::env;
@@ -54,7 +53,7 @@ pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
     edits
         .changes
         .iter()
-        .map(|change| change_line(change, &edits.names))
+        .map(change_line)
         .filter(|line| is_news(&line))
         .for_each(|line| context.output.status(&line));
     if edits.clashes.is_empty() {

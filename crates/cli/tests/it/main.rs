@@ -1,6 +1,5 @@
 //! The binary from the outside: real processes on real files.
 
-mod actors;
 mod agent_loop;
 mod attacks_consent;
 mod attacks_ids;
@@ -12,10 +11,7 @@ mod changes;
 mod client;
 mod commands;
 mod damage;
-mod doctor;
 mod exit_codes;
-mod going_back;
-mod gone;
 mod hand_edits;
 mod hooks;
 mod install;
@@ -26,7 +22,6 @@ mod message_storm;
 mod messages;
 mod orchestrate;
 mod outcomes;
-mod owners;
 mod pipeline;
 mod planning;
 mod queue;
@@ -34,7 +29,6 @@ mod queue_edit;
 mod queue_storm;
 mod readers;
 mod records;
-mod retention;
 mod roots;
 mod run;
 mod seeds;
@@ -44,7 +38,6 @@ mod storm;
 mod texts;
 mod watch;
 mod workflow;
-mod writes;
 
 use std::fmt::Display;
 use std::str::FromStr;

@@ -1,8 +1,6 @@
 mod conformance;
 mod copies;
-mod edited_lists;
 mod edits;
-mod families;
 mod histories;
 mod lists;
 mod model;
@@ -10,6 +8,5 @@ mod queue;
 mod queue_model;
 mod retention;
 mod seats;
-mod single;
 mod stores;
 mod watch;

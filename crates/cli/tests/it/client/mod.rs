@@ -2,7 +2,6 @@
 
 mod agent_loop;
 mod agents;
-mod archive;
 mod canary;
 mod events;
 mod garbage;
