@@ -25,8 +25,8 @@ SYSTEMS = {
     "xfs": (["mkfs.xfs", "-q", "-f"], "320M", "noatime"),
     "btrfs": (["mkfs.btrfs", "-q", "-f"], "160M", "commit=300"),
 }
-# What is tried unless others are named. ext4 without its journal is not among them yet: fsck drops names that were exchanged shortly before.
-USUAL = ["ext4", "xfs", "btrfs"]
+# What is tried unless others are named. On ext4 without its journal, fsck drops names that were exchanged shortly before.
+USUAL = ["ext4", "ext4-nojournal", "xfs", "btrfs"]
 WORKERS = 3
 # Images of one disk, before a fresh one is made.
 PER_DISK = 5

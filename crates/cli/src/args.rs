@@ -66,7 +66,7 @@ pub struct Global {
     /// Print one JSON value on stdout, also for errors
     #[arg(long, global = true)]
     pub json: bool,
-    /// The session to act as, and to look at
+    /// The session to act for, and to look at; it is the author unless the environment names one
     #[arg(long, global = true, value_name = "ID")]
     pub session_id: Option<String>,
     /// How long to wait for a lock

@@ -15,9 +15,9 @@ use anthill_core::model::room::Room;
 use anthill_core::model::time::{self, Boot, Clock, Moment};
 use anthill_core::ops::{Actor, read};
 use anthill_core::store::Engine;
-use anthill_core::store::file::events::on_shortage;
 use anthill_core::store::file::fs::Fs;
 use anthill_core::store::file::moved::MovedFs;
+use anthill_core::store::file::news::on_news;
 use anthill_core::store::file::real_fs::{self, RealFs};
 use anthill_core::store::file::{FileEngine, Options};
 use anthill_core::store::observed::Observed;
@@ -39,19 +39,21 @@ pub struct Context<'o> {
     pub actor: Actor,
     pub output: &'o Output,
     session: Option<SessionId>,
+    told: Option<SessionId>,
 }
 
 impl<'o> Context<'o> {
     pub fn new(global: &Global, output: &'o Output) -> Result<Context<'o>> {
         let told = global.session_id.as_deref().map(parse_id::<SessionId>).transpose()?;
         // A client may name its session in ways that are no ids of ours; then it stays unnamed.
-        let session = told.or_else(|| env::session()?.parse().ok());
-        let user = env::text(env::USER).unwrap_or_else(|| "user".into());
-        let clock = clock()?;
-        let actor = Actor { clock, session: session.as_ref().map(ToString::to_string), user };
+        let acting = env::session().and_then(|session| session.parse::<SessionId>().ok());
+        let session = told.clone().or_else(|| acting.clone());
+        let user = env::text(env::USER).unwrap_or_else(roots::own_name);
+        let text = |id: &Option<SessionId>| id.as_ref().map(ToString::to_string);
+        let actor = Actor { clock: clock()?, session: text(&session), acting: text(&acting), user };
         let roots = Roots::new(global);
-        on_shortage(|text| Output::new(false, ColorChoice::Auto).warning(text));
-        Ok(Context { engine: open_store(global, &roots)?, roots, actor, output, session })
+        on_news(|text| Output::new(false, ColorChoice::Auto).warning(text));
+        Ok(Context { engine: open_store(global, &roots)?, roots, actor, output, session, told })
     }
 
     /// Returns a path inside the project as seen from its root; others stay as they are.
@@ -127,6 +129,11 @@ impl<'o> Context<'o> {
     /// Returns the session at work, if it is known.
     pub fn own_session(&self) -> Option<&SessionId> {
         self.session.as_ref()
+    }
+
+    /// Returns the session of `--session-id`.
+    pub fn told_session(&self) -> Option<&SessionId> {
+        self.told.as_ref()
     }
 
     fn session(&self, kind: &Kind) -> Result<SessionId> {

@@ -5,12 +5,15 @@ use std::io;
 
 use anthill_core::error::{Code, with_causes};
 use anthill_core::model::task::Refusal;
+use anthill_core::store::error::Unplaced;
 use anthill_core::view::shell;
 use anthill_core::{ops, store};
 use serde_json::{Value, json};
 
 use crate::conflict;
+use crate::denied;
 use crate::roots::{self, Stranger};
+use crate::start;
 
 #[derive(Debug)]
 pub struct CliError {
@@ -79,13 +82,22 @@ impl From<ops::Error> for CliError {
         let message = with_causes(&store);
         let base = CliError::new(store.code(), message);
         match store {
-            ops::Error::NoDocument { kind, .. } => base
+            ops::Error::NoDocument { kind, removed, .. } => removed
+                .into_iter()
+                .fold(base, CliError::hinted)
                 .hinted(format!("create it: {}", creation(kind)))
                 .hinted("look elsewhere with --home DIR or --root DIR; `anthill schema` shows where each kind is kept"),
             ops::Error::Conflict { expected, found, .. } => base
                 .hinted(format!("read it again and repeat with --expect-revision {found}"))
                 .detail("expected", expected)
                 .detail("revision", found),
+            ops::Error::OfOthers { taken, .. } => {
+                let taken = taken.iter().map(|(revision, op, whose)| json!({"revision": revision, "op": op, "by": whose}));
+                with_force(base).detail("taken", taken.collect::<Vec<_>>())
+            }
+            ops::Error::ClaimedSince { id, .. } => base
+                .hinted(format!("take it out of the work instead: anthill leader cancel {}", shell::word(&id)))
+                .hinted(format!("or let it go all the same: {} --force", as_typed())),
             ops::Error::NoRevision { kind, .. } => base.hinted(format!("see them: anthill history {kind}")),
             ops::Error::NoList { kind } => base.hinted(format!("see the whole document: anthill get {kind}")),
             ops::Error::NoTask { .. } => base.hinted("see the tasks: anthill leader status"),
@@ -98,13 +110,31 @@ impl From<ops::Error> for CliError {
             ops::Error::Circle { .. } => base.hinted("take one of the dependencies out; nothing was added"),
             ops::Error::NoResults => base.hinted("results come with `anthill worker complete`; see how far the work is: anthill leader status"),
             ops::Error::Task(refusal) => refused(base, &refusal),
-            ops::Error::Refused { hint, .. } | ops::Error::Missing { hint, .. } | ops::Error::Clash { hint, .. } => {
+            ops::Error::Refused { hint, .. }
+            | ops::Error::Missing { hint, .. }
+            | ops::Error::Clash { hint, .. }
+            | ops::Error::NoSuchList { hint, .. } => {
                 hint.lines().fold(base, CliError::hinted)
             }
-            ops::Error::ManagedField => base.hinted("use --expect-revision N to guard a change"),
+            ops::Error::ManagedField { field } if field == "revision" => {
+                base.hinted("use --expect-revision N to guard a change")
+            }
+            ops::Error::ManagedField { .. } => base.hinted("every change sets it anew"),
             _ => base,
         }
     }
+}
+
+/// Says how to do it all the same.
+fn with_force(base: CliError) -> CliError {
+    base.hinted(format!("nothing was changed; take them back all the same: {} --force", as_typed()))
+        .hinted("look first what that would change: --dry-run")
+}
+
+/// Returns the command as it was typed.
+fn as_typed() -> String {
+    let words = start::arguments().iter().map(|word| shell::word(&word.to_string_lossy()));
+    std::iter::once("anthill".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// Says what a worker that was refused can do.
@@ -179,9 +209,9 @@ impl From<store::Error> for CliError {
             store::Error::NotAFile { path, .. } => {
                 base.hinted("see what can be done: anthill doctor").detail("path", path)
             }
-            store::Error::Gone { path } => base
+            store::Error::Gone { path, typed } => base
                 .hinted("bring it back: anthill doctor --repair")
-                .hinted("to begin anew instead, remove the whole directory")
+                .hinted(format!("or begin anew without it: anthill delete {typed} .   (its history stays)"))
                 .detail("path", path),
             store::Error::Busy { path, .. } => base
                 .hinted("wait longer with --lock-timeout SECONDS; a lock is free as soon as its holder ends")
@@ -196,7 +226,11 @@ impl From<store::Error> for CliError {
             store::Error::UnsupportedPlace { path, .. } => base
                 .hinted("links and special files are not followed; use a plain directory")
                 .detail("path", path),
-            store::Error::Io { path, indeterminate, .. } => {
+            store::Error::Io { path, indeterminate, source, .. } => {
+                if base.code == Code::Damaged {
+                    return mendable(base.detail("path", path), &source);
+                }
+                let base = denied::hints(&path, &source).into_iter().fold(base, CliError::hinted);
                 let base = base.detail("path", path);
                 let hint = "the change may have happened: look before you repeat it";
                 if indeterminate {
@@ -209,6 +243,17 @@ impl From<store::Error> for CliError {
                 base.hinted("nothing was changed")
             }
         }
+    }
+}
+
+/// Says how to go on when the configuration is what cannot be read.
+fn mendable(base: CliError, source: &io::Error) -> CliError {
+    let base = base.hinted("mend it: anthill doctor --repair");
+    match Unplaced::in_error(source) {
+        Some(Unplaced(store::Error::Gone { .. })) => {
+            base.hinted("or begin anew without it: anthill delete config .")
+        }
+        _ => base,
     }
 }
 

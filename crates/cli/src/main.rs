@@ -13,6 +13,7 @@ mod commands;
 mod conflict;
 mod consent;
 mod context;
+mod denied;
 mod direct;
 mod env;
 mod error;

@@ -244,7 +244,8 @@ fn touched(changes: &[Value], queue: &Value) -> Vec<usize> {
 }
 
 fn path_of(change: &Value) -> Path {
-    Path::from_record(change["path"].as_str().expect("a path")).expect("a path of ours")
+    let path = change.get("place").unwrap_or(&change["path"]);
+    Path::from_record(path.as_str().expect("a path")).expect("a path of ours")
 }
 
 /// Puts a change in. What was removed from an item of `list` is null from then on, which means the same.

@@ -1,4 +1,3 @@
-use anthill_core::model::diff::Change;
 use anthill_core::ops::merge::{self, Compared};
 use anthill_core::store::edits::clash_in_words;
 use anthill_core::store::{Aside, Edits, How};
@@ -6,7 +5,7 @@ use anthill_core::view::shell;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{change_json, change_line};
+use super::revisions::{change_json, change_line};
 use crate::args::Select;
 use crate::context::Context;
 use crate::error::Result;
@@ -65,7 +64,7 @@ fn side_lines(edits: &Edits) -> Vec<String> {
         true => "    the whole document: nothing of it was taken".to_owned(),
         false => format!("    {}", clash_in_words(clash)),
     });
-    let changes = edits.changes.iter().map(change_line);
+    let changes = edits.changes.iter().map(|change| change_line(change, &edits.names));
     clashes.chain(changes).collect()
 }
 
@@ -92,7 +91,7 @@ fn edits_json(edits: &Edits) -> Value {
             ])
         })
         .collect();
-    let changes: Vec<Value> = edits.changes.iter().map(|change: &Change| change_json(change)).collect();
+    let changes: Vec<Value> = edits.changes.iter().map(|change| change_json(change, &edits.names)).collect();
     super::object([
         ("made_from", edits.how.made_from().map_or(Value::Null, Value::from)),
         ("changes", changes.into()),

@@ -1,7 +1,7 @@
 use anthill_core::error::Code;
-use anthill_core::ops::doctor;
+use anthill_core::ops::doctor::{self, Between};
 use anthill_core::ops::merge::asides;
-use anthill_core::store::{Aside, Finding};
+use anthill_core::store::{Aside, Engine, Finding};
 use anthill_core::view::shell;
 use anthill_live::gates::Gates;
 use anthill_live::gates::consent::{self, Waiting};
@@ -35,8 +35,15 @@ pub struct DoctorArgs {
 
 pub fn run(context: &Context<'_>, args: &DoctorArgs) -> Result<ExitCode> {
     let findings = doctor::doctor(&*context.engine, args.repair)?;
-    let warnings = warnings(context)?;
-    let notes = doctor::notes(&*context.engine)?;
+    let Between { looked, findings: disagreements } = doctor::between(&*context.engine, &context.actor)?;
+    let mut warnings = warnings(context)?;
+    warnings.extend(disagreements);
+    let mut notes = doctor::notes(&*context.engine)?;
+    // What was replaced just now is told with what it was replaced for.
+    let is_told = |note: &str| {
+        note.split('`').nth(1).is_some_and(|path| findings.iter().any(|finding| finding.fix.contains(path)))
+    };
+    notes.retain(|note| !is_told(note));
     let open = findings.iter().find(|finding| !finding.repaired);
     if context.output.json {
         let severity = |finding: &Finding| if finding.repaired { "repaired" } else { "error" };
@@ -61,9 +68,30 @@ pub fn run(context: &Context<'_>, args: &DoctorArgs) -> Result<ExitCode> {
         context.output.status(&format!("note: {note}"));
     }
     if findings.is_empty() && warnings.is_empty() {
-        context.output.status("all is well");
+        context.output.status(&well(&*context.engine, &looked)?);
     }
     Ok(ExitCode::from(open.map_or(0, |finding| finding.code.facts().exit)))
+}
+
+/// Says what was looked at, where nothing was found.
+fn well(engine: &dyn Engine, looked: &[&str]) -> Result<String> {
+    let rooms = engine.rooms()?;
+    let mut documents = 0;
+    for room in &rooms {
+        documents += engine.documents(room)?.len();
+    }
+    if documents == 0 {
+        return Ok("all is well: there are no documents yet".into());
+    }
+    let between = match looked {
+        [] => String::new(),
+        looked => format!(", {}", looked.join(", ")),
+    };
+    let documents = match documents {
+        1 => "1 document with its history".to_owned(),
+        several => format!("{several} documents with their history"),
+    };
+    Ok(format!("all is well: {documents}; ids, dependencies, numbers{between}; hooks, gates, settings"))
 }
 
 /// What keeps the project from working as it was told to, although nothing is damaged.
@@ -74,6 +102,7 @@ fn warnings(context: &Context<'_>) -> Result<Vec<Finding>> {
     warnings.extend(asides(&*context.engine, &rooms)?.iter().map(unjoined));
     // A configuration that cannot be read is told by whoever needs it.
     let gates = Gates::of(&root).map(|gates| gates.list).unwrap_or_default();
+    warnings.extend(doctor::without_effect(&*context.engine));
     warnings.extend(consent::missing(&*context.engine, &root, &gates)?.iter().map(distrusted));
     Ok(warnings)
 }

@@ -11,7 +11,8 @@ use anthill_core::store::edits::clash_in_words;
 use clap::Args;
 use serde_json::Value;
 
-use super::{change_line, report};
+use super::report;
+use super::revisions::change_line;
 use crate::args::Select;
 use crate::context::Context;
 use crate::env;
@@ -53,7 +54,7 @@ pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
     edits
         .changes
         .iter()
-        .map(change_line)
+        .map(|change| change_line(change, &edits.names))
         .filter(|line| is_news(&line))
         .for_each(|line| context.output.status(&line));
     if edits.clashes.is_empty() {

@@ -1,31 +1,38 @@
 use anthill_core::ops::{history, read};
 use clap::Args;
 
-use super::show_revisions;
+use super::revisions::{Window, show_revisions};
 use crate::args::Select;
 use crate::context::Context;
 use crate::error::Result;
 
 /// Show the changes of a document, oldest first
 ///
-/// Example:
+/// Items of lists are named by their ids. With a limit, a change that is too long for the journal
+/// (an import) is named by the file that has it.
+///
+/// Examples:
 ///   anthill history config
+///   anthill history queue --limit 10 --json
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct HistoryArgs {
     #[command(flatten)]
     select: Select,
-    /// Only the newest N
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    #[command(flatten)]
+    window: Window,
 }
 
 pub fn run(context: &Context<'_>, args: &HistoryArgs) -> Result<()> {
     let doc = context.select(&args.select)?;
-    let revisions = history::history(&*context.engine, &doc)?;
+    let revisions = match args.window.limit(context.output) {
+        Some(limit) => history::newest(&*context.engine, &doc, limit)?,
+        None => history::history(&*context.engine, &doc)?,
+    };
     if revisions.is_empty() {
         read::document(&*context.engine, &doc)?;
     }
-    let start = args.limit.map_or(0, |limit| revisions.len().saturating_sub(limit));
-    show_revisions(context.output, &revisions[start..])
+    show_revisions(context.output, &revisions)?;
+    args.window.say_if_cut(context.output, revisions.len());
+    Ok(())
 }

@@ -55,7 +55,7 @@ fn runner<'c>(context: &'c Context<'_>) -> Result<Runner<'c>> {
     let (for_home, for_root) = (home.clone(), root.clone());
     Ok(Runner {
         engine: &*context.engine,
-        actor: Actor { session: None, user: "hooks".into(), ..context.actor.clone() },
+        actor: Actor { session: None, acting: None, user: "hooks".into(), ..context.actor.clone() },
         home,
         root,
         depth: env::hook_depth(),

@@ -3,12 +3,15 @@ use anthill_core::ops::history::{self, LogFilter};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 
-use super::show_revisions;
+use super::revisions::{Window, show_revisions};
 use crate::args::kind_parser;
 use crate::context::Context;
 use crate::error::{CliError, Result};
 
 /// Show who changed what, in all documents
+///
+/// Items of lists are named by their ids. With a limit, a change that is too long for the journal
+/// (an import) is named by the file that has it.
 ///
 /// Examples:
 ///   anthill log --since 3600
@@ -25,17 +28,18 @@ pub struct LogArgs {
     /// Only changes of this kind
     #[arg(long, value_parser = kind_parser(&[]))]
     kind: Option<String>,
-    /// Only the newest N
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    #[command(flatten)]
+    window: Window,
 }
 
 pub fn run(context: &Context<'_>, args: &LogArgs) -> Result<()> {
     let since = args.since.as_deref().map(|text| parse_since(text, context.actor.now())).transpose()?;
-    let filter = LogFilter { since, actor: args.actor.clone(), kind: args.kind.clone() };
+    let limit = args.window.limit(context.output);
+    let filter = LogFilter { since, actor: args.actor.clone(), kind: args.kind.clone(), limit };
     let revisions = history::log(&*context.engine, &filter)?;
-    let start = args.limit.map_or(0, |limit| revisions.len().saturating_sub(limit));
-    show_revisions(context.output, &revisions[start..])
+    show_revisions(context.output, &revisions)?;
+    args.window.say_if_cut(context.output, revisions.len());
+    Ok(())
 }
 
 fn parse_since(text: &str, now: Timestamp) -> Result<Timestamp> {

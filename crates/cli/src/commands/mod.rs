@@ -29,6 +29,7 @@ mod on;
 mod orchestrate;
 mod pipeline;
 mod restore;
+mod revisions;
 mod schema;
 mod session;
 mod set;
@@ -48,13 +49,10 @@ mod workflow;
 
 use std::io::{ErrorKind, IsTerminal, Read};
 
-use anthill_core::model::diff::Change;
 use anthill_core::model::json;
-use anthill_core::model::kind::Kind;
 use anthill_core::model::path::Path;
 use anthill_core::ops::edit::Changed;
 use anthill_core::ops::merge::{all_asides, in_words};
-use anthill_core::store::Revision;
 use anthill_live::foreign;
 use clap::{Args, Subcommand};
 use serde_json::Value;
@@ -337,66 +335,9 @@ fn report(context: &Context<'_>, kind: &str, what: &str, changed: &Changed) -> R
     context.output.changed(&value, Format::Json)
 }
 
-/// Prints revisions, as JSON or as a log that people can read.
-fn show_revisions(output: &Output, revisions: &[Revision]) -> Result<()> {
-    if output.json {
-        return output.value(&revisions.iter().map(revision_json).collect(), Format::Json);
-    }
-    for record in revisions {
-        let from = record.made_from.map(|from| format!(", made from revision {from}")).unwrap_or_default();
-        let head = format!(
-            "{} revision {}  {}  {} by {}{from}",
-            record.kind, record.revision, record.at, record.op, record.by
-        );
-        let changes = record.changes.iter().filter(|change| !is_bookkeeping(record, change)).map(change_line);
-        let text: Vec<_> = std::iter::once(head).chain(changes).collect();
-        output.data(&anthill_core::view::text::escape(&text.join("\n")))?;
-    }
-    if revisions.is_empty() {
-        output.status("nothing recorded yet");
-    }
-    Ok(())
-}
-
-fn revision_json(record: &Revision) -> Value {
-    let mut value = object([
-        ("kind", record.kind.as_str().into()),
-        ("revision", record.revision.into()),
-        ("at", record.at.as_str().into()),
-        ("by", record.by.as_str().into()),
-        ("op", record.op.as_str().into()),
-        ("changes", record.changes.iter().map(change_json).collect()),
-    ]);
-    if let Some(from) = record.made_from {
-        value["made_from"] = from.into();
-    }
-    value
-}
-
-fn change_json(change: &Change) -> Value {
-    let side = |value: &Option<Value>| value.clone().unwrap_or_default();
-    let path = change.path.as_str().into();
-    object([("path", path), ("before", side(&change.before)), ("after", side(&change.after))])
-}
-
 /// Makes an object of values from documents; `json!` would respell their numbers.
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     fields.into_iter().collect()
-}
-
-/// Whether a change is only the stamp that every commit leaves.
-fn is_bookkeeping(record: &Revision, change: &Change) -> bool {
-    let time_field = Kind::find(&record.kind).and_then(|kind| kind.time_field);
-    change.path == "revision" || change.path == "updated_by" || Some(change.path.as_str()) == time_field
-}
-
-fn change_line(change: &Change) -> String {
-    let short = |value: &Option<Value>| match value {
-        None => "nothing".to_owned(),
-        Some(value) => shorten(&value.to_string(), 60),
-    };
-    let path = if change.path.is_empty() { "(document)" } else { &change.path };
-    format!("    {path}: {} -> {}", short(&change.before), short(&change.after))
 }
 
 #[cfg(test)]

@@ -2,17 +2,20 @@ use anthill_core::ops::edit::Target;
 use anthill_core::ops::history;
 use clap::Args;
 
-use super::report;
+use super::revisions::GoingBack;
 use crate::args::Select;
 use crate::context::Context;
 use crate::error::Result;
 
 /// Make a document be again what it was at a revision
 ///
-/// The restored content becomes a new revision; nothing is lost.
+/// The restored content becomes a new revision; nothing is lost. It says what is taken back and whose
+/// it was. What another session, worker or user did is taken back only with --force. Results go with
+/// their tasks, and a lease number is never given out twice.
 ///
-/// Example:
+/// Examples:
 ///   anthill restore config --revision 3
+///   anthill restore queue --revision 3 --dry-run
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RestoreArgs {
@@ -24,16 +27,14 @@ pub struct RestoreArgs {
     /// Refuse (exit 3) unless the document is at this revision
     #[arg(long, value_name = "N")]
     expect_revision: Option<u64>,
+    #[command(flatten)]
+    how: GoingBack,
 }
 
 pub fn run(context: &Context<'_>, args: &RestoreArgs) -> Result<()> {
     let doc = context.select(&args.select)?;
-    let changed = history::restore(
-        &*context.engine,
-        &Target::whole(&doc, args.expect_revision),
-        args.revision,
-        &context.actor,
-    )?;
-    let what = format!("Restored {} as of revision {}", doc.kind.name, args.revision);
-    report(context, doc.kind.name, &what, &changed)
+    let target = Target::whole(&doc, args.expect_revision);
+    let back = history::restore(&*context.engine, &target, args.revision, args.how.terms(), &context.actor)?;
+    let done = format!("Restored {} as of revision {}", doc.kind.name, args.revision);
+    args.how.report(context, doc.kind.name, &done, &back)
 }

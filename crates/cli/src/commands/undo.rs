@@ -2,17 +2,21 @@ use anthill_core::ops::edit::Target;
 use anthill_core::ops::history;
 use clap::Args;
 
-use super::report;
+use super::revisions::GoingBack;
 use crate::args::Select;
 use crate::context::Context;
 use crate::error::Result;
 
 /// Take back the last change of a document; again to go further back
 ///
-/// An edit by hand counts as a change.
+/// It says what is taken back and whose it was. What another session, worker or user did is taken
+/// back only with --force. An edit by hand counts as a change. The result of a task goes with the
+/// task, and a lease number is never given out twice. A second undo takes back the change before;
+/// to take back an undo: anthill restore KIND --revision N.
 ///
-/// Example:
+/// Examples:
 ///   anthill undo epics --project-id myapp
+///   anthill undo queue --dry-run
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct UndoArgs {
@@ -21,11 +25,13 @@ pub struct UndoArgs {
     /// Refuse (exit 3) unless the document is at this revision
     #[arg(long, value_name = "N")]
     expect_revision: Option<u64>,
+    #[command(flatten)]
+    how: GoingBack,
 }
 
 pub fn run(context: &Context<'_>, args: &UndoArgs) -> Result<()> {
     let doc = context.select(&args.select)?;
-    let changed =
-        history::undo(&*context.engine, &Target::whole(&doc, args.expect_revision), &context.actor)?;
-    report(context, doc.kind.name, &format!("Undid the last change of {}", doc.kind.name), &changed)
+    let target = Target::whole(&doc, args.expect_revision);
+    let back = history::undo(&*context.engine, &target, args.how.terms(), &context.actor)?;
+    args.how.report(context, doc.kind.name, &format!("Undid the last change of {}", doc.kind.name), &back)
 }

@@ -2,9 +2,10 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use anthill_core::error::Code;
+use anthill_core::model::flaws::flaws;
 use anthill_core::model::ids::RULE;
 use anthill_core::model::json;
-use anthill_core::model::kind::Kind;
+use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::model::odd_ids::odd_ids;
 use anthill_core::model::path::Path;
 use anthill_core::ops::doctor::{self, Checked};
@@ -70,8 +71,12 @@ fn validate_file(context: &Context<'_>, file: &std::path::Path, kind: &str) -> R
         invalid(line, column, &misfit.to_string())
     })?;
     if let Some(odd) = odd_ids(kind, &value).first() {
-        let (line, column) = doctor::locate(&bytes, odd);
+        let (line, column) = doctor::locate(&bytes, &odd.path);
         return Err(invalid(line, column, &format!("`{}` is not a valid id: {RULE}", odd.path)));
+    }
+    if let Some(flaw) = flaws(kind, &value).first() {
+        let (line, column) = doctor::locate(&bytes, &flaw.path);
+        return Err(invalid(line, column, &flaw.message));
     }
     context.output.status(&format!("`{shown}` is a valid {}", kind.name));
     if context.output.json {
@@ -108,7 +113,17 @@ fn validate_stored(context: &Context<'_>, args: &ValidateArgs) -> Result<ExitCod
         }
         let messages: Vec<_> = wrong.into_iter().map(|(_, message)| message).collect();
         let error = if messages.is_empty() { Value::Null } else { messages.join("\n").into() };
-        results.push(json!({"kind": doc.kind.name, "path": path, "valid": error.is_null(), "error": error}));
+        let mut result =
+            json!({"kind": doc.kind.name, "path": path, "valid": error.is_null(), "error": error});
+        if doc == Doc::config() {
+            let idle = doctor::without_effect(&*context.engine);
+            idle.iter()
+                .for_each(|idle| context.output.warning(&format!("{}\n    {}", idle.message, idle.fix)));
+            if !idle.is_empty() {
+                result["warnings"] = idle.into_iter().map(|idle| idle.message).collect();
+            }
+        }
+        results.push(result);
     }
     if results.is_empty() {
         context.output.status("no documents yet");

@@ -1,11 +1,11 @@
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anthill_core::model::json::push_text;
 use anthill_core::model::kind::Doc;
 use anthill_core::model::time;
-use anthill_core::store::{Event, Watch};
+use anthill_core::store::{Event, Long, Stream, Watch};
 use clap::Args;
 
 use crate::args::{Select, seconds};
@@ -17,6 +17,11 @@ use crate::output::safe_json;
 ///
 /// The first line is the state of now (`"op": "snapshot"`), unless --from asks for what happened
 /// since a revision. Changes by other programs are seen too (`"op": "edit"`).
+///
+/// A list whose file has 2 MB or more is told by what changes: `changes` instead of `value`
+/// (`[{path, before, after}]`, with paths like `tasks[id=t-1].status`); only snapshots have the
+/// `value`. Edits of its file are told when a command takes them in. Whoever reads too slowly gets
+/// a snapshot with the number of revisions that were `missed`.
 ///
 /// Examples:
 ///   anthill watch epics --project-id myapp
@@ -68,11 +73,39 @@ fn newest_within(watch: &mut dyn Watch, interval: f64) -> Result<Option<Event>> 
     let mut newest = None;
     loop {
         match watch.next(Some(end.saturating_duration_since(Instant::now())))? {
-            Some(event) => newest = Some(event),
+            Some(event) => newest = Some(after(newest, event)),
             None => return Ok(newest),
+        }
+        // What is told by its changes is told in full, however soon that is.
+        if newest.as_ref().is_some_and(is_much) {
+            return Ok(newest);
         }
     }
 }
+
+/// Returns one event for two that follow each other: where the newer one tells only what changed, all that changed.
+fn after(earlier: Option<Event>, mut event: Event) -> Event {
+    if let (Some(Event { long: Some(Long::Changes(before)), .. }), Some(Long::Changes(changes))) =
+        (earlier, &mut event.long)
+    {
+        let (before, more) = (before.trim_end_matches(']'), changes.trim_start_matches('['));
+        let comma = if before.len() > 1 && more.len() > 1 { "," } else { "" };
+        *changes = format!("{before}{comma}{more}");
+    }
+    event
+}
+
+/// Whether an event has so many changes, or is a whole document, that nothing more should be added to it.
+fn is_much(event: &Event) -> bool {
+    match &event.long {
+        Some(Long::Changes(changes)) => changes.len() > MOST,
+        Some(Long::Whole(_)) => true,
+        None => false,
+    }
+}
+
+/// So many bytes of changes are told at once.
+const MOST: usize = 1 << 20;
 
 fn show(context: &Context<'_>, args: &WatchArgs, doc: &Doc, event: Event) -> Result<()> {
     let at = event.at.unwrap_or_else(|| time::stamp(context.actor.now()));
@@ -85,13 +118,34 @@ fn show(context: &Context<'_>, args: &WatchArgs, doc: &Doc, event: Event) -> Res
         line.push_str(name);
         push_text(&mut line, text);
     }
-    line.extend([",\"value\":", event.text.as_str(), "}\n"]);
+    if event.missed > 0 {
+        line.extend([",\"missed\":", &event.missed.to_string()]);
+    }
+    match event.long {
+        Some(Long::Whole(value)) if args.exec.is_none() => return show_whole(context, line, &value),
+        Some(Long::Changes(changes)) => line.extend([",\"changes\":", &changes, "}\n"]),
+        _ => line.extend([",\"value\":", event.text.as_str(), "}\n"]),
+    }
     let line = safe_json(line);
     match &args.exec {
         Some(_) if event.op == "snapshot" => Ok(()),
         Some(command) => execute(context, command, doc, event.revision, &line),
         None => context.output.whole(&line),
     }
+}
+
+/// Prints a long document piece by piece.
+fn show_whole(context: &Context<'_>, mut line: String, value: &Stream) -> Result<()> {
+    line.push_str(",\"value\":");
+    context.output.whole(&safe_json(line))?;
+    let mut written = Ok(());
+    let read = value.each_piece(&mut |piece| {
+        written = context.output.whole(&safe_json(piece.to_owned()));
+        if written.is_ok() { Ok(()) } else { Err(io::ErrorKind::Other.into()) }
+    });
+    written?;
+    read.map_err(|error| io_error("read the document", &error))?;
+    context.output.whole("}\n")
 }
 
 /// Runs the user's own command; its failure is told and does not end the watch.

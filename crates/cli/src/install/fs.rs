@@ -1,16 +1,18 @@
 //! The only place that touches files of others: settings, instructions and ignore rules outside our rooms.
 //!
-//! A file is replaced whole (a new one beside it, renamed over it) with the permissions that it had. A symbolic link is
+//! A file is replaced whole (a new one beside it, renamed over it) with the owner and the permissions that it had. A symbolic link is
 //! followed: what it leads to is replaced, and the link stays.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use anthill_core::store::file::owners::{self, Rule};
 use anthill_live::foreign;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, flock};
 
 /// How often a lock is asked for.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -50,11 +52,15 @@ pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 )]
 pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let (dir, temporary) = (path.parent().unwrap_or(Path::new("/")), beside(path));
-    fs::create_dir_all(dir)?;
+    make_dirs(dir, 0o777)?;
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary)?;
-        if let Ok(about) = fs::metadata(path) {
-            file.set_permissions(Permissions::from_mode(about.permissions().mode()))?;
+        match fs::metadata(path) {
+            Ok(about) => {
+                owners::keep(file.as_fd(), &about)?;
+                file.set_permissions(Permissions::from_mode(about.permissions().mode()))?;
+            }
+            Err(_) => Rule::of(File::open(dir)?.as_fd())?.hand_over(file.as_fd())?,
         }
         file.write_all(bytes)?;
         file.sync_all()?;
@@ -80,11 +86,19 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a directory that nobody else looks into.
+fn make_dirs(dir: &Path, mode: u32) -> io::Result<()> {
+    owners::make_dirs(dir, Mode::from_raw_mode(mode), |_| Ok(())).map(drop)
+}
+
+/// Makes a directory that nobody else looks into, apart from a group that shares it.
 pub fn private_dir(dir: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    make_dirs(dir, 0o700)?;
     let mode = fs::metadata(dir)?.permissions().mode();
-    if mode & 0o077 == 0 { Ok(()) } else { fs::set_permissions(dir, Permissions::from_mode(0o700)) }
+    if mode & 0o077 == 0 || owners::is_shared(mode) {
+        Ok(())
+    } else {
+        fs::set_permissions(dir, Permissions::from_mode(0o700))
+    }
 }
 
 /// Sweeps what a killed installation may have left beside a file.

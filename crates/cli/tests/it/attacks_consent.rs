@@ -10,6 +10,7 @@ use anthill_testkit::test_env::{Ran, TestEnv};
 use serde_json::json;
 
 use super::env;
+use super::owners::{as_user, may_be_others};
 
 const CONFIG: &str = "project/.claude/anthill.toml";
 const TRUSTED: &str = "user/.claude/orchestration/trusted.json";
@@ -149,8 +150,8 @@ fn neither_hooks_nor_agents_extend_trust() {
         &["append", "trusted", "trusted", &entry],
         &["set", "trusted", "trusted[0].command", "\"evil\""],
         &["set", "trusted", "trusted", "[]"],
-        &["undo", "trusted"],
-        &["restore", "trusted", "--revision", "1"],
+        &["undo", "trusted", "--force"],
+        &["restore", "trusted", "--revision", "1", "--force"],
         &["delete", "trusted", "trusted[0]"],
         &["loop", "add-gate", "evil", "--", "touch", "pwned"],
     ];
@@ -300,34 +301,24 @@ fn an_error_repeats_little_of_what_was_typed() {
 
 /// Acts as another user than the one who planted something.
 fn as_somebody(env: &TestEnv, dir: &Path, args: &[&str]) -> Ran {
-    let mut command = env.clean("setpriv");
-    command
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
-        .arg(env.root().join("anthill"))
-        .args(args);
-    env.finish(command.current_dir(dir).env("HOME", env.root().join("somebody")), b"")
+    let mut command = as_user(env, 65534, 65534, dir, args);
+    env.finish(command.env("HOME", env.root().join("somebody")), b"")
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "who reads the log should know that it was not tried")]
 fn what_another_user_planted_above_is_no_project() {
     let env = env();
-    if !rustix::process::geteuid().is_root()
-        || env.finish(env.clean("setpriv").arg("--version"), b"").code != 0
-    {
-        eprintln!("skipped: only root can act as two users, and only with setpriv");
+    if !may_be_others(&env) {
         return;
     }
     let at = |name: &str| env.root().join(name);
     let open =
         |name: &str, mode: u32| fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).unwrap();
-    fs::copy(env.binary(), at("anthill")).unwrap();
     env.write("tmp/.claude/anthill.toml", gate("touch pwned"));
     for dir in ["tmp/work", "somebody"] {
         fs::create_dir_all(at(dir)).unwrap();
         chown(at(dir), Some(65534), Some(65534)).unwrap();
     }
-    open("", 0o755);
     open("tmp", 0o1777);
     let strange = 4242;
     for name in ["tmp/.claude", "tmp/.claude/anthill.toml"] {

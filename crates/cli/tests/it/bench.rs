@@ -30,7 +30,8 @@ fn figures_come_as_one_json_document_and_a_picture() {
     let ids: Vec<_> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
     for id in [
         "B01", "B02", "B03", "B04", "B05", "B06", "B09", "B11", "B12", "B13", "B14", "B15", "B16", "B18",
-        "B19", "B20", "B21", "B24", "B25", "B30",
+        "B19", "B20", "B21", "B24", "B25", "B30", "B40", "B41", "B42", "B43", "B44", "B45", "B46", "B50",
+        "B51", "B52", "B53", "B54", "B55", "B60", "B61", "B62", "B63", "B64", "B65", "B66", "B67", "B68",
     ] {
         assert!(ids.contains(&id), "{id} is missing: {ids:?}");
     }

@@ -200,7 +200,7 @@ hint: nothing was changed
         "anthill set config revision 7",
         r#"
 --- stderr
-error: `revision` is kept by anthill and cannot be set
+error: `revision` is kept by anthill and cannot be set or deleted
 hint: use --expect-revision N to guard a change
 [exit 2]
 "#,
@@ -297,6 +297,7 @@ error: there is no `epics[id=epic-002]`; values of `id` present: `epic-001`
       }
     ],
     "updated_at": "2026-01-01T00:00:04.000Z",
+    "updated_by": "tester",
     "revision": 3
   }
 }
@@ -458,14 +459,14 @@ config revision 2  2026-01-01T00:00:03.000Z  set by s1
         "after": 60
       },
       {
+        "path": "updated_by",
+        "before": "tester",
+        "after": "s1"
+      },
+      {
         "path": "revision",
         "before": 1,
         "after": 2
-      },
-      {
-        "path": "updated_by",
-        "before": null,
-        "after": "s1"
       }
     ]
   }
@@ -485,6 +486,8 @@ fn restore() {
         "anthill restore config --revision 1",
         r#"
 --- stderr
+Took back revision 2: set by tester, 2026-01-01T00:00:02.000Z
+    global.session_timeout: 60 -> 3600
 Restored config as of revision 1, now at revision 3
 [exit 0]
 "#,
@@ -519,6 +522,8 @@ fn undo() {
         "anthill undo config",
         r#"
 --- stderr
+Took back revision 2: set by tester, 2026-01-01T00:00:02.000Z
+    global.session_timeout: 60 -> 3600
 Undid the last change of config, now at revision 3
 [exit 0]
 "#,
@@ -528,6 +533,8 @@ Undid the last change of config, now at revision 3
         "anthill undo config",
         r#"
 --- stderr
+Took back revision 1: set by tester, 2026-01-01T00:00:01.000Z
+    (document): {"version":"2.0.0","updated_at":"2026-01-01T00:00:03.000Z","… -> nothing
 Undid the last change of config, now at revision 4
 [exit 0]
 "#,
@@ -598,7 +605,7 @@ fn doctor() {
         "anthill doctor",
         r#"
 --- stderr
-all is well
+all is well: 1 document with its history; ids, dependencies, numbers; hooks, gates, settings
 [exit 0]
 "#,
     );
@@ -641,7 +648,9 @@ repaired: `$TEST_ENV/user/.claude/orchestration/config.json` is damaged at line 
 {
   "ok": true,
   "findings": [],
-  "notes": []
+  "notes": [
+    "`$TEST_ENV/user/.claude/orchestration/.anthill/quarantine/config.json.1` could not be read and was replaced; remove it when nobody needs it any more"
+  ]
 }
 [exit 0]
 "#,

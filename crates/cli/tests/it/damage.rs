@@ -47,6 +47,28 @@ fn half_a_file_is_refused_found_and_repaired() {
     env.ok(&["set", "config", "x", "1", "--expect-revision", "1"]);
 }
 
+/// In a copy, as after a reboot, nobody can tell a damaged edit from a torn write: the last commit counts, and what stood
+/// there is kept and told.
+#[test]
+fn what_is_replaced_in_a_copy_is_told_once() {
+    let env = configured();
+    env.write(CONFIG, "{ half an edit");
+    let copied = env.sh("cp -r $HOME/.claude $HOME/copy");
+    assert_eq!(copied.code, 0, "{}", copied.shown());
+    let set = |value: &str| {
+        env.ok(&["set", "config", "x", value, "--home", &format!("{}/copy", env.user().display())])
+    };
+    let told = set("1");
+    let kept = "user/copy/orchestration/.anthill/quarantine/config.json.1";
+    for part in ["warning: `", "copy/orchestration/config.json` could not be read and was replaced", kept] {
+        assert!(told.stderr.contains(part), "{part}: {}", told.stderr);
+    }
+    assert_eq!(env.read_text(kept), "{ half an edit");
+    assert!(!set("2").stderr.contains("warning"), "once");
+    let report = env.json(&["doctor", "--home", &format!("{}/copy", env.user().display())]);
+    assert!(report["notes"].to_string().contains("quarantine/config.json.1"), "{report}");
+}
+
 /// Returns line and column of the last character.
 fn end_of(bytes: &[u8]) -> (usize, usize) {
     let text = std::str::from_utf8(bytes).unwrap();

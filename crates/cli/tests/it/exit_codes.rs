@@ -193,7 +193,7 @@ fn code_6_a_full_disk() {
     let limited = |args: &str| env.sh(&format!("trap '' XFSZ; ulimit -f 1; anthill {args}"));
     let value = format!("'\"{}\"'", "x".repeat(4000));
     let before = env.bytes();
-    for args in [format!("set config x {value}"), format!("append epics x {value}")] {
+    for args in [format!("set config x {value}"), format!("set epics x {value}")] {
         let ran = limited(&args);
         refused(&ran, &[&args], 6);
         let error = limited(&format!("{args} --json")).json()["error"].take();

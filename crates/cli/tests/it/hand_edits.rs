@@ -165,9 +165,9 @@ fn going_back_is_honoured_and_gives_no_lease_twice() {
 fn undo_and_restore_give_no_lease_twice() {
     let env = with_tasks();
     env.json(&["worker", "claim", "w1"]);
-    env.ok(&["undo", "queue"]);
+    env.ok(&["undo", "queue", "--force"]);
     assert_eq!(env.json(&["worker", "claim", "w2"])["lease"]["epoch"], 2);
-    env.ok(&["restore", "queue", "--revision", "4"]);
+    env.ok(&["restore", "queue", "--revision", "4", "--force"]);
     assert_eq!(env.json(&["worker", "claim", "w3"])["lease"]["epoch"], 3);
 }
 
@@ -288,7 +288,7 @@ fn an_edit_storm_loses_no_edit_and_undoes_no_work() {
     for style in ["rename", "truncate", "pieces"] {
         for number in 0..edits.parse::<usize>().unwrap() {
             let word = format!("{style}-{number}");
-            let taken = tasks.iter().any(|task| task["notes"].get(&word).is_some());
+            let taken = tasks.iter().any(|task| task["remarks"].get(&word).is_some());
             assert!(taken || kept.contains(&word) || aside(&env, &word), "{word} is lost");
         }
     }
@@ -320,7 +320,7 @@ for number in range(count):
     time.sleep(0.05 * (number % 4))
     word = "%s-%d" % (style, number)
     index = (number * 7 + len(style)) % len(doc["tasks"])
-    doc["tasks"][index].setdefault("notes", {})[word] = "by hand"
+    doc["tasks"][index].setdefault("remarks", {})[word] = "by hand"
     text = json.dumps(doc, indent=1)
     fcntl.flock(turn, fcntl.LOCK_EX)
     if style == "rename":

@@ -1,5 +1,6 @@
 //! The binary from the outside: real processes on real files.
 
+mod actors;
 mod agent_loop;
 mod attacks_consent;
 mod attacks_ids;
@@ -11,7 +12,10 @@ mod changes;
 mod client;
 mod commands;
 mod damage;
+mod doctor;
 mod exit_codes;
+mod going_back;
+mod gone;
 mod hand_edits;
 mod hooks;
 mod install;
@@ -22,6 +26,7 @@ mod message_storm;
 mod messages;
 mod orchestrate;
 mod outcomes;
+mod owners;
 mod pipeline;
 mod planning;
 mod queue;
@@ -29,6 +34,7 @@ mod queue_edit;
 mod queue_storm;
 mod readers;
 mod records;
+mod retention;
 mod roots;
 mod run;
 mod seeds;
@@ -38,6 +44,7 @@ mod storm;
 mod texts;
 mod watch;
 mod workflow;
+mod writes;
 
 use std::fmt::Display;
 use std::str::FromStr;

@@ -729,3 +729,28 @@ fn titles_cannot_steer_a_terminal() {
         assert!(ran.stdout.lines().all(|line| line != "c"), "{line}: a title is one line: {ran:?}");
     }
 }
+
+#[test]
+fn a_session_says_which_story_it_is_at() {
+    let env = env();
+    env.ok(&["set", "config", "global.default_project", "\"p\""]);
+    env.ok(&["epic", "add", "E", "--id", "e"]);
+    for id in ["s1", "s2"] {
+        env.ok(&["story", "add", "e", "S", "--id", id]);
+    }
+    env.ok(&["session", "start", "me"]);
+    let at = |env: &TestEnv| {
+        let context = env.json(&["get", "session", "--field", "context", "--session-id", "me"]);
+        [context["active_epic"].clone(), context["active_story"].clone()]
+    };
+    env.ok(&["story", "assign", "s1", "dev", "--to-session", "me"]);
+    assert_eq!(at(&env), [json!("e"), json!("s1")]);
+    env.ok(&["update-task", "task-s1", "--session-id", "me", "--status", "completed"]);
+    assert_eq!(at(&env), [Value::Null, Value::Null]);
+    env.ok(&["story", "assign", "s2", "dev", "--to-session", "me"]);
+    // Another story that ends is not its own.
+    env.ok(&["story", "status", "s1", "completed", "--session-id", "me"]);
+    assert_eq!(at(&env), [json!("e"), json!("s2")]);
+    env.ok(&["story", "status", "s2", "cancelled", "--session-id", "me"]);
+    assert_eq!(at(&env), [Value::Null, Value::Null]);
+}

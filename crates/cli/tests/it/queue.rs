@@ -273,8 +273,8 @@ fn created_until_the_dependencies_are_done() {
         let changes = last["changes"].as_array().unwrap();
         changes.iter().find(|change| change["path"] == path).map(|change| change["after"].clone())
     };
-    assert_eq!(after("tasks[1].status"), Some("done".into()));
-    assert_eq!(after("tasks[2].status"), Some("available".into()), "in the same commit");
+    assert_eq!(after("tasks[id=b].status"), Some("done".into()));
+    assert_eq!(after("tasks[id=c].status"), Some("available".into()), "in the same commit");
     claims(&env, "w1", "c");
     json_of(&env, "worker fail w1 c broken");
     assert_eq!(status(&env, "d"), "created", "a failure sets nothing free");

@@ -137,7 +137,8 @@ fn every_seed_document_is_read_and_survives_a_write() {
         survives(&env, seed, &text);
     }
     // The session has a hook, so there are triggers too.
-    assert_eq!(env.ok(&["validate"]).stderr.lines().count(), SEEDS.len() + 1);
+    let said = env.ok(&["validate"]).stderr;
+    assert_eq!(said.lines().filter(|line| line.starts_with("valid ")).count(), SEEDS.len() + 1, "{said}");
     assert_eq!(env.json(&["doctor"])["ok"], true);
 }
 

@@ -1,7 +1,7 @@
 //! Many processes at once, and processes that die: nothing lost, nothing doubled, nobody has to help.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anthill_testkit::effort::rounds;
 use anthill_testkit::test_env::{Running, TestEnv};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::env;
 
@@ -20,6 +20,58 @@ const SESSION: &str = "user/.claude/sessions/s1";
 
 /// So many take turns that a busy machine needs longer than the usual patience.
 const PATIENT: &str = "--lock-timeout=100";
+
+/// More than the system has listeners for (128 of a user by default): who gets none looks by itself.
+#[test]
+fn storm_of_waiters() {
+    const WAITERS: usize = 300;
+    let env = env();
+    env.ok(&["leader", "init", "goal"]);
+    let told = |waiter: usize| env.root().join(format!("told-{waiter}"));
+    let wait = |waiter: usize| {
+        let mut claim = env.command(&["worker", "claim", &format!("w{waiter}"), "--wait", "200", PATIENT]);
+        claim.stdout(Stdio::null()).stderr(File::create_new(told(waiter)).unwrap()).spawn().unwrap()
+    };
+    let mut waiters: Vec<_> = (0..WAITERS).map(wait).collect();
+    for (waiter, process) in waiters.iter().enumerate() {
+        let looks = || fs::read_to_string(told(waiter)).unwrap().contains("sysctl fs.inotify");
+        while !looks() && listeners(process.id()) == 0 {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+    let tasks: Vec<_> = (0..WAITERS).map(|task| json!({"description": format!("task {task}")})).collect();
+    env.write("project/tasks.json", json!({"tasks": tasks}).to_string());
+    env.ok(&["leader", "import", "tasks.json", PATIENT]);
+    for waiter in &mut waiters {
+        assert!(waiter.wait().unwrap().success());
+    }
+    let queue = env.json(&["get", "queue"]);
+    let owners = queue["tasks"].as_array().unwrap().iter().map(|task| task["claimed_by"].as_str().unwrap());
+    assert_eq!(owners.collect::<BTreeSet<_>>().len(), WAITERS, "everybody has one");
+}
+
+#[test]
+fn a_crew_has_one_listener_for_all() {
+    let env = env();
+    env.ok(&["leader", "init", "goal"]);
+    for _ in 0..3 {
+        env.ok(&["leader", "add-task", "x"]);
+    }
+    let crew = env.spawn(&["worker", "run", "w", "--parallel", "4", "--forever", "--", "sleep", "200"]);
+    let active = || env.read_text("project/.coordination/tasks.json").matches("\"in_progress\"").count();
+    while active() < 3 {
+        thread::sleep(Duration::from_millis(5));
+    }
+    // On a machine that has none left, it has none.
+    assert!(listeners(crew.id()) <= 1);
+}
+
+/// Returns how many listeners of the system a process has.
+fn listeners(process: u32) -> usize {
+    let open = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    let targets = open.filter_map(|file| fs::read_link(file.path()).ok());
+    targets.filter(|target| target.to_string_lossy().contains("inotify")).count()
+}
 
 #[test]
 fn storm_of_appends() {

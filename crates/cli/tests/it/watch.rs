@@ -1,5 +1,6 @@
 //! The promises of `watch`: ordered, unique, reliable, resumable; and it sees what other programs do.
 
+use std::io::{BufRead, BufReader};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -342,4 +343,102 @@ fn ends_when_nobody_reads() {
         env.ok(&["set", "config", "x_count", &number.to_string()]);
     }
     assert_eq!(running.wait(), 0);
+}
+
+/// Adds so many tasks with one command.
+fn import(env: &TestEnv, name: &str, count: usize) {
+    let task = |number| format!("{{\"id\":\"{name}-{number}\",\"description\":\"do it\"}}\n");
+    env.write("tasks.jsonl", (0..count).map(task).collect::<String>());
+    let file = env.root().join("tasks.jsonl");
+    env.ok(&["leader", "import", file.to_str().unwrap()]);
+}
+
+/// Returns the most memory that a process had so far, in megabytes.
+fn peak(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+}
+
+/// A queue that grows while it is watched is told by its changes from when it is long, and takes no more memory for it.
+#[test]
+fn a_growing_queue_is_watched_in_bounded_memory() {
+    let env = env();
+    env.ok(&["leader", "init", "grow"]);
+    import(&env, "few", 10);
+    let mut watch = env.command(&["watch", "queue"]);
+    let mut watch = watch.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines().map(|line| {
+        let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        event
+    });
+    assert_eq!(lines.next().unwrap()["value"]["tasks"].as_array().unwrap().len(), 10);
+    env.ok(&["worker", "claim", "early"]);
+    assert_eq!(
+        lines.next().unwrap()["value"]["tasks"][0]["claimed_by"],
+        "early",
+        "a short one is told whole"
+    );
+    for step in 0..3 {
+        import(&env, &format!("many-{step}"), 8000);
+        let event = lines.next().unwrap();
+        assert!(event["value"]["tasks"].as_array().unwrap().len() > 8000 * step, "an import has no parts");
+        let worker = format!("w{step}");
+        env.ok(&["worker", "claim", &worker]);
+        let event = lines.next().unwrap();
+        assert_eq!((&event["op"], &event["value"]), (&"claim".into(), &Value::Null), "{event}");
+        let path = format!("tasks[id=few-{}].claimed_by", step + 1);
+        let changes = event["changes"].as_array().unwrap();
+        let owner = changes.iter().find(|change| change["path"] == *path);
+        assert_eq!(owner.map(|change| &change["after"]), Some(&worker.into()), "{event}");
+    }
+    let workers = env.spawn(&["watch", "workers"]);
+    assert_eq!(workers.json()["op"], "snapshot");
+    env.ok(&["worker", "claim", "late"]);
+    assert_eq!(workers.json()["op"], "claim");
+    assert!(peak(workers.id()) < 32, "{} MB, because a neighbour is long", peak(workers.id()));
+    let most = peak(watch.id());
+    assert!(most < 32, "{most} MB");
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+}
+
+/// Whoever does not read is told once what was passed over, and nothing waits in memory for them.
+#[test]
+fn a_slow_reader_is_left_behind() {
+    let env = env();
+    env.ok(&["leader", "init", "slow"]);
+    import(&env, "t", 5000);
+    let mut watch = env.command(&["watch", "queue"]);
+    let mut watch = watch.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines().map(|line| {
+        let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        event
+    });
+    let first = lines.next().unwrap()["revision"].as_u64().unwrap();
+    // Its output is stuck in the pipe, or soon will be.
+    let long = "x".repeat(60_000);
+    for number in 0..30 {
+        env.ok(&["leader", "add-task", &long, "--id", &format!("long-{number}")]);
+    }
+    let mut told = first;
+    let missed = loop {
+        let event = lines.next().unwrap();
+        let revision = event["revision"].as_u64().unwrap();
+        if let Some(missed) = event["missed"].as_u64() {
+            assert_eq!(event["op"], "snapshot");
+            assert_eq!(event["value"]["revision"], revision);
+            assert_eq!(missed, revision - told);
+            break missed;
+        }
+        assert_eq!(revision, told + 1, "nothing is passed over without a word");
+        told = revision;
+    };
+    assert!(missed > 5, "{missed}");
+    env.ok(&["worker", "claim", "w"]);
+    let event = lines.find(|event| event["op"] == "claim").unwrap();
+    assert_eq!((event.get("missed"), event.get("value")), (None, None), "{event}");
+    assert!(peak(watch.id()) < 32, "{} MB", peak(watch.id()));
+    watch.kill().unwrap();
+    watch.wait().unwrap();
 }

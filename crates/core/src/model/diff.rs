@@ -5,7 +5,8 @@
 //! number texts included, because the journal stores these changes and recovery trusts them.
 //!
 //! An object whose common keys stand in another order is replaced as a whole. Arrays are compared by position
-//! between their common start and end; nothing looks for items that moved.
+//! between their common start and end, unless most items stay while others leave: a list that drops its oldest item for
+//! each new one changes by two. Nothing looks for items that moved.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -87,6 +88,11 @@ impl Change {
             None => None,
         };
         Ok(Change { path, before: fields.remove("before"), after: fields.remove("after"), at })
+    }
+
+    /// Whether it makes or deletes a document.
+    pub fn is_whole(&self) -> bool {
+        self.path.is_empty() && (self.before.is_none() || self.after.is_none())
     }
 
     fn apply(&self, root: &mut Value) -> Result<(), ApplyError> {
@@ -217,6 +223,14 @@ impl Script {
     fn arrays(&mut self, before: &[Value], after: &[Value]) {
         let (start, end) = common_ends(before, after);
         let (old, new) = (&before[start..before.len() - end], &after[start..after.len() - end]);
+        match stayers(old, new) {
+            Some(stay) => self.left(start, old, new, &stay),
+            None => self.paired(start, old, new),
+        }
+    }
+
+    /// Compares two lists item by item.
+    fn paired(&mut self, start: usize, old: &[Value], new: &[Value]) {
         let paired = old.len().min(new.len());
         for index in 0..paired {
             self.item(start + index, |script| script.values(&old[index], &new[index]));
@@ -224,7 +238,26 @@ impl Script {
         for index in (paired..old.len()).rev() {
             self.item(start + index, |script| script.push(Some(&old[index]), None, None));
         }
-        for (index, item) in new.iter().enumerate().skip(paired) {
+        self.came(start, new, paired);
+    }
+
+    /// Removes from the end what leaves, so that the items in front keep their positions; then those that stay have their
+    /// final ones.
+    fn left(&mut self, start: usize, old: &[Value], new: &[Value], stay: &[usize]) {
+        let mut stayers = stay.iter().rev().peekable();
+        for (index, item) in old.iter().enumerate().rev() {
+            if stayers.next_if_eq(&&index).is_none() {
+                self.item(start + index, |script| script.push(Some(item), None, None));
+            }
+        }
+        for (place, (index, after)) in stay.iter().zip(new).enumerate() {
+            self.item(start + place, |script| script.values(&old[*index], after));
+        }
+        self.came(start, new, stay.len());
+    }
+
+    fn came(&mut self, start: usize, new: &[Value], known: usize) {
+        for (index, item) in new.iter().enumerate().skip(known) {
             self.item(start + index, |script| script.push(None, Some(item), None));
         }
     }
@@ -264,6 +297,25 @@ fn common_ends(before: &[Value], after: &[Value]) -> (usize, usize) {
     let start = before.iter().zip(after).take_while(same).count();
     let end = before.iter().rev().zip(after.iter().rev()).take(shorter - start).take_while(same).count();
     (start, end)
+}
+
+/// Returns which items of a list are the first ones of the next, in their order, if others leave from between them and most
+/// stay.
+fn stayers(old: &[Value], new: &[Value]) -> Option<Vec<usize>> {
+    let gap = old.iter().zip(new).position(|(old, new)| !is_same(old, new))?;
+    let mut stay: Vec<usize> = (0..gap).collect();
+    for (index, item) in old.iter().enumerate().skip(gap) {
+        if new.get(stay.len()).is_some_and(|new| is_same(item, new)) {
+            stay.push(index);
+        }
+    }
+    (stay.len() - gap >= (old.len() - gap).div_ceil(2)).then_some(stay)
+}
+
+/// Whether two items are the same one, which may have changed: they have the same `id`, or are alike.
+fn is_same(before: &Value, after: &Value) -> bool {
+    let [one, other] = [before, after].map(|item| item.get("id").and_then(Value::as_str));
+    if one.or(other).is_some() { one == other } else { identical(before, after) }
 }
 
 #[cfg(test)]
@@ -331,6 +383,29 @@ mod tests {
         after.as_array_mut().unwrap().push(json!("new"));
         let expected = Change { path: "[10000]".into(), before: None, after: Some(json!("new")), at: None };
         assert_eq!(diff(&before, &after), [expected]);
+    }
+
+    #[test]
+    fn what_leaves_a_list_moves_nothing_else() {
+        check(
+            r#"["a","b","c"]"#,
+            r#"["b","c","d"]"#,
+            &[r#"{"path":"[0]","before":"a"}"#, r#"{"path":"[2]","after":"d"}"#],
+        );
+        let item = |id: u32, text: &str| format!(r#"{{"id":"{id}","text":"{text}"}}"#);
+        let list = |items: &[String]| format!("[{}]", items.join(","));
+        check(
+            &list(&[item(1, "x"), item(2, "x"), item(3, "x"), item(4, "x"), item(5, "x")]),
+            &list(&[item(1, "x"), item(3, "new"), item(5, "x"), item(6, "x")]),
+            &[
+                r#"{"path":"[3]","before":{"id":"4","text":"x"}}"#,
+                r#"{"path":"[1]","before":{"id":"2","text":"x"}}"#,
+                r#"{"path":"[1].text","before":"x","after":"new"}"#,
+                r#"{"path":"[3]","after":{"id":"6","text":"x"}}"#,
+            ],
+        );
+        let renamed = r#"{"path":"[0].id","before":"1","after":"2"}"#;
+        check(&list(&[item(1, "x")]), &list(&[item(2, "x")]), &[renamed]);
     }
 
     #[test]

@@ -24,23 +24,49 @@ pub fn overlap<'a, 'b>(one: &[&'a str], other: &[&'b str]) -> Option<(&'a str, &
 /// Returns keys of which tasks with plain paths share one if their files overlap: what the first task occupies is
 /// asked for by the second. `None` if a pattern is no plain path; then only [`overlap`] can tell.
 pub fn occupied(files: &[&str]) -> Option<Vec<u64>> {
-    keys(files, |names, keys| {
-        keys.push(key(ITSELF, names));
-        keys.extend((1..names.len()).map(|end| key(BENEATH, &names[..end])));
-    })
+    are_plain(files).then(|| surely_occupied(files))
 }
 
 /// The other side of [`occupied`].
 pub fn asked_for(files: &[&str]) -> Option<Vec<u64>> {
-    keys(files, |names, keys| {
-        keys.extend((1..=names.len()).map(|end| key(ITSELF, &names[..end])));
-        keys.push(key(BENEATH, names));
-    })
+    are_plain(files).then(|| sorted(surely_asked_for(files)))
+}
+
+/// Returns those keys of any patterns that are sure: tasks that share one overlap, and others may.
+pub fn surely_occupied(files: &[&str]) -> Vec<u64> {
+    let mut keys = Vec::new();
+    for file in files.iter().map(|file| known(file)) {
+        let depth = file.depth();
+        keys.extend(file.plain.then(|| key(ITSELF, file.above(depth))));
+        let above = if file.plain { depth } else { depth + 1 };
+        keys.extend((0..above).map(|depth| key(BENEATH, file.above(depth))));
+    }
+    sorted(keys)
+}
+
+/// The other side of [`surely_occupied`]: the nearer to the root, the earlier.
+pub fn surely_asked_for(files: &[&str]) -> Vec<u64> {
+    let files: Vec<_> = files.iter().map(|file| known(file)).collect();
+    let Some(deepest) = files.iter().map(Known::depth).max() else { return Vec::new() };
+    let mut keys = Vec::new();
+    for depth in 0..=deepest {
+        for file in files.iter().filter(|file| file.depth() >= depth) {
+            keys.push(key(ITSELF, file.above(depth)));
+            keys.extend((file.plain && file.depth() == depth).then(|| key(BENEATH, file.above(depth))));
+        }
+    }
+    keys
+}
+
+fn sorted(mut keys: Vec<u64>) -> Vec<u64> {
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// Returns the key that a task occupies for whoever has it: it tells who has any.
 pub fn holder(name: &str) -> u64 {
-    key(HOLDER, &[name])
+    key(HOLDER, name)
 }
 
 /// A path itself, something beneath it, or no path but whoever works on it.
@@ -48,31 +74,72 @@ const ITSELF: u64 = 1;
 const BENEATH: u64 = 2;
 const HOLDER: u64 = 3;
 
-fn keys(files: &[&str], add: impl Fn(&[&str], &mut Vec<u64>)) -> Option<Vec<u64>> {
-    let mut keys = Vec::new();
-    for file in files {
-        let mut names = Vec::new();
-        for name in file.split('/') {
-            match name {
-                "" | "." => {}
-                ".." => drop(names.pop()),
-                name => names.push(name),
-            }
-        }
-        // The whole project is above every path.
-        if names.is_empty() || file.contains(['*', '?', '[', '\\']) {
-            return None;
-        }
-        add(&names, &mut keys);
-    }
-    keys.sort_unstable();
-    keys.dedup();
-    Some(keys)
+/// What is known of a pattern: the names that it begins with, and whether it is a plain path of them.
+struct Known {
+    path: String,
+    /// Where each name ends.
+    ends: Vec<usize>,
+    plain: bool,
 }
 
-fn key(what: u64, names: &[&str]) -> u64 {
+impl Known {
+    fn of(names: &[&str], plain: bool) -> Known {
+        let mut end = 0;
+        let ends = names.iter().map(|name| {
+            end += name.len() + 1;
+            end - 1
+        });
+        Known { ends: ends.collect(), path: names.join("/"), plain }
+    }
+
+    fn depth(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns the first so many names.
+    fn above(&self, depth: usize) -> &str {
+        &self.path[..depth.checked_sub(1).map_or(0, |last| self.ends[last])]
+    }
+}
+
+const SPECIAL: [char; 4] = ['*', '?', '[', '\\'];
+
+fn are_plain(files: &[&str]) -> bool {
+    files.iter().all(|file| !above_all(file).contains(SPECIAL))
+}
+
+/// Leaves away what says that everything beneath is meant, as it is anyway.
+fn above_all(file: &str) -> &str {
+    match file.trim_end_matches('/') {
+        "**" => "",
+        path => path.strip_suffix("/**").unwrap_or(path),
+    }
+}
+
+fn known(file: &str) -> Known {
+    let path = above_all(file);
+    let Some(special) = path.find(SPECIAL) else { return Known::of(&names(path), true) };
+    let (plain, rest) = path.split_at(path[..special].rfind('/').map_or(0, |slash| slash + 1));
+    // What goes up again may leave nothing of what it began with.
+    let names = if rest.contains("..") { Vec::new() } else { names(plain) };
+    Known::of(&names, false)
+}
+
+fn names(path: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    names
+}
+
+fn key(what: u64, text: &str) -> u64 {
     // 0 stands for no key where keys are kept.
-    xxh3_64_with_seed(names.join("/").as_bytes(), what).max(1)
+    xxh3_64_with_seed(text.as_bytes(), what).max(1)
 }
 
 /// One step of a pattern: names of a path, and again characters of a name.
@@ -225,7 +292,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_never_miss_an_overlap(one in vec("(\\./|\\.\\./)?[ab*]{1,2}(/[ab.]{1,2}){0,3}/?", 0..3), other in vec("[ab]{1,2}(/[ab.]{1,2}){0,3}", 0..3)) {
+        fn keys_never_miss_an_overlap(one in vec("(\\./|\\.\\./)?[ab*]{1,2}(/[ab.]{1,2}){0,3}/?(/\\*\\*)?", 0..3), other in vec("[ab]{1,2}(/[ab.]{1,2}){0,3}|\\.", 0..3)) {
             let (one, other): (Vec<_>, Vec<_>) = (one.iter().map(String::as_str).collect(), other.iter().map(String::as_str).collect());
             for (one, other) in [(&one, &other), (&other, &one)] {
                 if let (Some(occupied), Some(asked)) = (occupied(one), asked_for(other)) {
@@ -234,6 +301,45 @@ mod tests {
                 }
             }
         }
+
+        #[test]
+        fn sure_keys_tell_no_overlap_that_is_none(one in vec(odd(), 0..3), other in vec(odd(), 0..3)) {
+            let (one, other): (Vec<_>, Vec<_>) = (one.iter().map(String::as_str).collect(), other.iter().map(String::as_str).collect());
+            let occupied = surely_occupied(&one);
+            if surely_asked_for(&other).iter().any(|key| occupied.contains(key)) {
+                prop_assert!(overlap(&one, &other).is_some());
+            }
+        }
+    }
+
+    /// Names, wildcards, classes with anything in them, and ways up.
+    fn odd() -> impl Strategy<Value = String> {
+        let part = prop::sample::select(vec!["a", "b", "/", "/", "..", ".", "*", "**", "?", "[", "]", "\\"]);
+        vec(part, 0..9).prop_map(|parts| parts.concat())
+    }
+
+    #[test]
+    fn patterns_are_sure_as_far_as_they_are_plain() {
+        let shares = |one: &str, other: &str| {
+            let occupied = surely_occupied(&[one]);
+            surely_asked_for(&[other]).iter().any(|key| occupied.contains(key))
+        };
+        for (held, asked) in [
+            ("src", "src/*.rs"),
+            ("src/**", "src/deep/*"),
+            ("src/*.rs", "src"),
+            (".", "**/a"),
+            ("*.rs", "."),
+            ("**", "x"),
+        ] {
+            assert!(shares(held, asked), "`{held}` keeps off `{asked}`");
+        }
+        for (held, asked) in [("src/*.rs", "src/a.rs"), ("src/[a/../b]c", "b]c"), ("src/*/../../a", "src/b")]
+        {
+            assert!(!shares(held, asked), "`{held}` may keep off `{asked}` or not");
+        }
+        assert_eq!(occupied(&["src/**/"]), occupied(&["src"]));
+        assert_eq!(asked_for(&["src/*"]), None);
     }
 
     fn meets(one: &str, other: &str) -> bool {

@@ -1,5 +1,6 @@
 //! The registry of document kinds. Adding a kind is one entry in [`KINDS`] (and its type in `documents`).
 
+use std::borrow::Cow;
 use std::fmt;
 
 use jiff::Timestamp;
@@ -7,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::documents::{agent_loop, pipeline, queue, state, workflow};
 use super::ids::{Key, ProjectId, SessionId};
-use super::listing::{Due, Facet, Hold, Listing, Standing, State};
+use super::listing::{Due, Facet, Hold, Listing, Marking, Standing, State};
 use super::raw::Raw;
 use super::room::Room;
 use super::shape::{Shape, Shaped};
 use super::task::{self, PRIORITY};
 use super::time;
-use super::{files, ids, message};
+use super::{files, ids, marks, message};
 
 /// Which of the five systems owns a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,10 +61,21 @@ pub enum Items {
 /// What it means that a document is gone which was there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gone {
-    /// Somebody removed it to begin anew.
-    Reset,
     /// It was lost, and what others keep beside it with it: nothing begins anew by that.
     Damage,
+    /// The same, unless everything else of its room is gone too: then somebody removed all of it to begin anew.
+    DamageAlone,
+    /// Somebody removed it to begin anew.
+    Reset,
+    /// Nothing is lost: it is made again of what it tells of.
+    Derived,
+}
+
+impl Gone {
+    /// Whether a document may be gone on its own.
+    pub fn is_allowed(self) -> bool {
+        matches!(self, Gone::Reset | Gone::Derived)
+    }
 }
 
 /// A document kind: one row of the registry.
@@ -77,7 +89,7 @@ pub struct Kind {
     pub items: Items,
     /// The field that holds the time of the last change, where the seed has one.
     pub time_field: Option<&'static str>,
-    /// Whether `updated_by` names the session that changed the document.
+    /// Whether `updated_by` names who changed the document.
     pub author: bool,
     /// The newest major format version that we write.
     pub format: u64,
@@ -120,6 +132,12 @@ impl Kind {
         }
     }
 
+    /// Whether a path of a document is one that every commit sets.
+    pub fn stamps(&self, path: &str) -> bool {
+        self.items != Items::Document
+            && (path == "revision" || path == "updated_by" || self.time_field == Some(path))
+    }
+
     /// Whether documents of this kind are in such a room.
     pub fn is_of(&self, room: &Room) -> bool {
         match (self.scope, room) {
@@ -128,6 +146,11 @@ impl Kind {
             | (Scope::Mailbox, Room::Mailbox(_)) => true,
             _ => self.room().as_ref() == Some(room),
         }
+    }
+
+    /// Returns the name under which a room remembers the members of a family that are gone; no key is spelled so.
+    pub fn rest(&self) -> Option<String> {
+        self.file.contains("{key}").then(|| self.file.replace("{key}", "*"))
     }
 
     /// Returns the key inside a family's file name.
@@ -240,6 +263,25 @@ impl Doc {
         Some(Doc { kind, room: room.clone(), file: file.into() })
     }
 
+    /// Returns the document as commands are told it: its kind, and what picks it.
+    pub fn typed(&self) -> String {
+        let (kind, id) = (self.kind.name, self.owner_id());
+        match self.kind.scope {
+            Scope::Project => format!("{kind} --project-id {id}"),
+            Scope::Session | Scope::Mailbox => format!("{kind} --session-id {id}"),
+            Scope::Agent => format!("{kind} --agent-id {id}"),
+            Scope::Moment => format!("{kind} --timestamp {id}"),
+            Scope::Shared | Scope::Queue | Scope::Pipeline | Scope::State => kind.into(),
+        }
+    }
+
+    /// Returns the kind that a name in a room's records is about: that of a document, or of the members of a family that are
+    /// gone.
+    pub fn kind_at(room: &Room, file: &str) -> Option<&'static Kind> {
+        let is_rest = |kind: &&Kind| kind.is_of(room) && kind.rest().as_deref() == Some(file);
+        Doc::at(room, file).map(|doc| doc.kind).or_else(|| KINDS.iter().find(is_rest))
+    }
+
     /// Returns the path below the room's root.
     pub fn path(&self) -> String {
         [&self.room.dir(), "/", &self.file].concat()
@@ -295,7 +337,7 @@ const PLAIN: Kind = Kind {
     schema: "",
     default: |_, _| json!({}),
     listing: None,
-    gone: Gone::Reset,
+    gone: Gone::Damage,
 };
 
 const UPDATED_AT: Option<&str> = Some("updated_at");
@@ -337,7 +379,7 @@ pub static KINDS: &[Kind] = kinds! {
         { time_field: UPDATED_AT, author: true }, |_, _| json!({"tasks": []}),
         "a session's own tasks";
     "mailbox": state::Mailbox, State, Scope::Mailbox, "mailbox.json", Items::Field("messages"),
-        { time_field: UPDATED_AT, limit: LARGE, listing: Some(&MAILBOX) },
+        { time_field: UPDATED_AT, limit: LARGE, listing: Some(&MAILBOX), gone: Gone::Derived },
         |doc, _| json!({"version": "1.0.0", "session_id": doc.owner_id(), "messages": []}),
         "how the messages of a session's mailbox stand";
     "sent": state::Sent, State, Scope::Mailbox, "sent.json", Items::None,
@@ -345,58 +387,58 @@ pub static KINDS: &[Kind] = kinds! {
         |doc, _| json!({"version": "1.0.0", "session_id": doc.owner_id(), "last_seq": 0}),
         "how many messages a session has sent";
     "triggers": state::Triggers, State, Scope::Shared, "triggers.json", Items::Field("triggers"),
-        { time_field: UPDATED_AT, author: true }, |_, _| json!({"version": "1.0.0", "triggers": []}),
+        { time_field: UPDATED_AT, author: true, gone: Gone::Derived }, |_, _| json!({"version": "1.0.0", "triggers": []}),
         "which sessions have hooks for changes of what";
     "trusted": state::Trusted, State, Scope::Shared, "trusted.json", Items::Field("trusted"),
         { time_field: UPDATED_AT, author: true }, |_, _| json!({"version": "1.0.0", "trusted": []}),
         "commands that hooks may run";
 
     "pm_state": pipeline::PmState, Pipeline, Scope::Pipeline, "pm_state.json", Items::Field("task_groups"),
-        { time_field: LAST_UPDATE, gone: Gone::Damage }, default_pm_state,
+        { time_field: LAST_UPDATE }, default_pm_state,
         "the project manager's memory";
     "group_status": pipeline::GroupStatus, Pipeline, Scope::Pipeline, "group_status.json", Items::Document,
-        { time_field: LAST_UPDATE, gone: Gone::Damage }, |_, _| json!({}),
+        { time_field: LAST_UPDATE }, |_, _| json!({}),
         "where each task group stands";
     "orchestrator_state": pipeline::OrchestratorState, Pipeline, Scope::Pipeline, "orchestrator_state.json",
-        Items::Field("decisions_log"), { time_field: LAST_UPDATE, gone: Gone::Damage }, default_orchestrator_state,
+        Items::Field("decisions_log"), { time_field: LAST_UPDATE }, default_orchestrator_state,
         "the orchestrator's phase and decisions";
     "dev_to_qa": pipeline::DevToQa, Pipeline, Scope::Pipeline, "messages/dev_to_qa.json",
-        Items::Field("messages"), { gone: Gone::Damage }, |_, _| json!({"messages": []}),
+        Items::Field("messages"), {}, |_, _| json!({"messages": []}),
         "hand-overs from developer to QA";
     "qa_to_techlead": pipeline::QaToTechlead, Pipeline, Scope::Pipeline, "messages/qa_to_techlead.json",
-        Items::Field("messages"), { gone: Gone::Damage }, |_, _| json!({"messages": []}),
+        Items::Field("messages"), {}, |_, _| json!({"messages": []}),
         "hand-overs from QA to tech lead";
     "techlead_to_dev": pipeline::TechleadToDev, Pipeline, Scope::Pipeline, "messages/techlead_to_dev.json",
-        Items::Field("messages"), { gone: Gone::Damage }, |_, _| json!({"messages": []}),
+        Items::Field("messages"), {}, |_, _| json!({"messages": []}),
         "reviews from tech lead to developer";
 
     "active_agents": agent_loop::ActiveAgents, Loop, Scope::State, "agents/active.json", Items::Field("agents"),
-        {}, |_, _| json!({"agents": [], "total_spawned": 0, "total_completed": 0, "session_id": null}),
+        { gone: Gone::Reset }, |_, _| json!({"agents": [], "total_spawned": 0, "total_completed": 0, "session_id": null}),
         "agents that run now";
     "agent_result": agent_loop::AgentResult, Loop, Scope::Agent, "agents/results/{key}.json", Items::Field("findings"),
-        {}, |doc, _| json!({"agent_id": doc.owner_id(), "status": "running", "findings": []}),
+        { gone: Gone::Reset }, |doc, _| json!({"agent_id": doc.owner_id(), "status": "running", "findings": []}),
         "what one agent found";
     "work_queue": agent_loop::WorkQueue, Loop, Scope::State, "loop/work_queue.json", Items::Field("items"),
-        {}, |_, _| json!({"version": 1, "task": "", "iteration": 0, "consecutive_passes": 0, "items": [], "gate_results": {}}),
+        { gone: Gone::Reset }, |_, _| json!({"version": 1, "task": "", "iteration": 0, "consecutive_passes": 0, "items": [], "gate_results": {}}),
         "the loop's work items and gate results";
     "current_session": agent_loop::CurrentSession, Loop, Scope::State, "session/current.json", Items::None,
-        {}, default_current_session,
+        { gone: Gone::Reset }, default_current_session,
         "the session that works here now";
     "metrics": agent_loop::Metrics, Loop, Scope::State, "session/metrics.json", Items::Field("sessions"),
-        {}, |_, _| json!({"sessions": []}),
+        { gone: Gone::Reset }, |_, _| json!({"sessions": []}),
         "figures of past sessions";
     "errors": agent_loop::Errors, Loop, Scope::State, "errors/classified.json", Items::Field("errors"),
-        {}, |_, _| json!({"errors": [], "summary": {"total": 0, "recovered": 0, "pending": 0, "escalated": 0}}),
+        { gone: Gone::Reset }, |_, _| json!({"errors": [], "summary": {"total": 0, "recovered": 0, "pending": 0, "escalated": 0}}),
         "classified errors and their retries";
     "backup": agent_loop::Backup, Loop, Scope::Moment, "compaction/backup_{key}.json", Items::None,
-        {}, |_, now| json!({"timestamp": time::stamp(now), "reason": "manual", "preserved": {}}),
+        { gone: Gone::Reset }, |_, now| json!({"timestamp": time::stamp(now), "reason": "manual", "preserved": {}}),
         "state saved before a compaction";
 
     "workflow": workflow::Workflow, Workflow, Scope::State, "workflow.json", Items::Field("phases"),
-        {}, |_, now| json!({"id": format!("wf_{}", time::compact(now)), "task": "", "status": "pending", "current_phase": null, "phases": []}),
+        { gone: Gone::DamageAlone }, |_, now| json!({"id": format!("wf_{}", time::compact(now)), "task": "", "status": "pending", "current_phase": null, "phases": []}),
         "phases of the current workflow";
     "task_graph": workflow::TaskGraph, Workflow, Scope::State, "active_task_graph.json",
-        Items::Nested("execution_plan", "waves"), {}, default_task_graph,
+        Items::Nested("execution_plan", "waves"), { gone: Gone::DamageAlone }, default_task_graph,
         "waves of phases that may run together";
 
     "queue": queue::Queue, Queue, Scope::Queue, "tasks.json", Items::Field("tasks"),
@@ -414,11 +456,33 @@ const QUEUE: Listing = Listing {
     needs: "dependencies",
     // Enough for what a claim, a start and a short result add to a task.
     room: 448,
+    short: 0,
     facet: queue_facet,
     hold: queue_hold,
     timed: |task| task.string("next_retry_at").is_some(),
     ended: Some(|task| task::ended(task.string("completed_at").as_deref())),
+    marking: Some(Marking {
+        kin: |task| {
+            let context = task.object("context");
+            marks::kin(&task.strings(CAPABILITIES), &files_in(context.as_ref()))
+        },
+        all: |task| {
+            let context = task.object("context");
+            let (needs, files) = (task.strings(CAPABILITIES), files_in(context.as_ref()));
+            marks::all(&texts(&needs), &texts(&files))
+        },
+    }),
 };
+
+const CAPABILITIES: &str = "required_capabilities";
+
+fn files_in(context: Option<&Raw>) -> Vec<Cow<'_, str>> {
+    context.map(|context| context.strings("files")).unwrap_or_default()
+}
+
+fn texts<'t>(texts: &'t [Cow<'_, str>]) -> Vec<&'t str> {
+    texts.iter().map(|text| &**text).collect()
+}
 
 const QUEUE_STATES: [State; 8] = [
     State { word: "created", standing: Standing::Waiting },
@@ -451,11 +515,7 @@ fn queue_facet(task: &Raw) -> Option<Facet<'_>> {
 
 /// A claimed task is due when its lease is over, keeps its files from others, and keeps whoever has it busy.
 fn queue_hold(task: &Raw) -> Hold {
-    let files = task.object("context").map(|context| {
-        let files = context.strings("files");
-        files::occupied(&files.iter().map(|file| &**file).collect::<Vec<_>>())
-    });
-    let mut keys = files.unwrap_or_else(|| Some(Vec::new()));
+    let mut keys = files::occupied(&texts(&files_in(task.object("context").as_ref())));
     let holder = task.string("session_id").or_else(|| task.string("claimed_by"));
     if let (Some(keys), Some(holder)) = (&mut keys, holder) {
         keys.push(files::holder(&holder));
@@ -478,10 +538,12 @@ const MAILBOX: Listing = Listing {
     needs: "needs",
     // The longest state is this much longer than the first one.
     room: 4,
+    short: 8 << 10,
     facet: mailbox_facet,
     hold: |_| Hold::default(),
     timed: |_| false,
     ended: None,
+    marking: None,
 };
 
 const MAILBOX_STATES: [State; 4] = [

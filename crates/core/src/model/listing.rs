@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::quick_hash::QuickSet;
 use super::raw::Raw;
 
 /// How the items of a kind are told apart without parsing them.
@@ -16,6 +17,8 @@ pub struct Listing {
     pub needs: &'static str,
     /// Blanks behind each item of a file, for what is added to it later.
     pub room: usize,
+    /// A file that is not longer than this is read as a whole: an index would be many times as long.
+    pub short: u64,
     pub facet: fn(&Raw) -> Option<Facet<'_>>,
     /// What is to be known of an active item besides.
     pub hold: fn(&Raw) -> Hold,
@@ -23,7 +26,22 @@ pub struct Listing {
     pub timed: fn(&Raw) -> bool,
     /// When an item was done, in microseconds; for kinds of which somebody wants to know what was done last.
     pub ended: Option<fn(&Raw) -> i64>,
+    /// What keeps somebody from many items at once; for kinds that have such.
+    pub marking: Option<Marking>,
 }
+
+/// How items are marked by what they have in common. Whoever cannot take an item because of a mark cannot take any
+/// item that has it.
+#[derive(Debug)]
+pub struct Marking {
+    /// Returns the mark of all items with the same marks; 0 if they have none.
+    pub kin: fn(&Raw) -> u64,
+    /// Returns all marks, at most [`super::marks::MOST`], that of its kin first.
+    pub all: fn(&Raw) -> Vec<u64>,
+}
+
+/// Marks of items that are to be passed over.
+pub type Marks = QuickSet<u64>;
 
 /// What an active item keeps from others, and for how long.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -118,16 +136,25 @@ impl Listing {
 
     /// Returns what an item holds that is at hand as a value.
     pub fn hold_of(&self, item: &Value) -> Hold {
-        let text = serde_json::to_vec(item).expect("a JSON value can always be written");
-        let mut raw = Raw::default();
-        raw.read(&text, 0).map(|_| (self.hold)(&raw)).unwrap_or_default()
+        raw_of(item).map(|raw| (self.hold)(&raw)).unwrap_or_default()
     }
 
     /// Returns the facet of an item that is at hand as a value.
     pub fn with_facet<T>(&self, item: &Value, look: impl FnOnce(&Facet<'_>) -> T) -> Option<T> {
-        let text = serde_json::to_vec(item).expect("a JSON value can always be written");
-        let mut raw = Raw::default();
-        raw.read(&text, 0)?;
+        let raw = raw_of(item)?;
         (self.facet)(&raw).map(|facet| look(&facet))
     }
+
+    /// Returns the marks of an item that is at hand as a value.
+    pub fn marks_of(&self, item: &Value) -> Vec<u64> {
+        let all = self.marking.as_ref().map(|marking| marking.all);
+        all.zip(raw_of(item)).map(|(all, raw)| all(&raw)).unwrap_or_default()
+    }
+}
+
+fn raw_of(item: &Value) -> Option<Raw> {
+    let text = serde_json::to_vec(item).expect("a JSON value can always be written");
+    let mut raw = Raw::default();
+    raw.read(&text, 0)?;
+    Some(raw)
 }

@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use super::kind::{Items, Kind};
 use super::shape::push_key;
 
-pub use epochs::keep_epochs;
+pub use epochs::{keep_epoch, keep_epochs};
 pub use origin::{Made, is_at_work, made_from, resembles, stated};
 
 /// What becomes of an edit.

@@ -19,7 +19,7 @@ pub struct OddId {
 
 /// Where the ids of a kind's documents stand: names of members, [`EACH`] item of a list, [`KEYS`] of an object. The tasks of a session
 /// are missing: clients bring ids of their own, and nobody is given one by us.
-const PLACES: [(&str, &[&str]); 16] = [
+pub const PLACES: [(&str, &[&str]); 16] = [
     ("queue", &["tasks", EACH, "id"]),
     ("workers", &["agents", EACH, "id"]),
     ("epics", &["epics", EACH, "id"]),
@@ -38,8 +38,8 @@ const PLACES: [(&str, &[&str]); 16] = [
     ("orchestrator_state", &["orders", EACH, "id"]),
 ];
 
-const EACH: &str = "[]";
-const KEYS: &str = "{}";
+pub const EACH: &str = "[]";
+pub const KEYS: &str = "{}";
 
 /// Returns the ids of a document that are none.
 pub fn odd_ids(kind: &Kind, document: &Value) -> Vec<OddId> {

@@ -37,6 +37,12 @@ pub enum Paper {
     RunReport,
     /// A workflow that made room for the next one, as JSON.
     OldWorkflow(Key),
+    /// Sessions or messages that had to make room, one JSON line each, by their month: `sessions-2026-11`.
+    Archive(Key),
+    /// The same for tasks of the queue.
+    OldTasks(Key),
+    /// The same for what is over of a project's state: `errors-2026-11`.
+    OldState(Key),
     /// One message, as JSON, in one of the trays of a mailbox.
     Message { mailbox: SessionId, tray: Tray, id: Key },
 }
@@ -87,6 +93,7 @@ impl Writing {
 const TASK_LOGS: &str = "logs/tasks";
 const HOOK_LOG: &str = "hooks.log";
 const OLD_WORKFLOWS: &str = "workflow_archive";
+const ARCHIVES: &str = "archive";
 const LOOP: &str = "loop";
 const LOOP_STATE: &str = "LOOP_STATE.md";
 const GATE_LOGS: &str = "loop/gates";
@@ -95,16 +102,20 @@ const AGENT_LOGS: &str = "logs";
 const RUN_REPORT: &str = "report.md";
 
 impl Paper {
+    /// The folder of what is over, where documents are in the room too.
+    pub const ARCHIVES: &'static str = ARCHIVES;
+
     /// The folder of the results, which agents may also put files of their own in.
     pub const RESULTS: &'static str = "results";
 
     /// Returns the folders of a room that hold papers; the empty one is the room itself.
     pub fn folders(room: &Room) -> &'static [&'static str] {
         match room {
-            Room::Queue => &["", "context", "logs", TASK_LOGS, Paper::RESULTS],
+            Room::Queue => &["", "context", "logs", TASK_LOGS, Paper::RESULTS, ARCHIVES],
+            Room::Archive => &[""],
             Room::Session(_) => &[""],
             Room::Pipeline => &["", AGENT_LOGS],
-            Room::State => &[OLD_WORKFLOWS, LOOP, GATE_LOGS, ITEM_LOGS],
+            Room::State => &[OLD_WORKFLOWS, ARCHIVES, LOOP, GATE_LOGS, ITEM_LOGS],
             Room::Mailbox(_) => &["inbox", "outbox", "processed"],
             _ => &[],
         }
@@ -127,9 +138,11 @@ impl Paper {
         match self {
             Paper::Message { mailbox, .. } => Room::Mailbox(mailbox.clone()),
             Paper::HookLog(session) => Room::Session(session.clone()),
+            Paper::Archive(_) => Room::Archive,
             Paper::AgentLog(_) | Paper::RunReport => Room::Pipeline,
             Paper::WorkflowView
             | Paper::OldWorkflow(_)
+            | Paper::OldState(_)
             | Paper::LoopState
             | Paper::GateLog(_)
             | Paper::ItemLog(_) => Room::State,
@@ -150,6 +163,8 @@ impl Paper {
             Paper::HookLog(_) => HOOK_LOG.into(),
             Paper::WorkflowView => Room::BESIDE.into(),
             Paper::OldWorkflow(id) => format!("{OLD_WORKFLOWS}/{id}.json"),
+            Paper::Archive(name) => format!("{name}.jsonl"),
+            Paper::OldTasks(name) | Paper::OldState(name) => format!("{ARCHIVES}/{name}.jsonl"),
             Paper::LoopState => format!("{LOOP}/{LOOP_STATE}"),
             Paper::GateLog(gate) => format!("{GATE_LOGS}/{gate}.log"),
             Paper::ItemLog(item) => format!("{ITEM_LOGS}/{item}.log"),
@@ -168,14 +183,20 @@ impl Paper {
         if let (Room::Session(session), HOOK_LOG) = (room, file) {
             return Some(Paper::HookLog(session.clone()));
         }
-        if *room == Room::Pipeline {
-            return Paper::of_pipeline(file);
+        match room {
+            Room::Pipeline => return Paper::of_pipeline(file),
+            Room::Archive => return file.strip_suffix(".jsonl")?.parse().ok().map(Paper::Archive),
+            _ => {}
         }
         let paper = match file.split_once('/') {
             _ if file == Room::BESIDE => Paper::WorkflowView,
             Some((LOOP, LOOP_STATE)) => Paper::LoopState,
             Some((LOOP, _)) => Paper::loop_log_at(file)?,
             Some((OLD_WORKFLOWS, name)) => Paper::OldWorkflow(name.strip_suffix(".json")?.parse().ok()?),
+            Some((ARCHIVES, name)) => {
+                let name = name.strip_suffix(".jsonl")?.parse().ok()?;
+                if *room == Room::State { Paper::OldState(name) } else { Paper::OldTasks(name) }
+            }
             None if file == Paper::Plan.file() => Paper::Plan,
             None if file == Paper::Summary.file() => Paper::Summary,
             Some(("context", _)) if file == Paper::Discoveries.file() => Paper::Discoveries,
@@ -243,6 +264,10 @@ mod tests {
             Paper::TaskLog(key("t-1")),
             Paper::Result(key("t.1")),
         ];
+        // Of the same name in both rooms.
+        for paper in [Paper::OldTasks(key("tasks-2026-11")), Paper::OldState(key("errors-2026-11"))] {
+            assert_eq!(Paper::at(&paper.room(), &paper.file()), Some(paper));
+        }
         for paper in papers {
             assert_eq!(Paper::at(&Room::Queue, &paper.file()), Some(paper.clone()));
             assert_eq!(Paper::at(&Room::State, &paper.file()), None);
@@ -269,6 +294,11 @@ mod tests {
             assert_eq!(Paper::at(&Room::State, &paper.file()), Some(paper.clone()));
             assert_eq!(Paper::at(&Room::Queue, &paper.file()), None);
         }
+        let archive = Paper::Archive(key("sessions-2026-11"));
+        assert_eq!(Paper::at(&Room::Archive, &archive.file()), Some(archive));
+        for file in ["x.json", "a/b.jsonl", ".x.jsonl", "../x.jsonl"] {
+            assert_eq!(Paper::at(&Room::Archive, file), None, "{file}");
+        }
         for paper in [Paper::AgentLog(key("v4_1-2")), Paper::RunReport] {
             assert_eq!(Paper::at(&Room::Pipeline, &paper.file()), Some(paper.clone()));
             assert_eq!(Paper::at(&Room::State, &paper.file()), None);
@@ -282,6 +312,8 @@ mod tests {
             "../x.md",
             "../../workflow_state_system.md",
             "workflow_archive/../x.json",
+            "archive/../x.jsonl",
+            "archive/x.json",
             "..",
             "loop/work_queue.json",
             "loop/x.log",

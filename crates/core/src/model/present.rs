@@ -13,8 +13,15 @@ use super::{plan, time};
 /// The hooks' format, which the source calls 3.0.
 const HOOKS_VERSION: &str = "3.0";
 
-/// How many files, commands and sessions are remembered.
-const KEPT: usize = 1000;
+/// How many sessions are remembered.
+const SESSIONS: usize = 1000;
+
+/// How many files and commands are listed: every hook that counts one reads them all.
+const LISTED: usize = 200;
+
+/// The field for the commands of a session, and for those that are not listed any more.
+pub const COMMANDS: &str = "commands_executed";
+const COMMANDS_BEFORE: &str = "commands_before";
 
 /// What is known of a session when it comes.
 #[derive(Debug, Clone, Default)]
@@ -90,7 +97,7 @@ impl Present {
             }),
         };
         self.records.insert(0, record);
-        self.records.truncate(KEPT);
+        self.records.truncate(SESSIONS);
         &mut self.records[0]
     }
 
@@ -105,20 +112,29 @@ impl Present {
     }
 }
 
-/// Counts one more.
-pub fn count(record: &mut Value, field: &str) {
+/// Counts so many more.
+pub fn count(record: &mut Value, field: &str, more: u64) {
     let known = record.get(field).and_then(Value::as_u64).unwrap_or(0);
-    record[field] = known.saturating_add(1).into();
+    record[field] = known.saturating_add(more).into();
 }
 
-/// Adds to a list of the record; the newest are kept.
-pub fn add(record: &mut Value, field: &str, text: &str) {
+/// Adds to a list of the record; the newest are kept. Returns those that had to go.
+pub fn add(record: &mut Value, field: &str, text: &str) -> Vec<Value> {
     if !record[field].is_array() {
         record[field] = json!([]);
     }
-    if let Some(list) = record[field].as_array_mut() {
-        list.push(text.into());
-        list.drain(..list.len().saturating_sub(KEPT));
+    let Some(list) = record[field].as_array_mut() else { return Vec::new() };
+    list.push(text.into());
+    list.drain(..list.len().saturating_sub(LISTED)).collect()
+}
+
+/// Adds a command. The last ones are listed, those before them counted.
+pub fn add_command(record: &mut Value, command: &str) {
+    for earlier in add(record, COMMANDS, command).iter().filter_map(Value::as_str) {
+        if !record[COMMANDS_BEFORE].is_object() {
+            record[COMMANDS_BEFORE] = json!({});
+        }
+        count(&mut record[COMMANDS_BEFORE], earlier, 1);
     }
 }
 
@@ -141,7 +157,10 @@ pub fn metrics(record: &Value, legacy: &Legacy, now: Timestamp) -> Value {
     let started = record["started"].as_str().and_then(time::read).unwrap_or(now);
     let minutes = now.duration_since(started).as_secs_f64().max(0.0) / 60.0;
     let mut commands = BTreeMap::<&str, u64>::new();
-    for command in record["commands_executed"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+    for (command, number) in record[COMMANDS_BEFORE].as_object().into_iter().flatten() {
+        commands.insert(command, number.as_u64().unwrap_or(0));
+    }
+    for command in record[COMMANDS].as_array().into_iter().flatten().filter_map(Value::as_str) {
         *commands.entry(command).or_default() += 1;
     }
     let commands: Map<_, _> =
@@ -176,7 +195,7 @@ mod tests {
         assert!(present.is_empty() && present.clone().into_document().is_none());
         let arrival = Arrival { branch: Some("main".into()), ..Arrival::default() };
         present.enter("s1", &arrival, at(0));
-        count(present.record("s1").unwrap(), "agents_spawned");
+        count(present.record("s1").unwrap(), "agents_spawned", 1);
         present.enter("s2", &Arrival::default(), at(5));
         let document = present.into_document().unwrap();
         assert_eq!(
@@ -201,9 +220,9 @@ mod tests {
         let mut present = Present::of(None);
         let record = present.enter("s1", &Arrival::default(), at(0));
         for command in ["fix", "loop", "fix"] {
-            add(record, "commands_executed", command);
+            add_command(record, command);
         }
-        count(record, "errors_encountered");
+        count(record, "errors_encountered", 1);
         let legacy = Legacy { agents_completed: 2, ..Legacy::default() };
         let entry = metrics(record, &legacy, at(45 * 60));
         assert_eq!(entry["commands"], json!({"fix": 2, "loop": 1}));
@@ -214,9 +233,15 @@ mod tests {
     #[test]
     fn lists_are_bounded_and_odd_records_mended() {
         let mut record = json!({"session_id": "s", "files_modified": 3});
-        for number in 0..=KEPT {
+        for number in 0..=LISTED {
             add(&mut record, "files_modified", &number.to_string());
         }
         assert!(has(&record, "files_modified", "1") && !has(&record, "files_modified", "0"));
+        for number in 0..LISTED + 5 {
+            add_command(&mut record, if number < 3 { "fix" } else { "loop" });
+        }
+        assert_eq!(record["commands_before"], json!({"fix": 3, "loop": 2}));
+        let commands = metrics(&record, &Legacy::default(), at(0))["commands"].take();
+        assert_eq!(commands, json!({"fix": 3, "loop": LISTED + 2}));
     }
 }

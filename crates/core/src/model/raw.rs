@@ -8,8 +8,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use serde_json::Value;
+
 use super::item_text::write_text;
-use super::short;
+use super::{json, short};
 
 /// One object, and its fields in their order.
 #[derive(Debug, Default, Clone)]
@@ -88,6 +90,56 @@ impl Raw {
     }
 }
 
+/// Returns the fields of a document that stand before its list `field`. The text must be known to be good.
+pub fn before(bytes: &[u8], field: &str) -> Option<Value> {
+    let mut text = Vec::new();
+    let mut walk = Walk::new(bytes, 0, &mut text);
+    walk.expect(b'{')?;
+    while let Some(key) = walk.key()? {
+        if walk.text()[key.clone()] == *field.as_bytes() {
+            let fields = walk.text()[..key.start - 1].strip_suffix(b",").unwrap_or(b"{");
+            return json::parse(&[fields, b"}"].concat()).ok();
+        }
+        walk.value()?;
+        if !walk.more(b'}')? {
+            break;
+        }
+    }
+    None
+}
+
+/// Returns a document with those items of its list `field` that are wanted; of the others no value is built. The text must be
+/// known to be good. `None` if it has not the form of such a document.
+pub fn sift(bytes: &[u8], field: &str, wanted: &mut dyn FnMut(&Raw) -> bool) -> Option<Value> {
+    let (mut text, mut raw, mut items) = (Vec::new(), Raw::default(), Vec::new());
+    let mut walk = Walk::new(bytes, 0, &mut text);
+    walk.expect(b'{')?;
+    while let Some(key) = walk.key()? {
+        if walk.text()[key] == *field.as_bytes() {
+            walk.expect(b'[')?;
+            while walk.peek()? != b']' {
+                let end = raw.read(bytes, walk.at)?;
+                if wanted(&raw) {
+                    items.push(json::parse(raw.text()).ok()?);
+                }
+                walk.skip_to(end);
+                if walk.peek()? == b',' {
+                    walk.skip_to(walk.at + 1);
+                }
+            }
+            walk.expect(b']')?;
+        } else {
+            walk.value()?;
+        }
+        if !walk.more(b'}')? {
+            break;
+        }
+    }
+    let mut value = json::parse(walk.text()).ok()?;
+    value[field] = items.into();
+    Some(value)
+}
+
 /// Writes a text without white space as `to_string_pretty` writes its value, so many levels deep. The text must be known
 /// to be good.
 pub fn write_pretty(bytes: &mut Vec<u8>, text: &[u8], mut level: usize) {
@@ -122,6 +174,26 @@ pub fn write_pretty(bytes: &mut Vec<u8>, text: &[u8], mut level: usize) {
                 None => bytes.extend_from_slice(token),
             },
             _ => short::append(bytes, token),
+        }
+        at = end;
+    }
+}
+
+/// Writes a text without white space on one line, with a blank after each comma and colon.
+pub fn write_on_a_line(bytes: &mut Vec<u8>, text: &[u8]) {
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        let end = match byte {
+            b'"' => string_end(text, at).unwrap_or(text.len()),
+            b',' | b':' => at + 1,
+            _ => {
+                let is_next = |byte: &u8| matches!(byte, b'"' | b',' | b':');
+                at + text[at..].iter().position(is_next).unwrap_or(text.len() - at)
+            }
+        };
+        short::append(bytes, &text[at..end]);
+        if matches!(byte, b',' | b':') {
+            bytes.push(b' ');
         }
         at = end;
     }
@@ -319,6 +391,27 @@ mod tests {
         let mut raw = Raw::default();
         let end = raw.read(text, 0)?;
         text[end..].trim_ascii().is_empty().then_some(raw)
+    }
+
+    #[test]
+    fn a_document_is_sifted_without_its_other_items() {
+        let document =
+            json!({"a": {"list": [1]}, "list": [{"id": "x", "n": 1}, {"id": "y", "n": 2.50}], "z": [","]});
+        for text in [document.to_string(), serde_json::to_string_pretty(&document).unwrap()] {
+            let mut seen = Vec::new();
+            let sifted = sift(text.as_bytes(), "list", &mut |item| {
+                seen.push(item.string("id").unwrap().into_owned());
+                item.field("n") == Some(b"1")
+            });
+            let expected = json!({"a": {"list": [1]}, "list": [{"id": "x", "n": 1}], "z": [","]});
+            assert_eq!((sifted, seen), (Some(expected), vec!["x".to_owned(), "y".to_owned()]));
+            assert_eq!(before(text.as_bytes(), "list"), Some(json!({"a": {"list": [1]}})));
+        }
+        assert_eq!(before(br#"{"list": [], "a": 1}"#, "list"), Some(json!({})));
+        assert_eq!(before(br#"{"a": 1}"#, "list"), None);
+        let empty = sift(br#"{"list": []}"#, "list", &mut |_| true);
+        assert_eq!(empty, Some(json!({"list": []})));
+        assert_eq!(sift(br#"{"list": 3}"#, "list", &mut |_| true), None);
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub enum Root {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Room {
     Shared,
+    /// What is over and had to make room, one text for each month.
+    Archive,
     Project(ProjectId),
     Session(SessionId),
     Mailbox(SessionId),
@@ -37,8 +39,18 @@ impl Room {
 
     pub fn root(&self) -> Root {
         match self {
-            Room::Shared | Room::Project(_) | Room::Session(_) | Room::Mailbox(_) => Root::Home,
+            Room::Shared | Room::Archive | Room::Project(_) | Room::Session(_) | Room::Mailbox(_) => {
+                Root::Home
+            }
             Room::Queue | Room::Pipeline | Room::State => Root::Project,
+        }
+    }
+
+    /// Returns the session that a room or a mailbox belongs to.
+    pub fn session(&self) -> Option<&SessionId> {
+        match self {
+            Room::Session(id) | Room::Mailbox(id) => Some(id),
+            _ => None,
         }
     }
 
@@ -46,6 +58,7 @@ impl Room {
     pub fn dir(&self) -> String {
         match self {
             Room::Shared => "orchestration".into(),
+            Room::Archive => "orchestration/archive".into(),
             Room::Project(id) => ["orchestration/projects/", id.as_str()].concat(),
             Room::Session(id) => ["sessions/", id.as_str()].concat(),
             Room::Mailbox(id) => ["orchestration/messages/", id.as_str()].concat(),
@@ -58,6 +71,7 @@ impl Room {
     /// Returns the path of one of the room's files below its root.
     pub fn path(&self, file: &str) -> String {
         match (self, file) {
+            (_, "") => self.dir(),
             (Room::State, Room::BESIDE) => ".claude/workflow_state_system.md".into(),
             _ => [&self.dir(), "/", file].concat(),
         }
@@ -76,7 +90,7 @@ impl Room {
         }
     }
 
-    /// Returns the room's lock file. It is never deleted or renamed.
+    /// Returns the room's lock file. It is never renamed, and deleted only with its room, by who holds it.
     pub fn lock(&self) -> String {
         match self.root() {
             Root::Home => format!("orchestration/locks/{}.lock", self.to_string().replace('/', "-")),
@@ -94,7 +108,7 @@ impl FromStr for Room {
             Some(("session", id)) => Room::Session(id.parse()?),
             Some(("mailbox", id)) => Room::Mailbox(id.parse()?),
             _ => {
-                let known = [Room::Shared].into_iter().chain(Room::OF_PROJECT);
+                let known = [Room::Shared, Room::Archive].into_iter().chain(Room::OF_PROJECT);
                 let found = known.into_iter().find(|room| room.to_string() == text);
                 found.ok_or_else(|| InvalidId::new("room", text))?
             }
@@ -106,6 +120,7 @@ impl fmt::Display for Room {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Room::Shared => formatter.write_str("shared"),
+            Room::Archive => formatter.write_str("archive"),
             Room::Project(id) => write!(formatter, "project/{id}"),
             Room::Session(id) => write!(formatter, "session/{id}"),
             Room::Mailbox(id) => write!(formatter, "mailbox/{id}"),
@@ -125,7 +140,7 @@ mod tests {
         let id = || "a-1".parse().unwrap();
         let named =
             [Room::Shared, Room::Project("p".parse().unwrap()), Room::Session(id()), Room::Mailbox(id())];
-        for room in named.into_iter().chain(Room::OF_PROJECT) {
+        for room in named.into_iter().chain([Room::Archive]).chain(Room::OF_PROJECT) {
             assert_eq!(room.to_string().parse(), Ok(room));
         }
         for text in ["", "session", "session/", "session/../x", "queue/x", "nothing"] {

@@ -26,6 +26,9 @@ pub const KEPT_EVENTS: usize = 1000;
 /// How many handed over contexts are kept, the newest.
 const KEPT_HANDOFFS: usize = 100;
 
+/// How many agents of a session are kept, the newest.
+const KEPT_AGENTS: usize = 100;
+
 /// Statuses of agents that have come to an end by themselves.
 const AGENT_ENDS: [&str; 7] =
     ["released", "ended", "completed", "complete", "failed", "stopped", "cancelled"];
@@ -50,6 +53,8 @@ pub struct Start {
     pub default_project: Option<String>,
     pub whereabouts: Whereabouts,
     pub user: String,
+    /// Whether its lists are made only when somebody has something for them.
+    pub sparing: bool,
 }
 
 impl Session {
@@ -110,7 +115,7 @@ impl Session {
 
     /// Whether it has ended or expired.
     pub fn is_over(&self) -> bool {
-        matches!(self.status(), Status::Ended | Status::Expired)
+        is_over(&self.0)
     }
 
     /// Whether it counts as gone because nobody has heard of it for so long.
@@ -193,6 +198,52 @@ impl Session {
         }
     }
 
+    /// Turns to a story.
+    pub fn take_up(&mut self, epic: &str, story: &str) {
+        let context = self.context();
+        context.insert("active_epic".into(), epic.into());
+        context.insert("active_story".into(), story.into());
+    }
+
+    /// Puts a story down, if it is the one that it is at.
+    pub fn put_down(&mut self, story: &str) {
+        let context = self.context();
+        if context.get("active_story").and_then(Value::as_str) == Some(story) {
+            for field in ["active_epic", "active_story"] {
+                context.insert(field.into(), Value::Null);
+            }
+        }
+    }
+
+    /// Notes that an agent of it is at work.
+    pub fn agent_began(&mut self, id: &str, kind: &str, now: Timestamp) {
+        let agent = json!({"id": id, "type": kind, "status": "running", "started_at": time::stamp(now)});
+        let agents = self.agents_mut();
+        match agents.iter_mut().find(|known| known["id"] == id) {
+            Some(known) if known["status"] == "running" => {}
+            Some(known) => *known = agent,
+            None => agents.push(agent),
+        }
+        keep_newest(agents, KEPT_AGENTS);
+    }
+
+    /// Notes that an agent of it has ended.
+    pub fn agent_ended(&mut self, id: &str, now: Timestamp) {
+        if let Some(known) =
+            self.agents_mut().iter_mut().find(|known| known["id"] == id && known["status"] == "running")
+        {
+            known["status"] = "ended".into();
+            known["ended_at"] = time::stamp(now).into();
+        }
+    }
+
+    fn agents_mut(&mut self) -> &mut Vec<Value> {
+        if !self.0["agents"].is_array() {
+            self.set("agents", json!([]));
+        }
+        self.0["agents"].as_array_mut().expect("the lines above made it an array")
+    }
+
     /// Whether a task of the queue is in this session's hands.
     pub fn has(id: &SessionId, task: &Task) -> bool {
         let named = task.value().get("session_id").and_then(Value::as_str);
@@ -265,6 +316,11 @@ impl Session {
     }
 }
 
+/// Whether a stored state says that its session is over.
+pub fn is_over(state: &Value) -> bool {
+    matches!(state.get("status").and_then(Value::as_str), Some("ended" | "expired"))
+}
+
 /// Returns the word that documents use for a status.
 pub fn word(status: Status) -> &'static str {
     match status {
@@ -328,7 +384,13 @@ mod tests {
     fn start() -> Start {
         let whereabouts =
             Whereabouts { directory: Some("/p".into()), branch: Some("main".into()), told: false };
-        Start { project: None, default_project: Some("app".into()), whereabouts, user: "ann".into() }
+        Start {
+            project: None,
+            default_project: Some("app".into()),
+            whereabouts,
+            user: "ann".into(),
+            sparing: false,
+        }
     }
 
     fn fresh() -> Session {

@@ -14,6 +14,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Number, Value, json};
 
+use super::path::Segment;
+
 /// What a JSON value must look like.
 #[derive(Debug)]
 pub enum Shape {
@@ -161,6 +163,55 @@ impl Shape {
         }
     }
 
+    /// Returns the shape of what stands at a path, if it is known.
+    pub fn at(&self, path: &[Segment]) -> Option<&Shape> {
+        let [first, rest @ ..] = path else { return Some(self) };
+        match (self, first) {
+            (Shape::Any, _) => Some(self),
+            (Shape::Nullable(inner), _) => inner.at(path),
+            (Shape::Either(left, right), _) => left.at(path).or_else(|| right.at(path)),
+            (Shape::Object(fields), Segment::Key(key)) => {
+                fields.iter().find(|field| field.name == key)?.shape.at(rest)
+            }
+            (Shape::Map(inner), Segment::Key(_) | Segment::Select { .. })
+            | (Shape::List(inner) | Shape::ById(inner), Segment::Index(_) | Segment::Select { .. }) => {
+                inner.at(rest)
+            }
+            _ => None,
+        }
+    }
+
+    pub fn is_list(&self) -> bool {
+        match self {
+            Shape::Any | Shape::List(_) | Shape::ById(_) => true,
+            Shape::Nullable(inner) => inner.is_list(),
+            Shape::Either(left, right) => left.is_list() || right.is_list(),
+            _ => false,
+        }
+    }
+
+    /// Returns where lists stand, as they are named: `epics`, `epics[].stories`.
+    pub fn lists(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        self.lists_at("", &mut found);
+        found
+    }
+
+    fn lists_at(&self, path: &str, found: &mut Vec<String>) {
+        match self {
+            Shape::Object(fields) => fields.iter().for_each(|field| {
+                let dot = if path.is_empty() { "" } else { "." };
+                field.shape.lists_at(&format!("{path}{dot}{}", field.name), found);
+            }),
+            Shape::List(item) | Shape::ById(item) => {
+                found.push(path.to_owned());
+                item.lists_at(&format!("{path}[]"), found);
+            }
+            Shape::Nullable(inner) => inner.lists_at(path, found),
+            _ => {}
+        }
+    }
+
     /// Returns this shape as a JSON Schema (draft-07 vocabulary).
     pub fn json_schema(&self) -> Value {
         match self {
@@ -182,14 +233,14 @@ impl Shape {
 }
 
 /// Where a check is. Its path is put together only for a misfit: nearly every value fits.
-enum At<'a> {
+pub enum At<'a> {
     Document,
     Item(&'a At<'a>, usize),
     Key(&'a At<'a>, &'a str),
 }
 
 impl At<'_> {
-    fn path(&self) -> String {
+    pub fn path(&self) -> String {
         match self {
             At::Document => String::new(),
             At::Item(above, index) => format!("{}[{index}]", above.path()),

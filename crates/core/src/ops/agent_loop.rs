@@ -8,7 +8,7 @@ pub mod hold;
 use serde_json::Value;
 
 use super::edit::Target;
-use super::{Actor, Error, Result, errors, readable, views};
+use super::{Actor, Error, Result, errors, read, readable, views};
 use crate::model::agent_loop::{
     Check, GateStatus, GivenBack, NewItem, Options, Refusal, STOPPED, Severity, Verdict, WorkLoop,
 };
@@ -280,7 +280,7 @@ impl<'e> Desk<'e> {
     fn count_fixed(&mut self, work: &WorkLoop, actor: &Actor) -> Result<()> {
         match self.before.as_ref() == Some(work) {
             true => Ok(()),
-            false => errors::count(&mut *self.transaction, actor, "issues_fixed"),
+            false => errors::count(&mut *self.transaction, actor, "issues_fixed", 1),
         }
     }
 
@@ -345,11 +345,9 @@ fn told(report: &GateReport, output: Option<&str>) -> String {
 }
 
 fn none(engine: &dyn Engine) -> Error {
-    let place = engine.place(&work_queue());
-    Error::missing(
-        format!("there is no loop yet: `{place}` does not exist"),
-        "begin one: anthill loop start TASK",
-    )
+    let (doc, begin) = (work_queue(), "begin one: anthill loop start TASK");
+    let message = format!("there is no loop yet: `{}` does not exist", engine.place(&doc));
+    Error::missing(message, read::ways_on(engine, &doc, begin))
 }
 
 fn refused(refusal: &Refusal) -> Error {

@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Error, Result, read};
+use super::surplus::What;
+use super::{Error, Result, document_of_state, read};
 use crate::error::Code;
 use crate::model::ids::Key;
 use crate::model::kind::{Doc, Kind};
+use crate::model::present::Present;
 use crate::model::room::Room;
 use crate::store::Engine;
 use crate::store::engine::items;
@@ -15,12 +17,19 @@ pub fn list(engine: &dyn Engine, status: Option<&str>) -> Result<Vec<Value>> {
     read::list(engine, &Doc::shared(kind("active_agents"), Room::State), status)
 }
 
-/// Returns what one agent found.
+/// Returns what one agent found, also if that is in an archive.
 pub fn result(engine: &dyn Engine, agent: &Key) -> Result<Value> {
-    let found = engine.read(&Doc::of_key(kind("agent_result"), agent))?;
-    found.map(|found| found.value).ok_or_else(|| {
+    let doc = Doc::of_key(kind("agent_result"), agent);
+    if let Some(found) = engine.read(&doc)? {
+        return Ok(found.value);
+    }
+    let archived = What::Agents.read(engine)?.into_iter().rev();
+    archived.into_iter().find(|result| result["agent_id"] == agent.as_str()).ok_or_else(|| {
         let hint = "see who is at work: anthill agents list   (what others found: anthill agents merge)";
-        Error::missing(format!("there is no result of the agent `{agent}`"), hint)
+        Error::missing(
+            format!("there is no result of the agent `{agent}`"),
+            read::ways_on(engine, &doc, hint),
+        )
     })
 }
 
@@ -34,19 +43,19 @@ pub struct Merged {
     pub warnings: Vec<String>,
 }
 
-/// Merges the findings of all results: the worst first, what several agents found once.
+/// Merges the findings of all results: the worst first, what several agents found once. Of the archived results those count
+/// whose sessions are at work.
 pub fn merge(engine: &dyn Engine) -> Result<Merged> {
     let mut merged = Merged::default();
+    for result in of_sessions_at_work(engine)? {
+        merged.add_result(&result);
+    }
     for doc in engine.documents(&Room::State)? {
         if doc.kind != kind("agent_result") {
             continue;
         }
         match engine.read(&doc) {
-            Ok(Some(result)) => {
-                merged.results += 1;
-                let agent = result.value["agent_id"].as_str().unwrap_or_default().to_owned();
-                items(doc.kind, &result.value).into_iter().for_each(|finding| merged.add(finding, &agent));
-            }
+            Ok(Some(result)) => merged.add_result(&result.value),
             Ok(None) => {}
             // What the others found is worth to be seen all the same.
             Err(error) if error.code() == Code::Damaged => merged.warnings.push(error.to_string()),
@@ -57,7 +66,30 @@ pub fn merge(engine: &dyn Engine) -> Result<Merged> {
     Ok(merged)
 }
 
+/// Returns the archived results of agents whose sessions are at work in the project.
+fn of_sessions_at_work(engine: &dyn Engine) -> Result<Vec<Value>> {
+    let current = document_of_state("current_session");
+    let present = match engine.read(&current) {
+        Err(error) if error.code() == Code::Damaged => None,
+        found => found?,
+    };
+    let sessions = Present::of(present.map(|present| present.value)).sessions();
+    if sessions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut archived = What::Agents.read(engine)?;
+    archived
+        .retain(|result| result["session_id"].as_str().is_some_and(|id| sessions.iter().any(|at| at == id)));
+    Ok(archived)
+}
+
 impl Merged {
+    fn add_result(&mut self, result: &Value) {
+        self.results += 1;
+        let agent = result["agent_id"].as_str().unwrap_or_default();
+        items(kind("agent_result"), result).into_iter().for_each(|finding| self.add(finding, agent));
+    }
+
     /// Adds a finding, or the agent to the one that says the same. The worse of two severities holds.
     fn add(&mut self, finding: &Value, agent: &str) {
         let Some(known) = self.findings.iter_mut().find(|known| said(known) == said(finding)) else {

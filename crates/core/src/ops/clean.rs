@@ -51,7 +51,9 @@ pub fn clean(engine: &dyn Engine, what: &[What], dry_run: bool, actor: &Actor) -
     if engine.documents(&Room::State)?.is_empty() {
         return Ok(cleaned);
     }
-    let mut transaction = engine.begin(&[&Room::State])?;
+    // Whoever only asks can be where nothing can be written.
+    let browsed = if dry_run { engine.browse(&Room::State)? } else { None };
+    let mut transaction = browsed.map_or_else(|| engine.begin(&[&Room::State]), Ok)?;
     for paper in texts(&mut *transaction, what) {
         if transaction.paper(&paper)?.is_some() {
             transaction.remove_paper(&paper)?;
@@ -93,7 +95,7 @@ fn wanted(engine: &dyn Engine, what: &[What]) -> Result<Vec<Doc>> {
     let mut known = engine.documents(&Room::State)?;
     let mut old = Vec::new();
     if what.contains(&What::Session) {
-        old = compact::surplus(engine, &compact::documents(engine)?, None)?;
+        old = compact::surplus(engine, &compact::documents(engine)?)?;
     }
     known.retain(|doc| what.iter().any(|what| what.covers(&doc.file)) || old.contains(doc));
     Ok(known)

@@ -2,6 +2,8 @@
 //!
 //! A backup holds what the loop (with its text), its agents, the session and the workflow were, and what the acting session had in
 //! hand in the queue. The last few of each session are kept. Claims are not restored: whose a task is only the queue can say.
+//!
+//! A loop with very many items is not copied: the backup names its revision, and the journal has its content.
 
 use std::collections::HashMap;
 
@@ -13,9 +15,10 @@ use crate::error::Code;
 use crate::model::ids::{Key, SessionId};
 use crate::model::kind::{Doc, Kind};
 use crate::model::paper::Paper;
+use crate::model::present::Present;
 use crate::model::room::Room;
 use crate::model::{json, time};
-use crate::store::{Engine, Transaction};
+use crate::store::{self, Engine, Transaction};
 
 /// How many backups of a session are kept, and how many in all.
 pub const KEPT: usize = 3;
@@ -32,6 +35,10 @@ const PARTS: [(&str, &str); 4] = [
 /// The field of `preserved` that says where the loop stood, and the field of that for the text of `LOOP_STATE.md`.
 const LOOP_STATE: &str = "loop_state";
 const MARKDOWN: &str = "markdown";
+
+/// The field of that for the revision of a work queue that is too long to be copied, and how many bytes are not too long.
+const REVISION: &str = "work_queue_revision";
+const COPIED: usize = 32 << 10;
 
 /// What is said about a backup.
 #[derive(Debug, Default)]
@@ -66,20 +73,13 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
     let now = actor.now();
     let mut preserved = Map::new();
     let mut loop_state = Map::new();
-    match transaction.paper(&Paper::LoopState) {
-        Ok(Some(text)) => drop(loop_state.insert(MARKDOWN.into(), text.into())),
-        Ok(None) => {}
-        // A view that cannot be read does not stop a backup.
-        Err(error) => warnings.push(format!("the text of {LOOP_STATE} is left out: {error}")),
-    }
     for (field, kind) in PARTS {
-        match transaction.get(&document(kind)) {
-            Ok(Some(value)) => {
-                if field == "work_queue" {
-                    sum_up(value, &mut loop_state);
-                }
-                preserved.insert(field.into(), value.clone());
-            }
+        let found = match field {
+            "work_queue" => copy_of_loop(engine, &mut loop_state),
+            _ => transaction.get(&document(kind)).map(Option::<&Value>::cloned),
+        };
+        match found {
+            Ok(Some(value)) => drop(preserved.insert(field.into(), value)),
             Ok(None) => {}
             Err(error) if error.code() == Code::Damaged => {
                 warnings.push(format!("{kind} is left out: {error}"));
@@ -87,6 +87,15 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
             Err(error) => return Err(error.into()),
         }
     }
+    if !loop_state.contains_key(REVISION) {
+        match transaction.paper(&Paper::LoopState) {
+            Ok(Some(text)) => drop(loop_state.shift_insert(0, MARKDOWN.into(), text.into())),
+            Ok(None) => {}
+            // A view that cannot be read does not stop a backup.
+            Err(error) => warnings.push(format!("the text of {LOOP_STATE} is left out: {error}")),
+        }
+    }
+    let since = since(preserved.get("session"), actor.session.as_deref());
     if !loop_state.is_empty() {
         preserved.shift_insert(0, LOOP_STATE.into(), loop_state.into());
     }
@@ -112,7 +121,7 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
     let key = free_key(&time::compact(now), &known);
     let doc = Doc::of_key(kind("backup"), &key);
     transaction.put(&doc, value)?;
-    let surplus = surplus(engine, &known, Some(actor.session.as_deref()))?;
+    let surplus = outdated(engine, &known, actor.session.as_deref(), &since)?;
     let removed = forget(&mut *transaction, &surplus, &mut warnings)?;
     let committed = transaction.commit(&actor.entry("compact backup"))?;
     warnings.extend(committed.warnings);
@@ -177,9 +186,12 @@ pub fn restore(engine: &dyn Engine, moment: Option<&str>, apply: bool, actor: &A
     let backup = find(engine, moment, actor.session.as_deref())?;
     let (mut documents, mut changed, mut warnings) = (Vec::new(), false, Vec::new());
     for (field, name) in PARTS {
-        let Some(copy) = backup.value.pointer("/preserved").and_then(|preserved| preserved.get(field)) else {
-            continue;
+        let copied = backup.value.pointer("/preserved").and_then(|preserved| preserved.get(field));
+        let copy = match copied {
+            None if field == "work_queue" => named_loop(engine, &backup, &mut warnings)?,
+            copied => copied.cloned(),
         };
+        let Some(copy) = copy else { continue };
         let doc = document(name);
         let found = match &mut transaction {
             Some(transaction) => transaction.get(&doc).map(Option::<&Value>::cloned),
@@ -197,7 +209,7 @@ pub fn restore(engine: &dyn Engine, moment: Option<&str>, apply: bool, actor: &A
         };
         let wanted = matches!(standing, Standing::Missing | Standing::Differs);
         if let Some(transaction) = transaction.as_mut().filter(|_| wanted) {
-            views::put(&mut **transaction, &doc, copy.clone())?;
+            views::put(&mut **transaction, &doc, copy)?;
             changed = true;
         }
         documents.push((name, standing));
@@ -222,25 +234,80 @@ fn kept_text(backup: &Backup) -> Option<&str> {
     backup.value.get("preserved")?.get(LOOP_STATE)?.get(MARKDOWN)?.as_str()
 }
 
+/// Returns a copy of the work queue, unless it is too long, and says where the loop stood.
+fn copy_of_loop(engine: &dyn Engine, state: &mut Map<String, Value>) -> store::Result<Option<Value>> {
+    let doc = document("work_queue");
+    if !engine.may_exist(&doc) {
+        return Ok(None);
+    }
+    if let Some(long) = engine.glimpse(&doc)?.filter(|begin| begin.size > COPIED) {
+        sum_up(&long.value, state);
+        state.insert(REVISION.into(), long.revision.into());
+        return Ok(None);
+    }
+    let queue = engine.read(&doc)?.map(|queue| queue.value);
+    if let Some(queue) = &queue {
+        sum_up(queue, state);
+        let open = |item: &&Value| !matches!(item["status"].as_str(), Some("done" | "cancelled"));
+        let open = queue["items"].as_array().map_or(0, |items| items.iter().filter(open).count());
+        state.insert("open_items".into(), open.into());
+    }
+    Ok(queue)
+}
+
 /// Says where the loop stood, without its items.
 fn sum_up(queue: &Value, state: &mut Map<String, Value>) {
     for field in ["task", "status", "phase", "iteration", "consecutive_passes", "gate_results"] {
         state.extend(queue.get(field).map(|value| (field.to_owned(), value.clone())));
     }
-    let open = |item: &&Value| !matches!(item["status"].as_str(), Some("done" | "cancelled"));
-    let open = queue["items"].as_array().map_or(0, |items| items.iter().filter(open).count());
-    state.insert("open_items".into(), open.into());
 }
 
-/// Returns the backups that are too many: of each session those before the last few, and the oldest of all. The one
-/// that a session is about to make counts.
-pub(super) fn surplus(engine: &dyn Engine, known: &[Doc], new: Option<Option<&str>>) -> Result<Vec<Doc>> {
-    let mut counts: HashMap<Option<String>, usize> = HashMap::new();
-    let mut total = usize::from(new.is_some());
-    if let Some(session) = new {
-        counts.insert(session.map(str::to_owned), 1);
+/// Returns the content of a work queue that a backup names, as long as the journal has it.
+fn named_loop(engine: &dyn Engine, backup: &Backup, warnings: &mut Vec<String>) -> Result<Option<Value>> {
+    let state = backup.value.get("preserved").and_then(|preserved| preserved.get(LOOP_STATE));
+    let Some(revision) = state.and_then(|state| state.get(REVISION)?.as_u64()) else { return Ok(None) };
+    let mut content = None;
+    engine.replay(&document("work_queue"), &mut |known, value| {
+        if known.revision == revision {
+            content = value.cloned();
+        }
+    })?;
+    if content.is_none() {
+        warnings.push(format!("work_queue stays as it is: its revision {revision} is not kept any more"));
     }
-    let mut surplus = Vec::new();
+    Ok(content)
+}
+
+/// Returns the first name that a backup of a session can have, by when the session came.
+fn since(current: Option<&Value>, session: Option<&str>) -> String {
+    let mut present = Present::of(current.cloned());
+    let record = session.and_then(|session| present.record(session));
+    let started = record.and_then(|record| time::read(record["started"].as_str()?));
+    started.map(time::compact).unwrap_or_default()
+}
+
+/// Returns the backups that make room for a new one of a session: its own before the last few, and the oldest of all.
+fn outdated(engine: &dyn Engine, known: &[Doc], session: Option<&str>, since: &str) -> Result<Vec<Doc>> {
+    let mut outdated = known[..(known.len() + 1).saturating_sub(KEPT_IN_ALL)].to_vec();
+    let mut own = 1;
+    for doc in known.iter().rev().take_while(|doc| key_of(doc) >= since) {
+        let is_own = match read(engine, doc) {
+            // One that cannot be read is nobody's, and stays for `doctor`.
+            Err(error) if error.code() == Code::Damaged => false,
+            found => found?.is_some_and(|backup| backup.value["session_id"].as_str() == session),
+        };
+        own += usize::from(is_own);
+        if is_own && own > KEPT && !outdated.contains(doc) {
+            outdated.push(doc.clone());
+        }
+    }
+    Ok(outdated)
+}
+
+/// Returns the backups that are too many: of each session those before the last few, and the oldest of all.
+pub(super) fn surplus(engine: &dyn Engine, known: &[Doc]) -> Result<Vec<Doc>> {
+    let mut counts: HashMap<Option<String>, usize> = HashMap::new();
+    let (mut total, mut surplus) = (0, Vec::new());
     for doc in known.iter().rev() {
         let session = match read(engine, doc) {
             // One that cannot be read is nobody's, and stays for `doctor`.

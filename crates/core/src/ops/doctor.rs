@@ -1,7 +1,14 @@
 //! Looking for damage, in all rooms at once.
 
+mod between;
+mod effects;
+
+pub use between::{Between, between};
+pub use effects::without_effect;
+
 use super::Result;
 use crate::error::Code;
+use crate::model::flaws::{Flaw, flaws as flaws_of};
 use crate::model::ids::RULE;
 use crate::model::json;
 use crate::model::kind::Doc;
@@ -15,16 +22,39 @@ pub fn doctor(engine: &dyn Engine, repair: bool) -> Result<Vec<Finding>> {
     for room in engine.rooms()? {
         findings.extend(engine.check(&room, repair)?);
         for doc in engine.documents(&room)? {
-            findings.extend(odd_ids(engine, &doc)?);
+            findings.extend(wrong_in(engine, &doc)?);
         }
     }
     Ok(findings)
 }
 
-/// How many ids of one document are named.
+/// How many findings of one sort are named.
 const MOST: usize = 20;
 
-/// Returns a finding for each id of a document that is none; nothing for one that cannot be read, as others tell of that.
+/// Returns what is wrong in a document that can be read; nothing for another one, as others tell of that.
+fn wrong_in(engine: &dyn Engine, doc: &Doc) -> Result<Vec<Finding>> {
+    let mut findings = odd_ids(engine, doc)?;
+    findings.extend(flaws(engine, doc)?);
+    Ok(findings)
+}
+
+/// Returns a finding for each flaw of a document.
+pub fn flaws(engine: &dyn Engine, doc: &Doc) -> Result<Vec<Finding>> {
+    let Ok(Some(document)) = engine.read(doc) else { return Ok(Vec::new()) };
+    let found = flaws_of(doc.kind, &document.value);
+    let text = if found.is_empty() { None } else { engine.text(doc)? }.unwrap_or_default();
+    Ok(found.iter().take(MOST).map(|flaw| flawed(engine, doc, &text, flaw)).collect())
+}
+
+fn flawed(engine: &dyn Engine, doc: &Doc, text: &[u8], flaw: &Flaw) -> Finding {
+    let place = engine.place(doc);
+    let (line, column) = locate(text, &flaw.path);
+    let message = format!("`{place}`, line {line}, column {column} (`{}`): {}", flaw.path, flaw.message);
+    let fix = format!("correct it: anthill edit {}", doc.typed());
+    Finding { code: Code::Damaged, subject: place, message, fix, repaired: false }
+}
+
+/// Returns a finding for each id of a document that is none.
 pub fn odd_ids(engine: &dyn Engine, doc: &Doc) -> Result<Vec<Finding>> {
     let Ok(Some(document)) = engine.read(doc) else { return Ok(Vec::new()) };
     let odd = ids_of(doc.kind, &document.value);
@@ -33,7 +63,7 @@ pub fn odd_ids(engine: &dyn Engine, doc: &Doc) -> Result<Vec<Finding>> {
     }
     let (place, text) = (engine.place(doc), engine.text(doc)?.unwrap_or_default());
     let finding = |odd: &OddId| {
-        let (line, column) = locate(&text, odd);
+        let (line, column) = locate(&text, &odd.path);
         let id: String = odd.id.chars().take(40).collect();
         let message = format!(
             "`{place}` has an id at line {line}, column {column} that is not valid: {id:?} (`{}`)",
@@ -49,9 +79,9 @@ pub fn odd_ids(engine: &dyn Engine, doc: &Doc) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Returns line and column of an id.
-pub fn locate(text: &[u8], odd: &OddId) -> (usize, usize) {
-    let path = Path::from_record(&odd.path).ok();
+/// Returns line and column of what is at a path.
+pub fn locate(text: &[u8], path: &str) -> (usize, usize) {
+    let path = Path::from_record(path).ok();
     path.and_then(|path| json::locate(text, &path)).unwrap_or((1, 1))
 }
 
@@ -67,7 +97,7 @@ pub struct Checked {
     pub doc: Doc,
     /// What reading it gives.
     pub error: Option<Error>,
-    /// Ids in it that are none.
+    /// What is wrong in it all the same.
     pub odd: Vec<Finding>,
 }
 
@@ -76,7 +106,7 @@ pub fn validate(engine: &dyn Engine, wanted: impl Fn(&Doc) -> bool) -> Result<Ve
     let mut checked = Vec::new();
     for room in engine.rooms()? {
         for doc in engine.documents(&room)?.into_iter().filter(&wanted) {
-            let (error, odd) = (engine.read(&doc).err(), odd_ids(engine, &doc)?);
+            let (error, odd) = (engine.read(&doc).err(), wrong_in(engine, &doc)?);
             checked.push(Checked { doc, error, odd });
         }
     }

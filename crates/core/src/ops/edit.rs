@@ -2,15 +2,18 @@
 
 use serde_json::Value;
 
-use super::read::missing;
+use super::read::{Part, missing};
 use super::{Actor, Error, Result, views};
+use crate::model::flaws;
 use crate::model::ids::RULE;
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
 use crate::model::odd_ids::odd_ids;
 use crate::model::path::{self, Path, Segment};
+use crate::model::shape::Shape;
 use crate::store::state::revision_in;
-use crate::store::{Engine, Transaction};
+use crate::store::{self, Engine, Transaction};
+use crate::view::shell;
 
 /// Which place to change, and what must hold for it.
 #[derive(Debug)]
@@ -32,20 +35,29 @@ pub struct Changed {
 }
 
 /// Puts `value` there; a missing document starts from its kind's default.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is given away; that it may be tried twice is our affair"
+)]
 pub fn set(engine: &dyn Engine, target: &Target<'_>, value: Value, actor: &Actor) -> Result<Changed> {
     json::check_input(&value).map_err(Error::Input)?;
-    change(engine, target, actor, "set", |document| {
+    change(engine, target, actor, "set", move |document| {
         target.path.set(document, value.clone())?;
-        Ok(value)
+        Ok(value.clone())
     })
 }
 
 /// Appends `item` to the list there; a missing document starts from its kind's default.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is given away; that it may be tried twice is our affair"
+)]
 pub fn append(engine: &dyn Engine, target: &Target<'_>, item: Value, actor: &Actor) -> Result<Changed> {
     json::check_input(&item).map_err(Error::Input)?;
-    change(engine, target, actor, "append", |document| {
+    change(engine, target, actor, "append", move |document| {
+        check_list(target, document)?;
         target.path.append(document, item.clone())?;
-        Ok(item)
+        Ok(item.clone())
     })
 }
 
@@ -62,27 +74,68 @@ fn change(
     target: &Target<'_>,
     actor: &Actor,
     op: &str,
-    edit: impl FnOnce(&mut Value) -> Result<Value>,
+    edit: impl Fn(&mut Value) -> Result<Value>,
 ) -> Result<Changed> {
-    if target.is_managed() {
-        return Err(Error::ManagedField);
+    if let Some(field) = target.stamp() {
+        return Err(Error::ManagedField { field });
     }
     let doc = target.doc;
     let mut transaction = engine.begin(&[&doc.room])?;
     target.expect_revision(&mut *transaction)?;
-    let mut document = match transaction.get(doc)? {
-        Some(document) => document.clone(),
-        None if op == "delete" => return Err(missing(engine, doc)),
-        None => doc.default(actor.now()),
+    let next = transaction.revision(doc)? + 1;
+    let value = match change_item(&mut *transaction, target, &edit)? {
+        Some(value) => value,
+        None if op == "delete" && !transaction.exists(doc)? => return Err(missing(engine, doc)),
+        None => change_document(&mut *transaction, doc, actor, &edit)?,
     };
-    let value = edit(&mut document)?;
-    check_ids(doc, transaction.get(doc)?, &document)?;
-    views::put(&mut *transaction, doc, document)?;
     let mut committed = transaction.commit(&actor.entry(op))?;
-    let (_, document) = committed.documents.pop().expect("a put document is committed");
-    let entry = target.entry().and_then(|key| document.value.get(key));
-    let revision = entry.map_or(document.revision, revision_in);
+    let revision = committed.documents.pop().map_or(next, |(_, document)| {
+        let entry = target.entry().and_then(|key| document.value.get(key));
+        entry.map_or(document.revision, revision_in)
+    });
     Ok(Changed { revision, value, warnings: committed.warnings })
+}
+
+fn change_document(
+    transaction: &mut dyn Transaction,
+    doc: &Doc,
+    actor: &Actor,
+    edit: &dyn Fn(&mut Value) -> Result<Value>,
+) -> Result<Value> {
+    let mut document = transaction.get(doc)?.cloned().unwrap_or_else(|| doc.default(actor.now()));
+    let value = edit(&mut document)?;
+    let before = transaction.get(doc)?;
+    check_ids(doc, before, &document)?;
+    check_flaws(doc, before, &document)?;
+    views::put(transaction, doc, document)?;
+    Ok(value)
+}
+
+/// Changes one item of a long list without a look at the others. `None` if the path leads elsewhere, or nowhere, or if
+/// the item would be no longer the same: that is up to the whole document.
+fn change_item(
+    transaction: &mut dyn Transaction,
+    target: &Target<'_>,
+    edit: &dyn Fn(&mut Value) -> Result<Value>,
+) -> Result<Option<Value>> {
+    let (doc, Some(Part::Item(item))) = (target.doc, Part::of(target.doc, target.path)) else {
+        return Ok(None);
+    };
+    let Some(before) = item.alone_in(transaction, doc)? else { return Ok(None) };
+    let mut after = before.clone();
+    let Ok(value) = edit(&mut after) else { return Ok(None) };
+    check_ids(doc, Some(&before), &after)?;
+    // What waits for another item looks flawed without it.
+    if check_flaws(doc, Some(&before), &after).is_err() {
+        return Ok(None);
+    }
+    match after[item.field].as_array_mut().map(Vec::as_mut_slice) {
+        Some([changed]) if changed["id"] == item.id => {
+            transaction.put_item(doc, item.id, changed.take())?;
+            Ok(Some(value))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Refuses ids that are none, unless they were there before.
@@ -98,12 +151,49 @@ fn check_ids(doc: &Doc, before: Option<&Value>, after: &Value) -> Result<()> {
     }
 }
 
+/// Refuses what would be wrong with a document, unless it was so before.
+pub(super) fn check_flaws(doc: &Doc, before: Option<&Value>, after: &Value) -> Result<()> {
+    match flaws::new_flaw(doc.kind, before, after) {
+        Some(flaw) => Err(Error::Input(format!("`{}` would be wrong: {}", flaw.path, flaw.message))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses to begin a list that nobody would read.
+fn check_list(target: &Target<'_>, document: &Value) -> Result<()> {
+    let is_known = target.doc.kind.shape.at(target.path.segments()).is_some_and(Shape::is_list);
+    if is_known || target.path.get(document).is_ok() {
+        return Ok(());
+    }
+    let (kind, path) = (target.doc.kind, target.path);
+    let lists = match kind.shape.lists() {
+        lists if lists.is_empty() => "it has none".to_owned(),
+        lists => format!(
+            "its lists are {}",
+            lists.iter().map(|list| format!("`{list}`")).collect::<Vec<_>>().join(", ")
+        ),
+    };
+    let message = format!("{} has no list `{path}`; {lists}", kind.name);
+    Err(Error::NoSuchList {
+        message,
+        hint: format!(
+            "for a list of your own: anthill set {} {} '[]'",
+            kind.name,
+            shell::word(&path.to_string())
+        ),
+    })
+}
+
 fn delete_document(engine: &dyn Engine, target: &Target<'_>, actor: &Actor) -> Result<Changed> {
     let mut transaction = engine.begin(&[&target.doc.room])?;
     target.expect_revision(&mut *transaction)?;
-    let value = transaction.get(target.doc)?.cloned().ok_or_else(|| missing(engine, target.doc))?;
-    let revision = transaction.revision(target.doc)? + 1;
+    let value = match transaction.get(target.doc) {
+        // To delete what is gone is to go on without it.
+        Err(store::Error::Gone { .. }) => Value::Null,
+        found => found?.cloned().ok_or_else(|| missing(engine, target.doc))?,
+    };
     views::delete(&mut *transaction, target.doc)?;
+    let revision = transaction.revision(target.doc)? + 1;
     let committed = transaction.commit(&actor.entry("delete"))?;
     Ok(Changed { revision, value, warnings: committed.warnings })
 }
@@ -139,11 +229,17 @@ impl<'a> Target<'a> {
         }
     }
 
-    fn is_managed(&self) -> bool {
-        let revision = |segment: &Segment| matches!(segment, Segment::Key(key) if key == "revision");
-        match (self.doc.kind.items, self.path.segments()) {
-            (Items::Document, [_, last]) | (_, [last]) => revision(last),
-            _ => false,
-        }
+    /// Returns the field that every commit stamps, if the path leads to one.
+    fn stamp(&self) -> Option<String> {
+        let kind = self.doc.kind;
+        let last = match (kind.items, self.path.segments()) {
+            (Items::Document, [_, Segment::Key(last)]) => last,
+            (Items::Document, _) => return None,
+            (_, [Segment::Key(last)]) => last,
+            _ => return None,
+        };
+        let is_stamp =
+            last == "revision" || kind.time_field == Some(last) || kind.author && last == "updated_by";
+        is_stamp.then(|| last.clone())
     }
 }

@@ -3,6 +3,7 @@
 //! An error that is recorded again is the same one with a retry less. When none is left it is escalated; if that
 //! makes it work for the loop and there is a loop, its queue gets an item in the same commit.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
@@ -11,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::agent_loop::work_queue;
 use super::edit::Target;
+use super::surplus::What;
 use super::{Actor, Error, Result, document_of_state, readable, views};
 use crate::model::agent_loop::{NewItem, WorkLoop};
 use crate::model::error_class::{self, ErrorClass, Escalation, Severity};
@@ -22,9 +24,6 @@ use crate::model::service::{self, Ailment};
 use crate::model::{ids, json, redact, time};
 use crate::store::engine::items;
 use crate::store::{Engine, Transaction};
-
-/// The newest errors that are kept.
-pub const KEPT: usize = 1000;
 
 /// How many bytes of a message, and of its context, are kept.
 pub const TEXT: usize = 4096;
@@ -78,7 +77,7 @@ pub fn record(engine: &dyn Engine, new: &NewError, expect: Option<u64>, actor: &
     let fields = checked(new)?;
     let mut transaction = engine.begin(&[&Room::State])?;
     Target::whole(&errors(), expect).expect_revision(&mut *transaction)?;
-    let mut done = record_in(&mut *transaction, new, &fields, actor.now())?;
+    let mut done = record_in(engine, &mut *transaction, new, &fields, actor.now())?;
     done.warnings = transaction.commit(&actor.entry("error record"))?.warnings;
     Ok(done)
 }
@@ -87,22 +86,22 @@ pub fn record(engine: &dyn Engine, new: &NewError, expect: Option<u64>, actor: &
 pub fn record_of_session(engine: &dyn Engine, new: &NewError, actor: &Actor) -> Result<Done> {
     let fields = checked(new)?;
     let mut transaction = engine.begin(&[&Room::State])?;
-    let mut done = record_in(&mut *transaction, new, &fields, actor.now())?;
-    count(&mut *transaction, actor, "errors_encountered")?;
+    let mut done = record_in(engine, &mut *transaction, new, &fields, actor.now())?;
+    count(&mut *transaction, actor, "errors_encountered", 1)?;
     done.warnings = transaction.commit(&actor.entry("error record"))?.warnings;
     Ok(done)
 }
 
 /// Counts something in the record of the acting session, if it is known in this project.
 /// A record that cannot be read keeps nothing else from being written.
-pub(super) fn count(transaction: &mut dyn Transaction, actor: &Actor, field: &str) -> Result<()> {
+pub(super) fn count(transaction: &mut dyn Transaction, actor: &Actor, field: &str, more: u64) -> Result<()> {
     let doc = document_of_state("current_session");
     let (Some(document), Some(session)) = (readable(transaction, &doc)?, &actor.session) else {
         return Ok(());
     };
     let mut present = Present::of(Some(document));
     if let Some(record) = present.record(session) {
-        present::count(record, field);
+        present::count(record, field, more);
         if let Some(document) = present.into_document() {
             transaction.put(&doc, document)?;
         }
@@ -111,6 +110,7 @@ pub(super) fn count(transaction: &mut dyn Transaction, actor: &Actor, field: &st
 }
 
 fn record_in(
+    engine: &dyn Engine,
     transaction: &mut dyn Transaction,
     new: &NewError,
     fields: &Map<String, Value>,
@@ -137,8 +137,9 @@ fn record_in(
     }
     plan_retry(transaction, error, new.retry_after, now)?;
     let error = error.clone();
-    forget_oldest(list);
-    add_up(&mut document);
+    let left = surplus(engine, list)?;
+    What::Errors.put(transaction, &left, now)?;
+    add_up(&mut document, left.len());
     transaction.put(&doc, document)?;
     Ok(Done { error, changed: true, known: known.is_some(), warnings: Vec::new() })
 }
@@ -154,17 +155,6 @@ pub fn resolve(engine: &dyn Engine, id: &str, expect: Option<u64>, actor: &Actor
     Ok(done)
 }
 
-/// Marks an error of the acting session as recovered, and counts it among those of the session: one commit.
-pub fn recovered(engine: &dyn Engine, id: &str, actor: &Actor) -> Result<Done> {
-    let mut transaction = engine.begin(&[&Room::State])?;
-    let mut done = resolve_in(&mut *transaction, id, actor.now())?;
-    if done.changed {
-        count(&mut *transaction, actor, "errors_recovered")?;
-        done.warnings = transaction.commit(&actor.entry("error resolve"))?.warnings;
-    }
-    Ok(done)
-}
-
 fn resolve_in(transaction: &mut dyn Transaction, id: &str, now: Timestamp) -> Result<Done> {
     let doc = errors();
     let mut document = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
@@ -174,13 +164,42 @@ fn resolve_in(transaction: &mut dyn Transaction, id: &str, now: Timestamp) -> Re
     if standing(error) == Standing::Recovered {
         return Ok(Done { error: error.clone(), changed: false, known: true, warnings: Vec::new() });
     }
+    mark_recovered(error, now);
+    let error = error.clone();
+    add_up(&mut document, 0);
+    transaction.put(&doc, document)?;
+    Ok(Done { error, changed: true, known: true, warnings: Vec::new() })
+}
+
+fn mark_recovered(error: &mut Value, now: Timestamp) {
     error["status"] = RECOVERED.into();
     error["next_retry"] = Value::Null;
     error["resolved_at"] = time::stamp(now).into();
-    let error = error.clone();
-    add_up(&mut document);
-    transaction.put(&doc, document)?;
-    Ok(Done { error, changed: true, known: true, warnings: Vec::new() })
+}
+
+/// Marks all of these errors as recovered, and counts them among those of the acting session: one commit. Nothing is opened if
+/// there are none.
+pub fn recovered(engine: &dyn Engine, wanted: impl Fn(&Value) -> bool, actor: &Actor) -> Result<()> {
+    let is_open = |error: &Value| standing(error) != Standing::Recovered && wanted(error);
+    let any = |document: &Value| items(errors().kind, document).into_iter().any(&is_open);
+    if !engine.read(&errors())?.is_some_and(|document| any(&document.value)) {
+        return Ok(());
+    }
+    let mut transaction = engine.begin(&[&Room::State])?;
+    let Some(mut document) = transaction.get(&errors())?.cloned() else { return Ok(()) };
+    let mut number = 0;
+    for error in list_of(&mut document).iter_mut().filter(|error| is_open(error)) {
+        mark_recovered(error, actor.now());
+        number += 1;
+    }
+    // Somebody else may have been faster.
+    if number > 0 {
+        add_up(&mut document, 0);
+        transaction.put(&errors(), document)?;
+        count(&mut *transaction, actor, "errors_recovered", number)?;
+        transaction.commit(&actor.entry("error resolve"))?;
+    }
+    Ok(())
 }
 
 /// Returns the errors that stand so, or all, in the order in which they came up.
@@ -190,12 +209,12 @@ pub fn list(engine: &dyn Engine, wanted: Option<Standing>) -> Result<Vec<Value>>
     Ok(errors.filter(|error| wanted.is_none_or(|wanted| standing(error) == wanted)).cloned().collect())
 }
 
-/// Returns the ids of the errors that are wanted and have not recovered.
-pub fn open(engine: &dyn Engine, wanted: impl Fn(&Value) -> bool) -> Result<Vec<String>> {
-    let Some(document) = engine.read(&errors())? else { return Ok(Vec::new()) };
-    let open = |error: &&Value| standing(error) != Standing::Recovered && wanted(error);
-    let errors = items(errors().kind, &document.value).into_iter().filter(open);
-    Ok(errors.filter_map(|error| error["id"].as_str().map(str::to_owned)).collect())
+/// The same, with those that were archived before them.
+pub fn list_all(engine: &dyn Engine, wanted: Option<Standing>) -> Result<Vec<Value>> {
+    let mut all = What::Errors.read(engine)?;
+    all.retain(|error| wanted.is_none_or(|wanted| standing(error) == wanted));
+    all.extend(list(engine, wanted)?);
+    Ok(all)
 }
 
 /// Returns the errors that can be tried again now, the longest due first.
@@ -218,7 +237,7 @@ pub fn summary(engine: &dyn Engine, actor: &Actor) -> Result<Option<Value>> {
     let now = actor.now();
     let due = |error: &&Value| standing(error) == Standing::Pending && is_due(error, now);
     let due = items(errors().kind, &document.value).into_iter().filter(due).count();
-    add_up(&mut document.value);
+    add_up(&mut document.value, 0);
     let mut summary = document.value["summary"].take();
     summary["due"] = due.into();
     Ok(Some(summary))
@@ -362,19 +381,28 @@ fn list_of(document: &mut Value) -> &mut Vec<Value> {
     document["errors"].as_array_mut().expect("errors are a list in every valid document")
 }
 
-/// Keeps the errors that were seen last.
-fn forget_oldest(list: &mut Vec<Value>) {
-    let seen = |error: &Value| {
-        ["last_seen", "timestamp"].iter().find_map(|field| time::read(error.get(*field)?.as_str()?))
-    };
-    while list.len() > KEPT {
-        let oldest = (0..list.len()).min_by_key(|place| seen(&list[*place])).expect("the list is not empty");
-        list.remove(oldest);
+/// Takes out the errors that are too many: those that are over first, then those that were seen longest ago.
+fn surplus(engine: &dyn Engine, list: &mut Vec<Value>) -> Result<Vec<Value>> {
+    let number = What::Errors.surplus(engine, list.len())?;
+    if number == 0 {
+        return Ok(Vec::new());
     }
+    let age = |place: &usize| {
+        let error = &list[*place];
+        let seen =
+            ["last_seen", "timestamp"].iter().find_map(|field| time::read(error.get(*field)?.as_str()?));
+        (standing(error) == Standing::Pending, seen)
+    };
+    let mut places: Vec<usize> = (0..list.len()).collect();
+    places.sort_by_cached_key(age);
+    let leaving: BTreeSet<usize> = places.into_iter().take(number).collect();
+    let mut place = 0..;
+    let leaves = |_: &mut Value| place.next().is_some_and(|place| leaving.contains(&place));
+    Ok(list.extract_if(.., leaves).collect())
 }
 
-/// Counts how the errors of the list stand.
-pub(super) fn add_up(document: &mut Value) {
+/// Counts how the errors of the list stand, and how many have left it for the archive.
+pub(super) fn add_up(document: &mut Value, left: usize) {
     let list = list_of(document);
     let count = |wanted| list.iter().filter(|error| standing(error) == wanted).count();
     let total = list.len();
@@ -389,6 +417,9 @@ pub(super) fn add_up(document: &mut Value) {
     {
         document["summary"][name] = number.into();
     }
+    if left > 0 {
+        present::count(&mut document["summary"], "archived", left as u64);
+    }
 }
 
 #[cfg(test)]
@@ -398,9 +429,11 @@ mod tests {
     use super::*;
     use crate::store::memory::MemoryEngine;
 
+    const USUAL: usize = What::Errors.usual();
+
     fn at(seconds: i64) -> Actor {
         let now = Timestamp::from_second(1_800_000_000 + seconds).unwrap();
-        Actor { clock: Arc::new(now), session: None, user: "ann".into() }
+        Actor { clock: Arc::new(now), session: None, acting: None, user: "ann".into() }
     }
 
     fn new(message: impl Into<String>) -> NewError {
@@ -408,26 +441,61 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_are_kept_and_what_comes_up_again_is_new() {
+    fn the_newest_are_kept_and_the_others_archived() {
         let engine = MemoryEngine::default();
-        let mut document = errors().default(at(0).now());
-        let old = |number| {
-            json!({"id": format!("e{number}"), "timestamp": time::stamp(at(number).now()), "classification": "unknown",
-                   "tool": null, "message": format!("m{number}"), "retry_count": 0, "max_retries": 1,
-                   "status": "pending_retry", "context": {}})
-        };
-        document["errors"] = (0..KEPT as i64).map(old).collect();
-        let mut transaction = engine.begin(&[&Room::State]).unwrap();
-        transaction.put(&errors(), document).unwrap();
-        transaction.commit(&at(0).entry("test")).unwrap();
-
+        for number in 0..USUAL {
+            record(&engine, &new(format!("m{number}")), None, &at(number as i64)).unwrap();
+        }
+        let all = list(&engine, None).unwrap();
+        resolve(&engine, all[20]["id"].as_str().unwrap(), None, &at(100)).unwrap();
         assert!(record(&engine, &new("m0"), None, &at(5000)).unwrap().known);
         assert!(!record(&engine, &new("other"), None, &at(5001)).unwrap().known);
-        let kept = list(&engine, None).unwrap();
-        assert_eq!(kept.len(), KEPT);
-        assert_eq!((&kept[0]["id"], &kept[1]["id"]), (&json!("e0"), &json!("e2")), "e1 was seen longest ago");
+
+        let messages = |errors: &[Value]| -> Vec<String> {
+            errors.iter().map(|error| error["message"].as_str().unwrap().to_owned()).collect()
+        };
+        let kept = messages(&list(&engine, None).unwrap());
+        // The one that is over leaves first, whose retries are used up second; then those that were seen longest ago.
+        let left = ["m20", "m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"];
+        let mut archived = messages(&What::Errors.read(&engine).unwrap());
+        assert_eq!(archived.len() + kept.len(), USUAL + 1, "nothing is lost or doubled");
+        archived.sort();
+        let mut expected = left.map(str::to_owned);
+        expected.sort();
+        assert_eq!(archived, expected);
+        assert!(kept.iter().all(|message| !left.contains(&message.as_str())));
         let summary = engine.read(&errors()).unwrap().unwrap().value["summary"].take();
-        assert_eq!(summary, json!({"total": 1000, "recovered": 0, "pending": 999, "escalated": 1}));
+        let expected = json!({"total": 22, "recovered": 0, "pending": 22, "escalated": 0, "archived": 9});
+        assert_eq!(summary, expected, "of the list");
+        assert_eq!(list_all(&engine, Some(Standing::Recovered)).unwrap().len(), 1);
+        assert!(!record(&engine, &new("m3"), None, &at(6000)).unwrap().known, "what has left comes up anew");
+    }
+
+    #[test]
+    fn the_configuration_says_how_many_stay() {
+        let engine = MemoryEngine::default();
+        let mut transaction = engine.begin(&[&Room::Shared]).unwrap();
+        transaction.put(&Doc::config(), json!({"version": "2.0.0", "retention": {"errors": 3}})).unwrap();
+        transaction.commit(&at(0).entry("test")).unwrap();
+        for number in 0..40 {
+            record(&engine, &new(format!("m{number}")), None, &at(number)).unwrap();
+        }
+        assert!(list(&engine, None).unwrap().len() < 8);
+        assert_eq!(list_all(&engine, None).unwrap().len(), 40);
+    }
+
+    #[test]
+    fn all_that_a_success_mends_recovers_at_once() {
+        let engine = MemoryEngine::default();
+        for number in 0..5 {
+            record(&engine, &new(format!("m{number}")), None, &at(number)).unwrap();
+        }
+        let revision = || engine.read(&errors()).unwrap().unwrap().revision;
+        let before = revision();
+        recovered(&engine, |error| error["message"] != "m0", &at(10)).unwrap();
+        assert_eq!((list(&engine, Some(Standing::Recovered)).unwrap().len(), revision()), (4, before + 1));
+        recovered(&engine, |error| error["message"] != "m0", &at(11)).unwrap();
+        assert_eq!(revision(), before + 1, "nothing was left to do");
     }
 
     #[test]

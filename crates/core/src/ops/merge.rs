@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::edit::Changed;
+use super::edit::{Changed, check_flaws};
 use super::{Actor, Error, Result, queue, views};
 use crate::model::diff::{self, Change};
 use crate::model::json;
@@ -55,7 +55,7 @@ pub fn compare(engine: &dyn Engine, aside: &Aside) -> Result<Compared> {
         return Ok(Compared { edits, broken: None });
     };
     let TakenIn { value, how, clashes } = take_in(engine, &aside.doc, theirs, &now.value, now.revision)?;
-    let edits = Edits { changes: diff::diff(&now.value, &value), how, clashes };
+    let edits = Edits::between(&now.value, &value, how, clashes);
     Ok(Compared { edits, broken: None })
 }
 
@@ -107,10 +107,11 @@ pub fn apply(
         clashes
     };
     merge::keep_epochs(doc.kind, &ours, &mut value);
-    let edits = Edits { changes: diff::diff(&ours, &value), how, clashes };
+    let edits = Edits::between(&ours, &value, how, clashes);
     if edits.changes.iter().all(|change| is_stamp(doc, change)) {
         return Ok((Changed { revision, value: Value::Null, warnings: Vec::new() }, edits));
     }
+    check_flaws(doc, Some(&ours), &value)?;
     if doc.kind == Doc::queue().kind {
         let warnings = queue::replace(transaction, value, &edits, op, actor)?;
         return Ok((Changed { revision: revision + 1, value: Value::Null, warnings }, edits));

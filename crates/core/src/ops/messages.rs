@@ -15,6 +15,7 @@ use super::settings::Settings;
 use super::{Actor, Error, Result, read};
 use crate::model::ids::{self, Key, ProjectId, SessionId};
 use crate::model::kind::Doc;
+use crate::model::listing::Marks;
 use crate::model::message::{self, Letter};
 use crate::model::paper::{Paper, Tray};
 use crate::model::room::Room;
@@ -150,8 +151,7 @@ pub fn broadcast(
 fn at_work(engine: &dyn Engine, project: Option<&ProjectId>, now: Timestamp) -> Result<Vec<SessionId>> {
     let timeout = Settings::read(engine)?.session_timeout();
     let mut found = Vec::new();
-    for room in engine.rooms()? {
-        let Room::Session(id) = room else { continue };
+    for id in engine.live()?.ids {
         // Whose state cannot be read is not to be reached.
         let Ok(Some(session)) = engine.read(&Doc::session(&id)) else { continue };
         let text = |field: &str| session.value.get(field).and_then(Value::as_str);
@@ -426,7 +426,7 @@ impl<'e> Desk<'e> {
             return Ok(());
         }
         let mut after = None;
-        while let Some((rank, note)) = self.transaction.best(&self.mailbox, after)? {
+        while let Some((rank, note)) = self.transaction.best(&self.mailbox, after, &Marks::default())? {
             after = Some(rank);
             if self.polled.messages.len() == request.limit {
                 self.polled.more = true;

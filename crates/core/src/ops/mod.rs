@@ -2,6 +2,7 @@
 
 pub mod agent_loop;
 pub mod agents;
+pub mod archive;
 pub mod clean;
 pub mod client;
 pub mod compact;
@@ -20,6 +21,7 @@ pub mod read;
 pub mod sessions;
 pub mod settings;
 pub mod status;
+pub mod surplus;
 pub mod trust;
 mod views;
 pub mod workflow;
@@ -41,9 +43,11 @@ use crate::store::{self, Durability, Entry, Transaction};
 #[derive(Debug, Clone)]
 pub struct Actor {
     pub clock: Arc<dyn Clock>,
-    /// The session at work, if known.
+    /// The session at work, if known: what is claimed, sent or taken is its.
     pub session: Option<String>,
-    /// Who it is for the log when there is no session.
+    /// The session that the environment names. It is the author of a change, also of one that is done for another.
+    pub acting: Option<String>,
+    /// Who it is when there is no session.
     pub user: String,
 }
 
@@ -52,11 +56,27 @@ impl Actor {
         self.clock.now()
     }
 
+    /// Returns the session that acts, if one is known.
+    pub fn speaker(&self) -> Option<&String> {
+        self.acting.as_ref().or(self.session.as_ref())
+    }
+
+    /// Returns who acts: a session that is known, else whoever is named for this.
+    fn author(&self, otherwise: &str) -> String {
+        self.speaker().map_or(otherwise, |session| session).to_owned()
+    }
+
+    /// Returns who acts in a role, such as a worker: the role tells more than a session that was only told.
+    fn in_role(&self, role: &str) -> String {
+        self.acting.as_deref().unwrap_or(role).to_owned()
+    }
+
     fn entry(&self, op: &str) -> Entry {
+        let by = self.author(&self.user);
         Entry {
             at: self.now(),
-            by: self.session.clone().unwrap_or_else(|| self.user.clone()),
-            author: self.session.clone(),
+            author: Some(by.clone()),
+            by,
             op: op.into(),
             undoes: None,
             durability: Durability::Synced,
@@ -84,17 +104,30 @@ pub enum Error {
     #[error(transparent)]
     Path(#[from] PathError),
     #[error("there is no {kind} yet: `{place}` does not exist")]
-    NoDocument { kind: &'static str, place: String },
+    NoDocument {
+        kind: &'static str,
+        place: String,
+        /// How to bring it back, if somebody removed it.
+        removed: Option<String>,
+    },
     #[error("`{subject}` is at revision {found}, not {expected}: somebody else changed it")]
     Conflict { subject: String, expected: u64, found: u64 },
     #[error("revision {revision} of {kind} is not kept; known are {known}")]
     NoRevision { kind: &'static str, revision: u64, known: String },
     #[error("there is nothing to undo in {kind}")]
     NothingToUndo { kind: &'static str },
+    /// Changes of others, newest first: revision, operation and whose it is.
+    #[error("{}", of_others(kind, taken))]
+    OfOthers { kind: &'static str, taken: Vec<(u64, String, String)> },
+    #[error("{} would be gone from {kind}, and with it how often it was claimed", claimed(id, *count))]
+    ClaimedSince { kind: &'static str, id: String, count: usize },
     #[error("{kind} has no list of items")]
     NoList { kind: &'static str },
-    #[error("`revision` is kept by anthill and cannot be set")]
-    ManagedField,
+    #[error("`{field}` is kept by anthill and cannot be set or deleted")]
+    ManagedField { field: String },
+    /// There is no such list to append to.
+    #[error("{message}")]
+    NoSuchList { message: String, hint: String },
     #[error("{0}")]
     Input(String),
     #[error("there is no task `{id}`")]
@@ -129,9 +162,12 @@ impl Error {
         match self {
             Error::Store(error) => error.code(),
             Error::Path(PathError::NotFound { .. }) => Code::NotFound,
-            Error::Path(_) | Error::ManagedField | Error::NoList { .. } | Error::Input(_) => Code::Invalid,
+            Error::Path(_) | Error::ManagedField { .. } | Error::NoSuchList { .. } => Code::Invalid,
+            Error::NoList { .. } | Error::Input(_) => Code::Invalid,
             Error::NoDocument { .. } | Error::NoRevision { .. } => Code::NotFound,
-            Error::NothingToUndo { .. } => Code::Refused,
+            Error::NothingToUndo { .. } | Error::OfOthers { .. } | Error::ClaimedSince { .. } => {
+                Code::Refused
+            }
             Error::Conflict { .. } | Error::OtherTask { .. } | Error::NoLease { .. } => Code::Conflict,
             Error::UnknownDependency { .. } | Error::Circle { .. } => Code::Invalid,
             Error::NoTask { .. } | Error::NoWorker { .. } | Error::NoResults => Code::NotFound,
@@ -157,6 +193,21 @@ impl Error {
 
     pub fn indeterminate(&self) -> bool {
         matches!(self, Error::Store(error) if error.indeterminate())
+    }
+}
+
+fn of_others(kind: &str, taken: &[(u64, String, String)]) -> String {
+    let told =
+        |(revision, op, whose): &(u64, String, String)| format!("revision {revision} ({op}) by {whose}");
+    let first: Vec<_> = taken.iter().take(3).map(told).collect();
+    let more = if taken.len() > 3 { format!(" and {} more", taken.len() - 3) } else { String::new() };
+    format!("this would take back changes of {kind} that are not yours: {}{more}", first.join(", "))
+}
+
+fn claimed(id: &str, count: usize) -> String {
+    match count {
+        1 => format!("`{id}`, which was claimed already,"),
+        count => format!("`{id}` and {} more, which were claimed already,", count - 1),
     }
 }
 

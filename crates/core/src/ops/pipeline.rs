@@ -514,7 +514,7 @@ mod tests {
         #[test]
         fn whatever_happens_the_documents_stay_valid(acts in prop::collection::vec(act(), 1..40)) {
             let engine = MemoryEngine::default();
-            let actor = Actor { clock: Arc::new(Timestamp::UNIX_EPOCH), session: None, user: "tester".into() };
+            let actor = Actor { clock: Arc::new(Timestamp::UNIX_EPOCH), session: None, acting: None, user: "tester".into() };
             let read = |kind: &str| engine.read(&doc(kind)).unwrap();
             perform(&engine, &Act::Init(false), &actor).unwrap();
             perform(&engine, &Act::Plan(plans().remove(0)), &actor).unwrap();

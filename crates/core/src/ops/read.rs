@@ -1,24 +1,89 @@
 //! Reading documents and their items.
 
-use serde_json::Value;
+use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use super::{Error, Result};
 use crate::model::kind::{Doc, Items};
 use crate::model::listing::{Excerpt, Most};
-use crate::model::path::Path;
+use crate::model::path::{Path, Segment};
 use crate::model::raw::Raw;
+use crate::model::room::Room;
 use crate::store::engine::{counts_in, items};
-use crate::store::{Document, Engine};
+use crate::store::{Document, Engine, Transaction};
 
 /// Returns a document, which must exist.
 pub fn document(engine: &dyn Engine, doc: &Doc) -> Result<Document> {
-    engine.read(doc)?.ok_or_else(|| missing(engine, doc))
+    match engine.read(doc)? {
+        Some(document) => Ok(document),
+        None => blank(engine, doc)?.ok_or_else(|| missing(engine, doc)),
+    }
+}
+
+/// Returns what a list of a session is while nobody has put anything into it; `None` without such a session.
+fn blank(engine: &dyn Engine, doc: &Doc) -> Result<Option<Document>> {
+    let Room::Session(id) = &doc.room else { return Ok(None) };
+    let is_known = doc.kind.items != Items::None && engine.read(&Doc::session(id))?.is_some();
+    let value = || doc.default(Timestamp::UNIX_EPOCH);
+    Ok(is_known.then(|| Document { value: value(), revision: 0 }))
 }
 
 /// Returns a document's value at `path`.
 pub fn get(engine: &dyn Engine, doc: &Doc, path: &Path) -> Result<Value> {
+    if let Some(found) = get_part(engine, doc, path)? {
+        return Ok(found);
+    }
     let document = document(engine, doc)?;
     Ok(path.get(&document.value)?.clone())
+}
+
+/// Returns what a path leads to that needs at most one item of a long list. `None` if there is no such thing: the whole
+/// document tells why.
+fn get_part(engine: &dyn Engine, doc: &Doc, path: &Path) -> Result<Option<Value>> {
+    let (Some(part), true) = (Part::of(doc, path), engine.may_exist(doc)) else { return Ok(None) };
+    let Some(mut look) = engine.browse(&doc.room)? else { return Ok(None) };
+    if !look.exists(doc)? || !look.edits(doc)?.is_empty() {
+        return Ok(None);
+    }
+    let found = match part {
+        Part::Frame => look.frame(doc)?,
+        Part::Item(item) => item.alone_in(&mut *look, doc)?,
+    };
+    Ok(found.and_then(|found| path.get(&found).ok().cloned()))
+}
+
+/// How little of a long list a path needs.
+pub(super) enum Part<'a> {
+    /// What is beside the items.
+    Frame,
+    Item(Item<'a>),
+}
+
+/// One item of a list.
+pub(super) struct Item<'a> {
+    pub field: &'static str,
+    pub id: &'a str,
+}
+
+impl<'a> Part<'a> {
+    pub fn of(doc: &Doc, path: &'a Path) -> Option<Part<'a>> {
+        let (Some(_), Items::Field(field)) = (doc.kind.listing, doc.kind.items) else { return None };
+        match path.segments() {
+            [Segment::Key(first), ..] if first != field => Some(Part::Frame),
+            [Segment::Key(_), Segment::Select { key, value: id }, ..] if key == "id" => {
+                Some(Part::Item(Item { field, id }))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Item<'_> {
+    /// Returns a document that has only this item.
+    pub fn alone_in(&self, transaction: &mut dyn Transaction, doc: &Doc) -> Result<Option<Value>> {
+        let item = transaction.item(doc, self.id)?;
+        Ok(item.map(|item| json!({ self.field: [item] })))
+    }
 }
 
 /// Returns the items of a document's list; none if the document does not exist.
@@ -65,5 +130,17 @@ pub(super) fn with_status(items: Vec<&Value>, status: Option<&str>) -> Vec<Value
 }
 
 pub(super) fn missing(engine: &dyn Engine, doc: &Doc) -> Error {
-    Error::NoDocument { kind: doc.kind.name, place: engine.place(doc) }
+    Error::NoDocument { kind: doc.kind.name, place: engine.place(doc), removed: removed(engine, doc) }
+}
+
+/// Says how to bring back a document that somebody removed to begin anew, if that is why it is not there.
+pub(super) fn removed(engine: &dyn Engine, doc: &Doc) -> Option<String> {
+    let mut was_there = false;
+    engine.replay(doc, &mut |_, value| was_there = value.is_some()).ok()?;
+    was_there.then(|| format!("it was removed by hand; bring it back: anthill undo {}", doc.typed()))
+}
+
+/// Returns what to do about a document that is not there: bring it back where it was removed, or begin one.
+pub(super) fn ways_on(engine: &dyn Engine, doc: &Doc, begin: &str) -> String {
+    removed(engine, doc).map_or_else(|| begin.to_owned(), |back| format!("{back}\n{begin}"))
 }

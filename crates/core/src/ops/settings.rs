@@ -15,6 +15,9 @@ pub struct Settings(Value);
 /// How long a session lives without a sign of life, unless the configuration says otherwise.
 const SESSION_TIMEOUT: f64 = 3600.0;
 
+/// How many days what is over stays, unless the configuration says otherwise.
+const KEPT_DAYS: u64 = 30;
+
 /// The feature that denies edits of files that others work on.
 const GUARD: &str = "enable_edit_guard";
 
@@ -76,6 +79,20 @@ impl Settings {
         }
     }
 
+    /// How long something that is over stays, by its field of `retention`; `None` for ever.
+    pub fn kept_for(&self, field: &str) -> Option<Duration> {
+        let days = self.0["retention"][field].as_u64().unwrap_or(KEPT_DAYS);
+        (days > 0).then(|| Duration::from_secs(days.saturating_mul(24 * 60 * 60)))
+    }
+
+    /// How many of something stay, by its field of `retention`: `usual` unless the configuration says otherwise, all for 0.
+    pub fn kept_number(&self, field: &str, usual: usize) -> usize {
+        match self.0["retention"][field].as_u64() {
+            Some(0) => usize::MAX,
+            told => told.and_then(|told| usize::try_from(told).ok()).unwrap_or(usual),
+        }
+    }
+
     /// Whether a feature is on. All are, unless the configuration says otherwise.
     pub fn is_on(&self, feature: &str) -> bool {
         self.0["features"][feature].as_bool().unwrap_or(true)
@@ -98,5 +115,21 @@ impl Settings {
         }
         let message = format!("{what} is off: the configuration says `features.{feature}: false`");
         Err(Error::refused(message, format!("turn it on: anthill set config features.{feature} true")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_over_stays_for_a_month_unless_told_otherwise() {
+        let day = Duration::from_secs(24 * 60 * 60);
+        let silent = Settings::default();
+        assert_eq!((silent.kept_for("sessions_days"), silent.kept_number("errors", 7)), (Some(30 * day), 7));
+        let told =
+            Settings(json!({"retention": {"sessions_days": 2, "tasks_days": 0, "errors": 0, "agents": 3}}));
+        assert_eq!((told.kept_for("sessions_days"), told.kept_for("tasks_days")), (Some(2 * day), None));
+        assert_eq!((told.kept_number("errors", 7), told.kept_number("agents", 7)), (usize::MAX, 3));
     }
 }

@@ -15,7 +15,10 @@ use crate::model::flow::{self, Flow};
 use crate::model::ids::SessionId;
 use crate::model::kind::{Doc, Kind, UNFIT};
 use crate::model::plan::word;
+use crate::model::present;
+use crate::model::raw::Raw;
 use crate::model::room::Room;
+use crate::model::session;
 use crate::store::{Aside, Engine};
 use crate::view::board;
 
@@ -103,15 +106,18 @@ impl Eye<'_> {
         Ok(Some(Value::Array(sessions)))
     }
 
-    /// Returns how many messages a session has not read, or each of all sessions that have a mailbox.
+    /// Returns how many messages a session has not read, or each of all that have a mailbox and are not over.
     fn messages(&mut self, session: Option<&SessionId>) -> Result<Option<Value>> {
         if let Some(session) = session {
             let unread = messages::unread_of(self.engine, session)?;
             return Ok(unread.map(|unread| json!({"unread": unread, "session_id": session.as_str()})));
         }
         let (mut total, mut sessions) = (0, Map::new());
-        for room in self.engine.rooms()? {
-            let Room::Mailbox(id) = room else { continue };
+        for id in self.engine.live()?.ids {
+            let state = self.engine.read(&Doc::session(&id));
+            if state.is_ok_and(|state| state.is_some_and(|state| session::is_over(&state.value))) {
+                continue;
+            }
             let unread = messages::unread_of(self.engine, &id).map(|unread| unread.map(Value::from));
             let unread = self.told(&format!("messages of `{id}`"), unread);
             total += unread.as_u64().unwrap_or(0);
@@ -160,17 +166,16 @@ fn run(engine: &dyn Engine) -> Result<Option<Value>> {
 }
 
 fn work_loop(engine: &dyn Engine) -> Result<Option<Value>> {
-    let Some(document) = engine.read(&work_queue())? else { return Ok(None) };
-    let queue = document.value;
     let mut open = json!({"S0": 0, "S1": 0, "S2": 0, "S3": 0});
-    for item in queue["items"].as_array().into_iter().flatten() {
-        if matches!(item["status"].as_str(), Some("done" | "cancelled")) {
-            continue;
+    let mut count = |item: &Raw| {
+        if !matches!(item.string("status").as_deref(), Some("done" | "cancelled")) {
+            // What does not say how bad it is, is not bad.
+            present::count(&mut open, item.string("priority").as_deref().unwrap_or("S3"), 1);
         }
-        // What does not say how bad it is, is not bad.
-        let severity = item["priority"].as_str().unwrap_or("S3");
-        open[severity] = (open[severity].as_u64().unwrap_or(0) + 1).into();
-    }
+        false
+    };
+    let Some(document) = engine.read_some(&work_queue(), &mut count)? else { return Ok(None) };
+    let queue = document.value;
     let gates = queue["gate_results"].as_object().into_iter().flatten();
     let gates: Map<_, _> = gates.map(|(name, result)| (name.clone(), result["status"].clone())).collect();
     Ok(Some(json!({

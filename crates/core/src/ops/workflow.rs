@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::edit::Target;
-use super::{Actor, Error, Result, document_of_state};
+use super::{Actor, Error, Result, document_of_state, read};
 use crate::model::flow::{self, Flow, NewPhase, Refusal, Report, WorkflowStatus, phase_id};
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
@@ -144,9 +144,18 @@ pub fn report(
 
 /// Returns the workflow and the order of its phases.
 pub fn show(engine: &dyn Engine) -> Result<Flow> {
-    let workflow = engine.read(&doc("workflow"))?.ok_or_else(|| none(engine))?;
+    find(engine)?.ok_or_else(|| none(engine))
+}
+
+/// The same, for those who need not know why there is none: to tell that, all of the history is looked through.
+pub fn find(engine: &dyn Engine) -> Result<Option<Flow>> {
+    let workflow = doc("workflow");
+    if !engine.may_exist(&workflow) {
+        return Ok(None);
+    }
+    let Some(workflow) = engine.read(&workflow)? else { return Ok(None) };
     let graph = engine.read(&doc("task_graph"))?;
-    Ok(Flow::of(workflow.value, graph.map(|graph| graph.value)))
+    Ok(Some(Flow::of(workflow.value, graph.map(|graph| graph.value))))
 }
 
 /// The workflow, open for one change.
@@ -259,9 +268,12 @@ fn doc(name: &str) -> Doc {
 }
 
 fn none(engine: &dyn Engine) -> Error {
-    let place = engine.place(&doc("workflow"));
+    let (doc, place) = (doc("workflow"), engine.place(&doc("workflow")));
     let hint = "make one: anthill workflow create TASK --phase \"TITLE=AGENT\" --phase \"TITLE=AGENT\"";
-    Error::missing(format!("there is no workflow yet: `{place}` does not exist"), hint)
+    Error::missing(
+        format!("there is no workflow yet: `{place}` does not exist"),
+        read::ways_on(engine, &doc, hint),
+    )
 }
 
 fn refused(refusal: &Refusal) -> Error {

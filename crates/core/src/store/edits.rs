@@ -3,26 +3,69 @@
 //! An engine finds that a document is not what its last commit left, and asks [`take_in`] what counts. The rules are in
 //! `model::merge`; here is decided what the edit was made from.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
+use super::engine::items;
 use super::error::Result;
 use super::state;
 use crate::model::diff::{self, Change};
 use crate::model::json;
-use crate::model::kind::Doc;
+use crate::model::kind::{Doc, Kind};
 use crate::model::merge::{self, Base, Clash, Merged};
+use crate::model::names::{Names, names_of};
 
 /// What a person did to a document since the last commit.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Edits {
     /// What counts of it.
     pub changes: Vec<Change>,
+    /// The items that the changes lead into.
+    pub names: Names,
     pub how: How,
     /// What could not be joined with what was committed meanwhile.
     pub clashes: Vec<Clash>,
+    /// The items that `changes` speak of, where an engine has not read the others.
+    pub touched: Option<Vec<Touched>>,
+}
+
+/// An item of a list, before and after an edit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Touched {
+    pub before: Option<Value>,
+    pub after: Option<Value>,
+}
+
+/// Returns the items that two states of a document do not share: those that are gone, then the others in their order.
+pub fn touched(kind: &Kind, before: &Value, after: &Value) -> Vec<Touched> {
+    let (old, new) = (by_id(kind, before), by_id(kind, after));
+    let gone = items(kind, before).into_iter().filter(|item| !new.contains_key(id_of(item)));
+    let gone = gone.map(|item| Touched { before: Some(item.clone()), after: None });
+    let others = items(kind, after).into_iter().filter_map(|item| {
+        let before = old.get(id_of(item)).copied();
+        let is_same = before.is_some_and(|before| before == item);
+        (!is_same).then(|| Touched { before: before.cloned(), after: Some(item.clone()) })
+    });
+    gone.chain(others).collect()
+}
+
+fn by_id<'v>(kind: &Kind, document: &'v Value) -> HashMap<&'v str, &'v Value> {
+    items(kind, document).into_iter().map(|item| (id_of(item), item)).collect()
+}
+
+fn id_of(item: &Value) -> &str {
+    item.get("id").and_then(Value::as_str).unwrap_or_default()
 }
 
 impl Edits {
+    /// What leads from `ours` to `value`.
+    pub fn between(ours: &Value, value: &Value, how: How, clashes: Vec<Clash>) -> Edits {
+        let changes = diff::diff(ours, value);
+        let names = names_of(&changes, value);
+        Edits { changes, names, how, clashes, touched: None }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.clashes.is_empty()
     }
@@ -88,14 +131,8 @@ pub fn take_in(doc: &Doc, theirs: Value, ours: &Value, revision: u64, past: Past
     let stated = merge::stated(kind, &theirs).revision;
     let join = |base: &Value, is| merge::merge(kind, base, &theirs, ours, is);
     let taken = match (nearest, same_number, oldest) {
-        (Some((to, base, 0)), ..) if to < revision => {
-            let mut value = base;
-            merge::keep_epochs(kind, ours, &mut value);
-            TakenIn { value, how: How::Restored { to }, clashes: Vec::new() }
-        }
-        (Some((from, base, _)), ..) | (None, Some((from, base)), _) => {
-            TakenIn::new(How::Merged { from }, join(&base, Base::Known))
-        }
+        (Some(nearest), ..) => made_from(doc, nearest, &theirs, ours, revision),
+        (None, Some((from, base)), _) => TakenIn::new(How::Merged { from }, join(&base, Base::Known)),
         // Whoever writes a file anew says nothing of what was there before.
         (None, None, _) if stated.is_none() => return Ok(TakenIn::as_it_is(theirs)),
         (None, None, Some((first, base)))
@@ -114,9 +151,45 @@ pub fn take_in(doc: &Doc, theirs: Value, ours: &Value, revision: u64, past: Past
     }
 }
 
+/// Decides the same for an edit of which only the items are known that matter. `states` are those with the edit's stamps,
+/// oldest first, likewise. `None` if they do not tell what it was made from.
+pub fn take_in_part(
+    doc: &Doc,
+    theirs: &Value,
+    ours: &Value,
+    revision: u64,
+    states: &[(u64, Value)],
+) -> Option<TakenIn> {
+    let mut search = Search { doc, theirs, nearest: None, same_number: None, oldest: None };
+    states.iter().for_each(|(revision, content)| search.see(*revision, content));
+    let taken = made_from(doc, search.nearest?, theirs, ours, revision);
+    match state::check(doc, &taken.value) {
+        Ok(()) => Some(taken),
+        // Then the whole of ours counts, which is not at hand.
+        Err(_) => None,
+    }
+}
+
+/// Takes in an edit whose base is known: a state with its revision, and how much of the edit is not in it.
+fn made_from(
+    doc: &Doc,
+    (from, base, differences): (u64, Value, usize),
+    theirs: &Value,
+    ours: &Value,
+    revision: u64,
+) -> TakenIn {
+    if differences > 0 || from >= revision {
+        let merged = merge::merge(doc.kind, &base, theirs, ours, Base::Known);
+        return TakenIn::new(How::Merged { from }, merged);
+    }
+    let mut value = base;
+    merge::keep_epochs(doc.kind, ours, &mut value);
+    TakenIn { value, how: How::Restored { to: from }, clashes: Vec::new() }
+}
+
 /// Whether an edit was made from the last commit. Whoever was shown the number that a pending edit counts as wrote that, and
 /// some programs count on by themselves: with the time of the last commit it is that one.
-fn is_fresh(doc: &Doc, theirs: &Value, ours: &Value, revision: u64) -> bool {
+pub fn is_fresh(doc: &Doc, theirs: &Value, ours: &Value, revision: u64) -> bool {
     let (kind, mut counted) = (doc.kind, merge::stated(doc.kind, theirs));
     counted.revision = counted.revision.map(|stated| stated.min(revision));
     merge::made_from(kind, theirs, ours)

@@ -24,9 +24,10 @@
 //! - **Waking.** Whatever is committed after [`Engine::watch`] returned is reported by the watch, and wakes
 //!   what [`Engine::listen`] returned before.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -37,9 +38,11 @@ use super::error::{Error, Result};
 use super::texts::Texts;
 use crate::error::Code;
 use crate::model::diff::Change;
+use crate::model::ids::SessionId;
 use crate::model::json;
 use crate::model::kind::{Doc, Items, Kind};
-use crate::model::listing::{Among, Excerpt, Facet, Listing, Most, Standing};
+use crate::model::listing::{Among, Excerpt, Facet, Listing, Marks, Most, Standing};
+use crate::model::names::Names;
 use crate::model::paper::Paper;
 use crate::model::raw::Raw;
 use crate::model::room::Room;
@@ -73,12 +76,35 @@ pub trait Engine: Send + Sync {
         Ok(false)
     }
 
+    /// Returns a document with only those items of its list that are wanted, each asked for once. An engine that can looks at
+    /// the others without building values.
+    fn read_some(&self, doc: &Doc, wanted: &mut dyn FnMut(&Raw) -> bool) -> Result<Option<Document>> {
+        let Some(mut document) = self.read(doc)? else { return Ok(None) };
+        keep_in(doc.kind, &mut document.value, wanted);
+        Ok(Some(document))
+    }
+
+    /// Returns what stands in a document before its list, if an engine can tell that without looking at the items.
+    fn glimpse(&self, _: &Doc) -> Result<Option<Glimpse>> {
+        Ok(None)
+    }
+
+    /// Whether a document may have this text in it, which JSON writes as it is: one quick look. An engine that cannot tell says
+    /// yes.
+    fn may_hold(&self, _: &Doc, _: &str) -> bool {
+        true
+    }
+
     /// Calls `visit` with every kept revision of a document, oldest first, and its content after it
     /// (`None` when that revision deleted it).
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()>;
 
     /// Returns every kept revision of every document of a room, oldest first.
     fn log(&self, room: &Room) -> Result<Vec<Revision>>;
+
+    /// Calls `visit` with the kept revisions of a room, or of one document of it, newest first, until that returns false.
+    /// Nothing else is read: what was too long for the log is told by [`Revision::stored`].
+    fn look_back(&self, room: &Room, only: Option<&Doc>, visit: Visit<'_>) -> Result<()>;
 
     /// Starts to follow a document: from now (a snapshot first), or everything after revision `from`.
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>>;
@@ -108,8 +134,28 @@ pub trait Engine: Send + Sync {
     /// Returns the rooms that hold something, in a fixed order.
     fn rooms(&self) -> Result<Vec<Room>>;
 
+    /// Returns the sessions that may not be over. An engine that can tells without looking at those that are.
+    fn live(&self) -> Result<Live> {
+        let rooms = self.rooms()?;
+        let any = rooms.iter().any(|room| matches!(room, Room::Session(_)));
+        let ids: BTreeSet<_> = rooms.iter().filter_map(Room::session).cloned().collect();
+        Ok(Live { ids: ids.into_iter().collect(), any })
+    }
+
+    /// Returns a few of the sessions that ended before a time, the first first, each once. An engine that would have to
+    /// look at all of them says nothing.
+    fn take_aged(&self, _before: Timestamp, _most: usize) -> Result<Vec<SessionId>> {
+        Ok(Vec::new())
+    }
+
     /// Returns the documents that a room holds, in the order of their files.
     fn documents(&self, room: &Room) -> Result<Vec<Doc>>;
+
+    /// Removes what is left of a room without documents and texts: its history, its locks. Returns false if there is something in
+    /// it, or if the engine does not keep such a thing.
+    fn remove_room(&self, _: &Room) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Looks for what is wrong with a room after finishing what a crash left; with `repair` mends what it can.
     fn check(&self, room: &Room, repair: bool) -> Result<Vec<Finding>>;
@@ -148,6 +194,9 @@ pub trait Engine: Send + Sync {
     fn place(&self, doc: &Doc) -> String;
 }
 
+/// Sees one revision after the other, until it returns false.
+pub type Visit<'v> = &'v mut dyn FnMut(Revision) -> bool;
+
 /// An edit that could not be joined, and is kept aside as a whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Aside {
@@ -158,6 +207,15 @@ pub struct Aside {
     pub path: String,
     /// Whether a person has heard of it.
     pub noted: bool,
+}
+
+/// Who may be at work.
+#[derive(Debug, Default)]
+pub struct Live {
+    /// All sessions that are not over, all mailboxes without a session that is over, and perhaps others.
+    pub ids: Vec<SessionId>,
+    /// Whether there are sessions at all.
+    pub any: bool,
 }
 
 /// A seat that is taken, until this is dropped.
@@ -175,6 +233,16 @@ impl Seat for () {}
 pub struct Document {
     pub value: Value,
     pub revision: u64,
+}
+
+/// The beginning of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Glimpse {
+    /// The fields before the list.
+    pub value: Value,
+    pub revision: u64,
+    /// The length of its text.
+    pub size: usize,
 }
 
 /// An open transaction on one or more rooms. Dropping it without [`Transaction::commit`] changes nothing.
@@ -223,6 +291,18 @@ pub trait Transaction {
         Ok(self.get(doc)?.and_then(|value| item_in(doc, value, id)).cloned())
     }
 
+    /// Returns the item at a position of a document's list; `None` behind the last.
+    fn item_at(&mut self, doc: &Doc, position: usize) -> Result<Option<Value>> {
+        Ok(self.get(doc)?.and_then(|value| items(doc.kind, value).get(position).map(|item| (*item).clone())))
+    }
+
+    /// Removes the item with this `id` or key, if it is there.
+    fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
+        let Some(mut value) = self.get(doc)?.cloned() else { return Ok(()) };
+        remove_in(doc, &mut value, id);
+        self.put(doc, value)
+    }
+
     /// Replaces the item with this `id` or key, or appends it. The document must exist.
     fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
         let mut value = self.get(doc)?.cloned().unwrap_or_default();
@@ -254,9 +334,10 @@ pub trait Transaction {
         Ok(self.get(doc)?.map(|value| find_in(doc, value, among)).unwrap_or_default())
     }
 
-    /// Returns the best item to pick after `after` (or the very best), by the kind's order and then by position.
-    fn best(&mut self, doc: &Doc, after: Option<Rank>) -> Result<Option<(Rank, Value)>> {
-        Ok(self.get(doc)?.and_then(|value| best_in(doc, value, after)))
+    /// Returns the best item to pick after `after` (or the very best), by the kind's order and then by position, of
+    /// those that have none of these marks. An engine with an index does not look at each that has one.
+    fn best(&mut self, doc: &Doc, after: Option<Rank>, without: &Marks) -> Result<Option<(Rank, Value)>> {
+        Ok(self.get(doc)?.and_then(|value| best_in(doc, value, after, without)))
     }
 
     /// Whether some active item may be due by now. An engine that does not know says yes.
@@ -274,9 +355,26 @@ pub trait Transaction {
         Ok(true)
     }
 
+    /// Returns the document with none of its items.
+    fn frame(&mut self, doc: &Doc) -> Result<Option<Value>> {
+        Ok(self.get(doc)?.map(|value| frame_of(doc, value)))
+    }
+
     /// Returns how many items are in each of the kind's states.
     fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
         Ok(counts_in(doc, self.get(doc)?))
+    }
+}
+
+/// Keeps the items of a document's list that are wanted.
+pub fn keep_in(kind: &Kind, value: &mut Value, wanted: &mut dyn FnMut(&Raw) -> bool) {
+    let mut raw = Raw::default();
+    let mut is_wanted = |item: &Value| {
+        let text = serde_json::to_vec(item).expect("a JSON value can always be written");
+        raw.read(&text, 0).is_some() && wanted(&raw)
+    };
+    if let Some(Value::Array(items)) = container_mut(kind, value) {
+        items.retain(|item| is_wanted(item));
     }
 }
 
@@ -289,14 +387,24 @@ pub fn item_in<'v>(doc: &Doc, value: &'v Value, id: &str) -> Option<&'v Value> {
     }
 }
 
+/// Returns a document with none of its items.
+pub fn frame_of(doc: &Doc, value: &Value) -> Value {
+    let (Value::Object(fields), Items::Field(list)) = (value, doc.kind.items) else { return value.clone() };
+    let frame = fields.iter().map(|(name, field)| match (name == list, field) {
+        (true, Value::Array(_)) => (name.clone(), Value::Array(Vec::new())),
+        _ => (name.clone(), field.clone()),
+    });
+    Value::Object(frame.collect())
+}
+
 /// Returns the items of a document that are looked for.
 pub fn find_in(doc: &Doc, value: &Value, among: Among<'_>) -> Vec<Value> {
     let Some(listing) = doc.kind.listing else { return Vec::new() };
     listed(listing, &items(doc.kind, value), among).into_iter().cloned().collect()
 }
 
-/// Returns the best item of a document after `after`.
-pub fn best_in(doc: &Doc, value: &Value, after: Option<Rank>) -> Option<(Rank, Value)> {
+/// Returns the best item of a document after `after` that has none of these marks.
+pub fn best_in(doc: &Doc, value: &Value, after: Option<Rank>, without: &Marks) -> Option<(Rank, Value)> {
     let listing = doc.kind.listing?;
     let ranked = items(doc.kind, value).into_iter().enumerate().filter_map(|(position, item)| {
         let rank = |facet: &Facet<'_>| {
@@ -305,8 +413,11 @@ pub fn best_in(doc: &Doc, value: &Value, after: Option<Rank>) -> Option<(Rank, V
         };
         listing.with_facet(item, rank)?.map(|rank| (rank, item))
     });
-    let best =
-        ranked.filter(|(rank, _)| after.is_none_or(|after| *rank > after)).min_by_key(|(rank, _)| *rank)?;
+    let fits = |item: &Value| {
+        without.is_empty() || !listing.marks_of(item).iter().any(|mark| without.contains(mark))
+    };
+    let later = ranked.filter(|(rank, _)| after.is_none_or(|after| *rank > after));
+    let best = later.filter(|(_, item)| fits(item)).min_by_key(|(rank, _)| *rank)?;
     Some((best.0, best.1.clone()))
 }
 
@@ -364,7 +475,7 @@ pub struct Entry {
     pub at: Timestamp,
     /// Who, for the log.
     pub by: String,
-    /// The session to name in `updated_by`, if known.
+    /// Whom to name in `updated_by`, if known.
     pub author: Option<String>,
     pub op: String,
     /// The revision that this commit takes back, for `undo`.
@@ -383,7 +494,7 @@ pub struct Committed {
 }
 
 /// One revision of one document, as the log tells it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Revision {
     pub kind: String,
     pub file: String,
@@ -394,7 +505,28 @@ pub struct Revision {
     pub undoes: Option<u64>,
     /// What an edit by hand was made from, if that is not the revision before it.
     pub made_from: Option<u64>,
+    /// Who acted, where `by` is the role in which they did.
+    pub author: Option<String>,
     pub changes: Vec<Change>,
+    /// The items that the changes lead into.
+    pub names: Names,
+    /// Where the content is that it left, if that is too long for the log and the changes are not told.
+    pub stored: Option<String>,
+}
+
+impl Revision {
+    /// Whether this session or user made it, or somebody in this role.
+    pub fn is_by(&self, who: &str) -> bool {
+        self.by == who || self.author.as_deref() == Some(who)
+    }
+
+    /// Says who made it, for people.
+    pub fn whose(&self) -> String {
+        match &self.author {
+            Some(author) => format!("{} for {author}", self.by),
+            None => self.by.clone(),
+        }
+    }
 }
 
 /// Follows one document.
@@ -419,11 +551,91 @@ pub struct Event {
     pub by: String,
     /// The operation, `edit` for a change made outside anthill, `snapshot` for the state at the start.
     pub op: String,
-    /// The document as JSON without white space; `null` when it was deleted.
+    /// The document as JSON without white space; `null` when it was deleted, or is told otherwise.
     pub text: Arc<String>,
+    /// How a document is told that is too long to be told as a whole each time.
+    pub long: Option<Long>,
+    /// How many revisions were passed over before this one, because nobody fetched them in time.
+    pub missed: u64,
+}
+
+/// Something of a long document.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Long {
+    /// What changed: a JSON array of changes.
+    Changes(String),
+    /// All of it.
+    Whole(Stream),
+}
+
+/// A JSON text that is read piece by piece, once.
+#[derive(Clone)]
+pub struct Stream(Arc<Mutex<dyn io::Read + Send>>);
+
+impl Stream {
+    pub fn new(text: impl io::Read + Send + 'static) -> Stream {
+        Stream(Arc::new(Mutex::new(text)))
+    }
+
+    /// Shows the text without white space, piece by piece.
+    pub fn each_piece(&self, show: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+        let mut text = self.0.lock().map_err(|_| io::ErrorKind::Other)?;
+        let (mut buffer, mut piece, mut dense) = (vec![0; 64 << 10], Vec::new(), Dense::default());
+        loop {
+            let read = text.read(&mut buffer)?;
+            piece.extend(buffer[..read].iter().copied().filter(|byte| dense.keeps(*byte)));
+            let whole = match std::str::from_utf8(&piece) {
+                Ok(whole) => whole.len(),
+                Err(error) => error.valid_up_to(),
+            };
+            show(std::str::from_utf8(&piece[..whole]).unwrap_or_default())?;
+            piece.drain(..whole);
+            if read == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Stream")
+    }
+}
+
+impl PartialEq for Stream {
+    fn eq(&self, other: &Stream) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// Tells white space between the parts of a JSON text from that within strings.
+#[derive(Debug, Default)]
+struct Dense {
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Dense {
+    fn keeps(&mut self, byte: u8) -> bool {
+        match (self.in_string, self.escaped, byte) {
+            (true, true, _) => self.escaped = false,
+            (true, false, b'\\') => self.escaped = true,
+            (_, false, b'"') => self.in_string = !self.in_string,
+            (false, ..) => return !byte.is_ascii_whitespace(),
+            _ => {}
+        }
+        true
+    }
 }
 
 impl Event {
+    /// An event that tells the whole document.
+    pub fn new(revision: u64, at: Option<String>, by: &str, op: &str, text: impl Into<Arc<String>>) -> Event {
+        let (by, op, text) = (by.to_owned(), op.to_owned(), text.into());
+        Event { revision, at, by, op, text, long: None, missed: 0 }
+    }
+
     /// Returns the document.
     pub fn value(&self) -> Value {
         json::parse(self.text.as_bytes()).expect("it was written from a value")

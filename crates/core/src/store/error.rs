@@ -29,13 +29,28 @@ pub enum Error {
     #[error("`{path}` is damaged: {message}")]
     NotAFile { path: String, message: String },
     #[error("`{path}` is gone, and the history knows it")]
-    Gone { path: String },
+    Gone {
+        path: String,
+        /// The document as commands are told it.
+        typed: String,
+    },
     #[error("`{path}` has format version {found}; this anthill writes up to {known}")]
     NewerFormat { path: String, found: u64, known: u64 },
     #[error("`{path}` is on a network file system ({name}), where locks cannot be trusted")]
     NetworkFs { path: String, name: &'static str },
     #[error("`{path}` is not a directory of our own: {message}")]
     UnsupportedPlace { path: String, message: String },
+}
+
+/// Why the configuration does not tell where something is.
+#[derive(Debug, thiserror::Error)]
+#[error("the configuration does not tell where this is: {0}")]
+pub struct Unplaced(pub Error);
+
+impl Unplaced {
+    pub fn in_error(source: &io::Error) -> Option<&Unplaced> {
+        source.get_ref()?.downcast_ref()
+    }
 }
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -46,7 +61,7 @@ impl Error {
             Error::Invalid { .. } | Error::TooLarge { .. } => Code::Invalid,
             Error::Refused { .. } => Code::Refused,
             Error::Busy { .. } => Code::Busy,
-            Error::Io { .. } => Code::Io,
+            Error::Io { source, .. } => Unplaced::in_error(source).map_or(Code::Io, |why| why.0.code()),
             Error::Damaged { .. } | Error::NotAFile { .. } | Error::Gone { .. } => Code::Damaged,
             Error::NewerFormat { .. } | Error::NetworkFs { .. } | Error::UnsupportedPlace { .. } => {
                 Code::Unsupported

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::edits::{self, Edits, How, TakenIn};
 use super::engine::{
-    Aside, Committed, Document, Engine, Entry, Event, Finding, Listener, Revision, Transaction, Watch,
+    Aside, Committed, Document, Engine, Entry, Event, Finding, Listener, Revision, Transaction, Visit, Watch,
 };
 use super::error::{Error, Result};
 use super::state::{self, Sealed};
@@ -16,6 +16,7 @@ use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::merge::Clash;
+use crate::model::names::{Names, names_of};
 use crate::model::paper::{Paper, Writing};
 use crate::model::room::Room;
 use crate::model::time;
@@ -162,14 +163,20 @@ impl Engine for MemoryEngine {
         Ok(self.shared.lock().get(room).map(|room| room.log.clone()).unwrap_or_default())
     }
 
+    fn look_back(&self, room: &Room, only: Option<&Doc>, visit: Visit<'_>) -> Result<()> {
+        let wanted = |revision: &Revision| only.is_none_or(|doc| revision.file == doc.file);
+        let _ = self.log(room)?.into_iter().rev().filter(wanted).all(visit);
+        Ok(())
+    }
+
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {
         let mut queue = VecDeque::new();
         let rooms = self.shared.lock();
         let stored = rooms.get(&doc.room).and_then(|room| room.docs.get(&doc.file));
         let revision = from.unwrap_or_else(|| stored.map_or(0, |stored| stored.revision));
         if let (None, Some(value)) = (from, stored.and_then(|stored| stored.value.as_ref())) {
-            let (by, op, text) = ("anthill".into(), "snapshot".into(), json::dense(value).into());
-            queue.push_back(Event { revision, at: None, by, op, text });
+            let text = json::dense(value);
+            queue.push_back(Event::new(revision, None, "anthill", "snapshot", text));
         }
         drop(rooms);
         Ok(Box::new(MemoryWatch { engine: self.clone(), doc: doc.clone(), revision, queue }))
@@ -311,7 +318,8 @@ impl MemoryTransaction<'_> {
                 }
             };
             let revision = revision + 1;
-            let record = record(&doc, revision, changes, entry);
+            let names = value.as_ref().map(|value| names_of(&changes, value)).unwrap_or_default();
+            let record = Revision { names, ..record(&doc, revision, changes, entry) };
             sealed.push((Stored { doc, revision, value }, record));
         }
         Ok(sealed)
@@ -338,7 +346,8 @@ impl Transaction for MemoryTransaction<'_> {
 
     fn edits(&mut self, doc: &Doc) -> Result<Edits> {
         let Some(edited) = self.room(&doc.room).edited.get(&doc.file) else { return Ok(Edits::default()) };
-        Ok(Edits { changes: edited.changes(), how: edited.how, clashes: edited.clashes.clone() })
+        let value = edited.stored.value.as_ref().unwrap_or(&Value::Null);
+        Ok(Edits::between(&edited.ours, value, edited.how, edited.clashes.clone()))
     }
 
     fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
@@ -411,8 +420,16 @@ impl Edited {
             let restored = matches!(self.how, How::Restored { .. });
             let (by, op) = ("hand".into(), if restored { "restore" } else { "edit" }.into());
             let entry = Entry { by, op, undoes: None, ..entry.clone() };
-            let made_from = self.how.made_from();
-            room.log.push(Revision { made_from, ..record(doc, self.stored.revision, changes, &entry) });
+            let (made_from, names) = (
+                self.how.made_from(),
+                names_of(&changes, self.stored.value.as_ref().unwrap_or(&Value::Null)),
+            );
+            let entry = Entry { author: None, ..entry };
+            room.log.push(Revision {
+                made_from,
+                names,
+                ..record(doc, self.stored.revision, changes, &entry)
+            });
         }
         if self.clashes.is_empty() {
             return None;
@@ -449,9 +466,9 @@ impl MemoryWatch {
         engine.replay(&doc, &mut |record, value| {
             if record.revision > seen {
                 let (at, by, op) = (Some(record.at.clone()), record.by.clone(), record.op.clone());
-                let text = json::dense(value.unwrap_or(&Value::Null)).into();
+                let text = json::dense(value.unwrap_or(&Value::Null));
                 self.revision = record.revision;
-                self.queue.push_back(Event { revision: record.revision, at, by, op, text });
+                self.queue.push_back(Event::new(record.revision, at, &by, &op, text));
             }
         })
     }
@@ -500,6 +517,9 @@ fn record(doc: &Doc, revision: u64, changes: Vec<Change>, entry: &Entry) -> Revi
         op: entry.op.clone(),
         undoes: entry.undoes,
         made_from: None,
+        author: entry.author.clone().filter(|author| *author != entry.by),
         changes,
+        names: Names::new(),
+        stored: None,
     }
 }

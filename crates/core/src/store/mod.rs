@@ -19,7 +19,7 @@ pub mod texts;
 
 pub use edits::{Edits, How};
 pub use engine::{
-    Aside, Committed, Document, Durability, Engine, Entry, Event, Finding, Listener, Rank, Revision, Seat,
-    Transaction, Watch,
+    Aside, Committed, Document, Durability, Engine, Entry, Event, Finding, Listener, Long, Rank, Revision,
+    Seat, Stream, Transaction, Watch,
 };
 pub use error::{Error, Result};

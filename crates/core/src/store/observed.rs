@@ -10,12 +10,14 @@ use serde_json::Value;
 
 use super::edits::Edits;
 use super::engine::{
-    Aside, Committed, Document, Engine, Entry, Finding, Listener, Rank, Revision, Seat, Transaction, Watch,
+    Aside, Committed, Document, Engine, Entry, Finding, Glimpse, Listener, Live, Rank, Revision, Seat,
+    Transaction, Visit, Watch,
 };
 use super::error::Result;
 use super::texts::Texts;
+use crate::model::ids::SessionId;
 use crate::model::kind::Doc;
-use crate::model::listing::{Among, Excerpt, Most};
+use crate::model::listing::{Among, Excerpt, Marks, Most};
 use crate::model::paper::Paper;
 use crate::model::raw::Raw;
 use crate::model::room::Room;
@@ -84,12 +86,28 @@ impl Engine for Observed {
         self.engine.each_item(doc, visit)
     }
 
+    fn read_some(&self, doc: &Doc, wanted: &mut dyn FnMut(&Raw) -> bool) -> Result<Option<Document>> {
+        self.engine.read_some(doc, wanted)
+    }
+
+    fn glimpse(&self, doc: &Doc) -> Result<Option<Glimpse>> {
+        self.engine.glimpse(doc)
+    }
+
+    fn may_hold(&self, doc: &Doc, text: &str) -> bool {
+        self.engine.may_hold(doc, text)
+    }
+
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {
         self.engine.replay(doc, visit)
     }
 
     fn log(&self, room: &Room) -> Result<Vec<Revision>> {
         self.engine.log(room)
+    }
+
+    fn look_back(&self, room: &Room, only: Option<&Doc>, visit: Visit<'_>) -> Result<()> {
+        self.engine.look_back(room, only, visit)
     }
 
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {
@@ -116,8 +134,20 @@ impl Engine for Observed {
         self.engine.rooms()
     }
 
+    fn live(&self) -> Result<Live> {
+        self.engine.live()
+    }
+
+    fn take_aged(&self, before: Timestamp, most: usize) -> Result<Vec<SessionId>> {
+        self.engine.take_aged(before, most)
+    }
+
     fn documents(&self, room: &Room) -> Result<Vec<Doc>> {
         self.engine.documents(room)
+    }
+
+    fn remove_room(&self, room: &Room) -> Result<bool> {
+        self.engine.remove_room(room)
     }
 
     fn check(&self, room: &Room, repair: bool) -> Result<Vec<Finding>> {
@@ -196,8 +226,10 @@ impl Transaction for ObservedTransaction<'_> {
     }
 
     fn delete(&mut self, doc: &Doc) -> Result<()> {
-        self.touch(doc, true)?;
-        self.transaction.delete(doc)
+        self.engine.observer.may_change(doc)?;
+        // What is gone has no revision to look at, until it is deleted.
+        self.transaction.delete(doc)?;
+        self.touch(doc, true)
     }
 
     fn edits(&mut self, doc: &Doc) -> Result<Edits> {
@@ -243,6 +275,15 @@ impl Transaction for ObservedTransaction<'_> {
         self.transaction.item(doc, id)
     }
 
+    fn item_at(&mut self, doc: &Doc, position: usize) -> Result<Option<Value>> {
+        self.transaction.item_at(doc, position)
+    }
+
+    fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
+        self.touch(doc, false)?;
+        self.transaction.remove_item(doc, id)
+    }
+
     fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
         self.touch(doc, false)?;
         self.transaction.put_item(doc, id, item)
@@ -265,8 +306,8 @@ impl Transaction for ObservedTransaction<'_> {
         self.transaction.find(doc, among)
     }
 
-    fn best(&mut self, doc: &Doc, after: Option<Rank>) -> Result<Option<(Rank, Value)>> {
-        self.transaction.best(doc, after)
+    fn best(&mut self, doc: &Doc, after: Option<Rank>, without: &Marks) -> Result<Option<(Rank, Value)>> {
+        self.transaction.best(doc, after, without)
     }
 
     fn may_be_due(&mut self, doc: &Doc, now: &Moment) -> Result<bool> {
@@ -279,6 +320,10 @@ impl Transaction for ObservedTransaction<'_> {
 
     fn may_be_occupied(&mut self, doc: &Doc, keys: &[u64]) -> Result<bool> {
         self.transaction.may_be_occupied(doc, keys)
+    }
+
+    fn frame(&mut self, doc: &Doc) -> Result<Option<Value>> {
+        self.transaction.frame(doc)
     }
 
     fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {

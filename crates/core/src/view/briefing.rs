@@ -311,12 +311,14 @@ pub fn failure(error: &Value, now: Timestamp) -> Option<Part> {
     Some(Part::new(format!("A {class} error in {tool}"), format!("{advice}{}", item.unwrap_or_default())))
 }
 
-/// Tells where the loop stands, if it is not finished.
-pub fn agent_loop(queue: &Value) -> Option<Part> {
-    let items = queue["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let open = |item: &&Value| matches!(item["status"].as_str(), Some("pending" | "in_progress"));
+/// How many items of a loop are told.
+pub const ITEMS: usize = 20;
+
+/// Tells where the loop stands, if it is not finished: `open` are its open items, of those with the same priority the first ones,
+/// and `more` is how many there are besides.
+pub fn agent_loop(queue: &Value, open: &[Value], more: usize) -> Option<Part> {
     let text = |item: &Value, name: &str| item[name].as_str().unwrap_or_default().to_owned();
-    let mut open: Vec<_> = items.iter().filter(open).collect();
+    let mut open: Vec<_> = open.iter().collect();
     open.sort_by_key(|item| text(item, "priority"));
     if open.is_empty() {
         return None;
@@ -330,7 +332,9 @@ pub fn agent_loop(queue: &Value) -> Option<Part> {
             text(item, "title")
         )
     };
-    let told: Vec<_> = open.iter().map(line).collect();
+    let more = more + open.len().saturating_sub(ITEMS);
+    let mut told: Vec<_> = open.iter().take(ITEMS).map(line).collect();
+    told.extend((more > 0).then(|| format!("and {more} more: anthill loop status")));
     let heading =
         format!("Loop, iteration {}: {}", queue["iteration"], text(queue, "task").replace('\n', " "));
     Some(Part::new(heading, told.join("\n")))

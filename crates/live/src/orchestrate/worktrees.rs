@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::sync::{MutexGuard, PoisonError};
@@ -15,6 +15,8 @@ use anthill_core::model::pipeline::{Content, NO_GROUP, Order, Pipeline, is_branc
 use anthill_core::ops;
 use anthill_core::ops::orchestrate::Answer;
 use anthill_core::ops::pipeline::Report;
+use anthill_core::store::file::owners::{self, Rule};
+use rustix::fs::Mode;
 use serde_json::json;
 
 use super::{Error, Event, Job, Orchestra, Result};
@@ -133,11 +135,13 @@ impl Worktrees {
     /// Makes the directory, which tells git that nothing in it belongs to the project.
     fn hide(&self) -> io::Result<()> {
         let dir = self.root.join(DIR);
-        fs::create_dir_all(&dir)?;
-        match OpenOptions::new().write(true).create_new(true).open(dir.join(".gitignore")) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            file => file?.write_all(b"*\n"),
-        }
+        owners::make_dirs(&dir, Mode::from_raw_mode(0o777), |_| Ok(()))?;
+        let mut file = match OpenOptions::new().write(true).create_new(true).open(dir.join(".gitignore")) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+            file => file?,
+        };
+        Rule::of(File::open(&dir)?.as_fd())?.hand_over(file.as_fd())?;
+        file.write_all(b"*\n")
     }
 
     fn exists(&self, branch: &str) -> bool {

@@ -11,7 +11,7 @@ use anthill_core::model::kind::Doc;
 use anthill_core::model::path::Path;
 use anthill_core::model::room::Room;
 use anthill_core::ops::edit::{self, Target};
-use anthill_core::ops::history::undo;
+use anthill_core::ops::history::{Terms, undo};
 use anthill_core::store::{Document, Engine};
 use serde_json::{Value, json};
 
@@ -124,7 +124,7 @@ pub fn isolation_undo_takes_back_no_change_of_others(make: Make<'_>) {
                     let item = task(&format!("t{thread}-{number}"), 5, 0);
                     edit::append(engine, target, item, &actor()).unwrap();
                     if number % 2 == 1 {
-                        undo(engine, &Target::whole(target.doc, None), &actor()).unwrap();
+                        undo(engine, &Target::whole(target.doc, None), Terms::default(), &actor()).unwrap();
                     }
                 }
             });

@@ -79,10 +79,15 @@ macro_rules! conformance {
             undo_and_restore
             undo_of_a_delete_brings_it_back
             restore_to_nothing_deletes
+            looking_back_tells_the_log_from_its_end
+            undo_of_any_commit_gives_the_document_before
+            changes_know_the_items_that_they_are_about
+            others_changes_are_taken_back_by_force_only
 
             picking_best_first_by_priority_age_position
             picking_walks_the_whole_order_without_repeating
             picking_sees_own_writes
+            picking_passes_over_what_is_marked
             picking_by_many_threads_gives_each_task_once
             items_by_id
             items_by_key_where_the_list_is_a_map
@@ -147,7 +152,7 @@ fn lazy(op: &str) -> Entry {
 
 /// Returns somebody who acts at a fixed time.
 pub fn actor() -> Actor {
-    Actor { clock: Arc::new(now()), session: None, user: "tester".into() }
+    Actor { clock: Arc::new(now()), session: None, acting: None, user: "tester".into() }
 }
 
 /// Changes a document in one transaction; a missing one starts from its default.

@@ -2,7 +2,8 @@
 
 use std::thread;
 
-use anthill_core::model::listing::{Among, Most};
+use anthill_core::model::listing::{Among, Marks, Most};
+use anthill_core::model::marks;
 use anthill_core::store::{Engine, Rank, Transaction};
 use serde_json::{Value, json};
 
@@ -15,7 +16,7 @@ fn id(item: &Value) -> &str {
 /// Returns the ids in the order in which they are offered.
 fn offered(transaction: &mut dyn Transaction) -> Vec<String> {
     let (mut ids, mut after): (_, Option<Rank>) = (Vec::new(), None);
-    while let Some((rank, item)) = transaction.best(&doc("queue"), after).unwrap() {
+    while let Some((rank, item)) = transaction.best(&doc("queue"), after, &Marks::default()).unwrap() {
         assert!(after.is_none_or(|after| rank > after), "the order only goes forward");
         ids.push(id(&item).to_owned());
         after = Some(rank);
@@ -84,12 +85,54 @@ pub fn picking_sees_own_writes(make: Make<'_>) {
     assert_eq!(offered_by(&*engine), ["a", "b"]);
 }
 
+pub fn picking_passes_over_what_is_marked(make: Make<'_>) {
+    let (engine, queue) = (make(SOON), doc("queue"));
+    let with = |id: &str, priority, files: &[&str], needs: &[&str]| {
+        let mut task = task(id, priority, 0);
+        (task["context"], task["required_capabilities"]) = (json!({"files": files}), json!(needs));
+        task
+    };
+    let mut tasks: Vec<_> = (0..100)
+        .map(|number| with(&format!("src-{number}"), 2, &[&format!("src/{number}.rs")], &[]))
+        .collect();
+    tasks.extend((0..100).map(|number| with(&format!("gpu-{number}"), 3, &["src/a.rs", "docs"], &["gpu"])));
+    tasks.extend([with("docs", 5, &["docs/a.md"], &[]), with("wild", 6, &["src/*.rs"], &["gpu"])]);
+    tasks.push(with("free", 9, &[], &[]));
+    add_tasks(&*engine, tasks);
+    let left = |transaction: &mut dyn Transaction, marks: &[u64]| {
+        let (mut ids, mut after, marks) = (Vec::new(), None, marks.iter().copied().collect());
+        while let Some((rank, item)) = transaction.best(&queue, after, &marks).unwrap() {
+            ids.push(id(&item).to_owned());
+            after = Some(rank);
+        }
+        ids
+    };
+    let mut transaction = engine.begin(&[&queue.room]).unwrap();
+    let src = marks::shut_by(&["src"]);
+    assert_eq!(left(&mut *transaction, &src), ["docs", "free"]);
+    assert_eq!(left(&mut *transaction, &[src, marks::shut_by(&["docs/a.md"])].concat()), ["free"]);
+    assert_eq!(left(&mut *transaction, &[marks::need("gpu")]).len(), 102);
+    assert_eq!(left(&mut *transaction, &[marks::kin(&["gpu"], &["src/a.rs", "docs"])]).len(), 103);
+    assert_eq!(left(&mut *transaction, &marks::shut_by(&["**"])), ["free"], "the whole project");
+    // It sees its own writes: other files, another priority, and what is new.
+    transaction.put_item(&queue, "src-7", with("src-7", 8, &["lib/7.rs"], &[])).unwrap();
+    transaction.put_item(&queue, "docs", with("docs", 8, &["docs/a.md"], &["gpu"])).unwrap();
+    transaction.put_item(&queue, "new", with("new", 1, &["src/new.rs"], &[])).unwrap();
+    transaction.put_item(&queue, "other", with("other", 1, &["lib"], &[])).unwrap();
+    let src = marks::shut_by(&["src"]);
+    assert_eq!(left(&mut *transaction, &src), ["other", "src-7", "docs", "free"]);
+    assert_eq!(
+        left(&mut *transaction, &[src, vec![marks::need("gpu")]].concat()),
+        ["other", "src-7", "free"]
+    );
+}
+
 pub fn picking_by_many_threads_gives_each_task_once(make: Make<'_>) {
     let (engine, queue) = (make(SOON), doc("queue"));
     add_tasks(&*engine, (0..40).map(|number| task(&format!("t{number}"), number % 10 + 1, 0)).collect());
     let claim = |worker: &str| {
         let mut transaction = engine.begin(&[&queue.room]).unwrap();
-        let (_, mut task) = transaction.best(&queue, None).unwrap()?;
+        let (_, mut task) = transaction.best(&queue, None, &Marks::default()).unwrap()?;
         task["status"] = "claimed".into();
         task["claimed_by"] = worker.into();
         let id = id(&task).to_owned();

@@ -131,6 +131,11 @@ impl Fs for SimFs {
         self.call("remove", path, |machine| machine.world.remove(path))
     }
 
+    fn remove_dir(&self, dir: &str) -> io::Result<bool> {
+        let dir = &*self.at(dir);
+        self.call("remove_dir", dir, |machine| machine.world.remove_dir(dir))
+    }
+
     fn lock(&self, path: &str, mode: LockMode, patience: Duration) -> io::Result<Box<dyn Lock>> {
         let path = &*self.at(path);
         let deadline = Instant::now().checked_add(patience);

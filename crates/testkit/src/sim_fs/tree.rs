@@ -45,6 +45,8 @@ pub(super) enum Outcome {
     SecondHalf,
     /// The file got its new length but not the bytes.
     ZeroFilled,
+    /// The name leads to a file that is not on the disk: a check of a file system without a journal takes it away.
+    Dropped,
 }
 
 impl Effect {
@@ -54,6 +56,15 @@ impl Effect {
         match self {
             Effect::Write { .. } => &[Lost, Whole, FirstHalf, SecondHalf, ZeroFilled],
             _ => &[Lost, Whole],
+        }
+    }
+
+    /// Returns the file that got a name of another one by this effect, the newer one of two.
+    pub(super) fn renamed(&self) -> Option<Ino> {
+        match self {
+            Effect::Rename { ino, .. } => Some(*ino),
+            Effect::Exchange { one, other } => Some(one.1.max(other.1)),
+            _ => None,
         }
     }
 
@@ -167,11 +178,13 @@ impl Tree {
             Effect::Unlink { slot, ino } if self.at(slot) == Some(*ino) => self.set(slot, None),
             Effect::Rename { from, to, ino } if self.at(from) == Some(*ino) => {
                 self.set(from, None);
-                self.set(to, Some(*ino));
+                self.set(to, Some(*ino).filter(|_| outcome != Outcome::Dropped));
             }
             Effect::Exchange { one, other } if self.holds(one) && self.holds(other) => {
-                self.set(&one.0, Some(other.1));
-                self.set(&other.0, Some(one.1));
+                let left =
+                    |ino| (outcome != Outcome::Dropped || effect.renamed() != Some(ino)).then_some(ino);
+                self.set(&one.0, left(other.1));
+                self.set(&other.0, left(one.1));
             }
             Effect::Write { ino, offset, bytes } => write(self.bytes(*ino), *offset, bytes, outcome),
             Effect::Truncate { ino, length } => self.bytes(*ino).resize(*length, 0),
@@ -226,7 +239,7 @@ impl Tree {
 fn write(file: &mut Vec<u8>, offset: usize, bytes: &[u8], outcome: Outcome) {
     let (half, end) = (bytes.len() / 2, bytes.len());
     let (kept, reached) = match outcome {
-        Outcome::Lost => return,
+        Outcome::Lost | Outcome::Dropped => return,
         Outcome::Whole => (0..end, end),
         Outcome::FirstHalf => (0..half, half),
         Outcome::SecondHalf => (half..end, end),

@@ -55,7 +55,13 @@ impl World {
 
     /// Returns the possible outcomes of each effect that is not durable yet.
     pub(super) fn pending_outcomes(&self) -> Vec<&'static [Outcome]> {
-        self.pending.iter().map(|pending| pending.effect.outcomes()).collect()
+        // What was synced is on the disk, and a name that leads there stays.
+        let unsynced = |ino| self.pending.iter().any(|pending| pending.effect.data_of() == Some(ino));
+        let outcomes = |effect: &Effect| match effect.renamed() {
+            Some(ino) if unsynced(ino) => &[Outcome::Lost, Outcome::Whole, Outcome::Dropped],
+            _ => effect.outcomes(),
+        };
+        self.pending.iter().map(|pending| outcomes(&pending.effect)).collect()
     }
 
     /// Returns the disk after a power loss that had these outcomes.
@@ -231,6 +237,20 @@ impl World {
         let awaits = vec![slot.dir];
         self.record(Effect::Unlink { slot, ino }, awaits);
         Ok(true)
+    }
+
+    pub(super) fn remove_dir(&mut self, dir: &str) -> io::Result<bool> {
+        let Some(ino) = self.volatile.find(dir)? else { return Ok(false) };
+        let is_empty = match &**self.volatile.node(ino) {
+            Node::Dir(_) => self.entries(dir)?.is_empty(),
+            _ => return Err(ErrorKind::NotADirectory.into()),
+        };
+        if is_empty {
+            let slot = self.volatile.slot(dir)?;
+            let awaits = vec![slot.dir];
+            self.record(Effect::Unlink { slot, ino }, awaits);
+        }
+        Ok(is_empty)
     }
 
     /// Returns the inode of a regular file, or `None` if the name does not exist.

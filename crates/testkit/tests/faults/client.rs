@@ -15,6 +15,7 @@ use anthill_core::model::message::{Letter, Sender};
 use anthill_core::model::present::Arrival;
 use anthill_core::model::room::Room;
 use anthill_core::ops::client::{self, Charge, World};
+use anthill_core::ops::surplus::What;
 use anthill_core::ops::{Error, messages};
 use anthill_core::store::Engine;
 use anthill_core::store::file::fs::Fs;
@@ -159,8 +160,16 @@ fn outcome(fs: &SimFs) -> Value {
     json!({
         "agents of each session": sessions, "running": active["agents"], "totals": [active["total_spawned"], active["total_completed"]],
         "phases": phases, "results": count("agent_result"), "errors": count("errors"), "backups": count("backup").min(1),
+        "archived": archived(&store),
         "record": read("current_session"), "task": [task["status"], task["claimed_by"]], "session": status.value["status"],
     })
+}
+
+/// Returns which agents and errors are in an archive.
+fn archived(store: &Store) -> Vec<Value> {
+    let [agents, errors] = [What::Agents, What::Errors].map(|what| what.read(&store.engine).unwrap());
+    let agents = agents.iter().map(|result| result["agent_id"].clone());
+    agents.chain(errors.iter().map(|error| error["message"].clone())).collect()
 }
 
 #[track_caller]
@@ -194,6 +203,7 @@ fn a_session_ends_well_whatever_happens_to_one_of_its_hooks() {
     let expected = outcome(disks.last().unwrap());
     assert_eq!(expected["agents of each session"], json!([{"spawned": 1, "completed": 1, "failed": 0}]));
     assert_eq!(expected["task"], json!(["available", null]));
+    assert_eq!(expected["archived"], json!(["a1", "request timed out"]));
 
     let sweep = |place: usize| sweep(&events[place..], &disks[place], &expected);
     let points: usize = thread::scope(|scope| {

@@ -197,8 +197,11 @@ fn links_and_fifos_are_refused() {
     let (fs, journal) = (disk(), format!("{HIDDEN}/journal.jsonl"));
     fs.remove(&journal).unwrap();
     fs.plant_special(&journal);
-    assert_eq!(read(&fs, "config"), Err(Code::Unsupported));
-    assert_eq!(store(&fs).set("config", "other", json!(1)).unwrap_err().code, Code::Unsupported);
+    assert_eq!(read(&fs, "config"), Err(Code::Damaged));
+    assert_eq!(store(&fs).set("config", "other", json!(1)).unwrap_err().code, Code::Damaged);
+    let findings = check(&fs, true);
+    assert!(matches!(&findings[..], [one] if one.code == Code::Damaged && one.repaired), "{findings:?}");
+    assert_still_right(&fs, "the journal was a link");
     let (fs, head) = (disk(), format!("{HIDDEN}/head.json"));
     fs.remove(&head).unwrap();
     fs.plant_special(&head);

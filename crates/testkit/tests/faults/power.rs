@@ -161,23 +161,29 @@ fn lazy_commits_are_old_or_new() {
     });
 }
 
-/// The one thing that cannot be told apart: a creation that was not published yet, and a file deleted
-/// by hand so soon after its creation that nothing else reached the disk. It is kept.
+/// In another life a file that is gone looks the same whether a person deleted it or the file system lost its name. It comes
+/// back, unless a commit saw that it was gone.
 #[test]
-fn file_deleted_by_hand_right_after_it_was_made_may_come_back() {
+fn file_deleted_by_hand_comes_back_unless_a_commit_saw_it() {
     use anthill_core::store::file::fs::Fs;
     let fs = SimFs::new();
-    Store::new(&fs, SEGMENT).set("config", "marker", json!("made")).unwrap();
-    let made = seen(&fs, &["config"]);
-    fs.remove(&doc("config").path()).unwrap();
-    fs.sync_dir("orchestration").unwrap();
-    assert_eq!(seen(&fs, &["config"]), [None], "no doubt without a reboot");
+    Store::new(&fs, SEGMENT).set("errors", "marker", json!("made")).unwrap();
+    let made = seen(&fs, &["errors"]);
+    fs.remove(&doc("errors").path()).unwrap();
+    fs.sync_dir(".claude/state/errors").unwrap();
+    assert_eq!(seen(&fs, &["errors"]), [None], "no doubt without a reboot");
     for image in fs.crash_images(50) {
-        let seen = seen(&image, &["config"]);
-        assert!(seen == made || seen == [None], "{seen:?}");
+        assert_eq!(seen(&image, &["errors"]), made);
+        Store::new(&image, SEGMENT).set("metrics", "marker", json!("more")).unwrap();
+        assert!(image.get(&doc("errors").path()).is_some(), "it is published");
     }
     fs.flush();
-    assert_eq!(seen(&fs.crash_images(1)[0], &["config"]), [None], "no doubt after a while");
+    assert_eq!(seen(&fs.crash_images(1)[0], &["errors"]), made);
+    Store::new(&fs, SEGMENT).set("errors", "marker", json!("anew")).unwrap();
+    Store::new(&fs, SEGMENT).delete("errors").unwrap();
+    for image in fs.crash_images(50) {
+        assert_eq!(seen(&image, &["errors"]), [None], "a commit deleted it");
+    }
 }
 
 /// A container sees the same disk through another mount. Nothing was lost, so a person's edit that is an earlier state of

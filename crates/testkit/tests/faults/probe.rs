@@ -27,6 +27,8 @@ pub struct Case {
     pub disk: SimFs,
     pub old: Seen,
     pub new: Seen,
+    /// Both in another life: what a person deleted and no command saw is back.
+    pub reborn: [Seen; 2],
     /// The texts that belong to each outcome.
     pub papers: [Papers; 2],
     /// The call that each number is.
@@ -74,6 +76,7 @@ impl Case {
             disk,
             old: vec![],
             new: vec![],
+            reborn: [vec![], vec![]],
             papers: [Papers::new(), Papers::new()],
             trace,
             lazy: false,
@@ -82,6 +85,11 @@ impl Case {
         };
         case.old = case.see(&case.disk);
         case.new = case.see(&done);
+        case.reborn = [&case.disk, &done].map(|disk| {
+            let disk = disk.after_kill();
+            disk.flush();
+            case.see(&disk.crash_images(1)[0])
+        });
         let recovered = crate::kill::recover(&case, &case.disk, Plan::None);
         case.papers = [papers(&recovered), papers(&done)];
         assert_ne!(case.old, case.new, "{}: nothing happens", scenario.name);
@@ -147,7 +155,9 @@ impl Case {
         let before = contents(fs);
         let seen = self.see(fs);
         assert_eq!(contents(fs), before, "{point}: reading changes something");
-        if !allowed.contains(&&seen) {
+        let is_reborn = |of: &Seen, reborn: &Seen| *reborn == seen && allowed.contains(&of);
+        let reborn = is_reborn(&self.old, &self.reborn[0]) || is_reborn(&self.new, &self.reborn[1]);
+        if !allowed.contains(&&seen) && !reborn {
             let shown = |seen: &Seen| format!("{seen:?}");
             let allowed: Vec<_> = allowed.iter().map(|seen| shown(seen)).collect();
             panic!(
@@ -261,9 +271,8 @@ fn papers(fs: &SimFs) -> Papers {
     files.retain(|path, _| {
         let message = ["/inbox/", "/outbox/", "/processed/"].iter().any(|tray| path.contains(tray));
         let beside = path.starts_with(".coordination/") && !path.ends_with(".json");
-        let of_workflow =
-            path.starts_with(".claude/") && (path.ends_with(".md") || path.contains("workflow_archive"));
-        (message || beside || of_workflow) && !path.contains("/.anthill/")
+        let of_state = path.starts_with(".claude/") && (path.ends_with(".md") || path.contains("archive/"));
+        (message || beside || of_state) && !path.contains("/.anthill/")
     });
     files
 }

@@ -16,6 +16,8 @@ use anthill_core::model::room::Room;
 use anthill_core::model::session::Start;
 use anthill_core::model::task::Report;
 use anthill_core::ops::edit::Target;
+use anthill_core::ops::errors::{self, NewError};
+use anthill_core::ops::history::Terms;
 use anthill_core::ops::messages::{self, PollRequest};
 use anthill_core::ops::pipeline::{self, NewRun};
 use anthill_core::ops::queue::{lead, work};
@@ -228,7 +230,7 @@ pub fn now() -> Timestamp {
 }
 
 pub fn actor() -> Actor {
-    Actor { clock: Arc::new(now()), session: Some("s1".into()), user: "tester".into() }
+    Actor { clock: Arc::new(now()), session: Some("s1".into()), acting: None, user: "tester".into() }
 }
 
 pub fn entry(durability: Durability) -> Entry {
@@ -488,15 +490,34 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "set after a hand deletion",
+        kinds: &["errors"],
+        prepare: |store| {
+            store.set("errors", "marker", json!("old")).unwrap();
+            store.delete_by_hand("errors");
+        },
+        act: |store| store.set("errors", "marker", json!("new")),
+        ..PLAIN
+    },
+    Scenario {
+        name: "deletion of a document that is gone",
         prepare: |store| {
             with_config(store);
             store.delete_by_hand("config");
         },
-        act: set_config,
+        act: |store| store.delete("config"),
         ..PLAIN
     },
     Scenario {
-        name: "set beside a document deleted by hand",
+        name: "repair of a document that is gone",
+        prepare: |store| {
+            with_config(store);
+            store.delete_by_hand("config");
+        },
+        act: |store| store.repair("config"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "set beside a document that is gone",
         kinds: &["tools", "config"],
         prepare: |store| {
             with_pair(store);
@@ -518,8 +539,14 @@ pub const SCENARIOS: &[Scenario] = &[
             set_config(store).unwrap();
         },
         act: |store| {
-            Ok(history::restore(&store.engine, &Target::whole(&doc("config"), None), 1, &actor())
-                .map(drop)?)
+            Ok(history::restore(
+                &store.engine,
+                &Target::whole(&doc("config"), None),
+                1,
+                Terms::default(),
+                &actor(),
+            )
+            .map(drop)?)
         },
         ..PLAIN
     },
@@ -530,7 +557,8 @@ pub const SCENARIOS: &[Scenario] = &[
             set_config(store).unwrap();
         },
         act: |store| {
-            Ok(history::undo(&store.engine, &Target::whole(&doc("config"), None), &actor()).map(drop)?)
+            Ok(history::undo(&store.engine, &Target::whole(&doc("config"), None), Terms::default(), &actor())
+                .map(drop)?)
         },
         ..PLAIN
     },
@@ -542,7 +570,14 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| {
             let doc = doc("active_agents");
             let oldest = history::history(&store.engine, &doc)?[0].revision;
-            Ok(history::restore(&store.engine, &Target::whole(&doc, None), oldest, &actor()).map(drop)?)
+            Ok(history::restore(
+                &store.engine,
+                &Target::whole(&doc, None),
+                oldest,
+                Terms::default(),
+                &actor(),
+            )
+            .map(drop)?)
         },
         ..PLAIN
     },
@@ -556,12 +591,12 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "a new segment after a delete and a hand deletion",
-        kinds: &["active_agents", "work_queue", "metrics"],
+        kinds: &["active_agents", "work_queue", "errors"],
         segment_bytes: SMALL,
         prepare: |store| {
             until_rotation(store, |store| {
                 store.delete("work_queue").unwrap();
-                store.delete_by_hand("metrics");
+                store.delete_by_hand("errors");
             });
         },
         act: set_agents,
@@ -754,6 +789,16 @@ pub const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
     Scenario {
+        name: "a claim after an edit of one task by hand",
+        kinds: &["queue"],
+        prepare: |store| {
+            with_buffers(store);
+            store.edit_by_hand("queue", |value| value["tasks"][1]["description"] = "by hand".into());
+        },
+        act: |store| claim(store, "w2"),
+        ..PLAIN
+    },
+    Scenario {
         name: "a claim after a new segment",
         kinds: &["queue"],
         segment_bytes: SMALL,
@@ -798,6 +843,32 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "the leader lays out a queue",
         kinds: &["queue"],
         act: |store| Ok(lead::init(&store.engine, "the goal", None, &actor()).map(drop)?),
+        ..PLAIN
+    },
+    Scenario {
+        name: "errors leave their list for an archive",
+        kinds: &["errors"],
+        prepare: with_errors,
+        act: |store| fail(store, 7),
+        ..PLAIN
+    },
+    Scenario {
+        name: "errors leave their list for an archive that there is, without exchange",
+        kinds: &["errors"],
+        exchange: false,
+        prepare: |store| {
+            with_errors(store);
+            (7..13).for_each(|number| fail(store, number).unwrap());
+        },
+        act: |store| fail(store, 13),
+        ..PLAIN
+    },
+    Scenario {
+        name: "errors leave their list, and a new segment begins",
+        kinds: &["errors"],
+        segment_bytes: SMALL,
+        prepare: with_errors,
+        act: |store| fail(store, 7),
         ..PLAIN
     },
     Scenario {
@@ -858,6 +929,19 @@ pub const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
 ];
+
+/// As many errors as are kept until the configuration is asked; then only three are.
+fn with_errors(store: &Store) {
+    store.set("config", "retention", json!({"errors": 3})).unwrap();
+    // Nobody writes in that room any more who could tidy it up after a power loss.
+    store.fs.flush();
+    (0..7).for_each(|number| fail(store, number).unwrap());
+}
+
+fn fail(store: &Store, number: usize) -> Result<(), Failure> {
+    let new = NewError { message: format!("failure {number}"), ..NewError::default() };
+    Ok(errors::record(&store.engine, &new, None, &actor()).map(drop)?)
+}
 
 /// Two tasks, the second of which waits for the first.
 fn with_plan(store: &Store) {
@@ -938,7 +1022,7 @@ fn many_segments(store: &Store, kind: &str, commits: usize) {
 
 /// Commits until the next one starts a new segment; `last` comes shortly before.
 fn until_rotation(store: &Store, last: fn(&Store)) {
-    store.set("metrics", "marker", json!("old")).unwrap();
+    store.set("errors", "marker", json!("old")).unwrap();
     store.set("work_queue", "marker", json!("old")).unwrap();
     for number in 0..99 {
         store.set("active_agents", "marker", json!(format!("{number:040}"))).unwrap();

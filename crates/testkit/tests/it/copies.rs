@@ -24,7 +24,8 @@ fn config() -> Doc {
 }
 
 fn set(engine: &FileEngine, number: u64) {
-    let actor = Actor { clock: Arc::new(Timestamp::UNIX_EPOCH), session: None, user: "test".into() };
+    let actor =
+        Actor { clock: Arc::new(Timestamp::UNIX_EPOCH), session: None, acting: None, user: "test".into() };
     let target =
         Target { doc: &config(), path: &"global.max_parallel_agents".parse().unwrap(), expect: None };
     edit::set(engine, &target, json!(number), &actor).unwrap();

@@ -8,7 +8,7 @@ use anthill_core::model::kind::Doc;
 use anthill_core::model::path::Path;
 use anthill_core::ops;
 use anthill_core::ops::edit::{self, Changed, Target};
-use anthill_core::ops::history::{restore, undo};
+use anthill_core::ops::history::{TakenBack, Terms, restore, undo};
 use anthill_core::store::Engine;
 use anthill_core::store::file::FileEngine;
 use anthill_core::store::file::fs::Fs;
@@ -132,8 +132,9 @@ impl Store {
     }
 }
 
+/// Documents whose removal is a reset: those of others are damaged by it.
 fn docs() -> [Doc; 2] {
-    [doc("config"), doc("tools")]
+    [doc("errors"), doc("active_agents")]
 }
 
 /// Does what a command would do. `number` makes every content different.
@@ -143,17 +144,32 @@ fn act(engine: &dyn Engine, doc: &Doc, action: &Action, number: u64) -> Option<o
     let target = |path| Target { doc, path, expect: None };
     Some(match action {
         Action::Set => edit::set(engine, &target(&mark), number.into(), &actor()),
-        Action::Append => edit::append(engine, &target(&list), json!({"item": number}), &actor()),
+        Action::Append => {
+            let item = json!({"item": number});
+            let is_there =
+                engine.read(doc).is_ok_and(|found| found.is_some_and(|found| !found.value["list"].is_null()));
+            match is_there {
+                true => edit::append(engine, &target(&list), item, &actor()),
+                false => edit::set(engine, &target(&list), json!([item]), &actor()),
+            }
+        }
         Action::DeleteField => edit::delete(engine, &target(&list), &actor()),
         Action::DeleteDocument => edit::delete(engine, &target(&root), &actor()),
-        Action::Undo => undo(engine, &Target::whole(doc, None), &actor()),
+        Action::Undo => undo(engine, &Target::whole(doc, None), FORCED, &actor()).map(changed),
         Action::Restore(pick) => {
             let history = replayed(engine, doc);
             let (record, _) = (!history.is_empty()).then(|| pick.get(&history))?;
-            restore(engine, &Target::whole(doc, None), record.revision, &actor())
+            restore(engine, &Target::whole(doc, None), record.revision, FORCED, &actor()).map(changed)
         }
         _ => return None,
     })
+}
+
+/// The editors of these histories are others than who undoes.
+const FORCED: Terms = Terms { force: true, dry_run: false };
+
+fn changed(back: TakenBack) -> Changed {
+    Changed { revision: back.revision, value: back.value.unwrap_or_default(), warnings: back.warnings }
 }
 
 fn summary(result: Option<ops::Result<Changed>>) -> String {
@@ -184,6 +200,10 @@ fn agrees_with_the_reference(mut store: Store, actions: &[(bool, Action)]) {
     }
     let room = &docs[0].room;
     assert_eq!(store.engine.log(room).unwrap(), memory.log(room).unwrap());
+    let mut told = Vec::new();
+    store.engine.look_back(room, None, &mut |record| (told.push(record), true).1).unwrap();
+    told.reverse();
+    assert_eq!(told, memory.log(room).unwrap());
     assert_eq!(store.engine.documents(room).unwrap(), memory.documents(room).unwrap());
     store.check(&docs);
 }
@@ -209,7 +229,9 @@ fn agrees_with_the_model(mut store: Store, actions: &[(bool, Action)]) {
                 assert_eq!(changed.is_ok(), accepted, "{told}: {changed:?}");
                 if let Ok(changed) = changed {
                     let revision = models[usize::from(*which)].revision();
-                    assert_eq!((changed.revision, &changed.warnings[..]), (revision, &[][..]), "{told}");
+                    // Who begins a removed document anew is told so.
+                    let warned = changed.warnings.iter().any(|warning| !warning.contains("begins anew"));
+                    assert_eq!((changed.revision, warned), (revision, false), "{told}: {changed:?}");
                 }
             }
         }

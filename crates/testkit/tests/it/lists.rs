@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use anthill_core::model::json;
 use anthill_core::model::kind::Doc;
-use anthill_core::model::listing::{Among, Excerpt, Listing, Most, Standing};
+use anthill_core::model::listing::{Among, Excerpt, Listing, Marks, Most, Standing};
 use anthill_core::model::time::{self, Moment};
+use anthill_core::model::{json, marks};
 use anthill_core::store::file::FileEngine;
 use anthill_core::store::file::fs::{Access, Fs, Handle};
 use anthill_core::store::memory::MemoryEngine;
@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use crate::stores::{NORMAL, TINY, hasty, real, sim_fs, simulated, temp_dir};
 
 const FILES: [&str; 4] = ["src/a.rs", "src/b.rs", "src", "docs/*.md"];
+const CAPABILITIES: [&str; 2] = ["gpu", "net"];
 const STATUSES: [&str; 7] = ["created", "available", "claimed", "in_progress", "done", "failed", "cancelled"];
 
 /// Something that happens to the queue or to its files.
@@ -386,8 +387,11 @@ fn item_of(put: &Put, document: &Value, made: &mut usize) -> Value {
     });
     item["status"] = STATUSES[put.state].into();
     item["description"] = format!("é\"\n{}", "x".repeat(put.text)).into();
-    let files = FILES.iter().enumerate().filter(|(bit, _)| put.files & (1 << bit) != 0);
-    item["context"] = json!({"files": files.map(|(_, file)| *file).collect::<Vec<_>>()});
+    if !known_item || put.odd % 3 == 0 {
+        let files = FILES.iter().enumerate().filter(|(bit, _)| put.files & (1 << bit) != 0);
+        item["context"] = json!({"files": files.map(|(_, file)| *file).collect::<Vec<_>>()});
+        item["required_capabilities"] = json!(CAPABILITIES[..put.text % 3]);
+    }
     if let Some((boot, minutes)) = put.lease {
         let until = |minutes| time::stamp(now() + SignedDuration::from_mins(minutes));
         item["lease"] = json!({"epoch": 1, "expires_at": until(minutes)});
@@ -399,7 +403,7 @@ fn item_of(put: &Put, document: &Value, made: &mut usize) -> Value {
     item["completed_at"] = put.ended.map_or(Value::Null, minutes);
     item["next_retry_at"] = put.retry.map_or(Value::Null, minutes);
     match put.odd {
-        251 if known_item => item["priority"] = 7.into(),
+        200..=251 if known_item => item["priority"] = (put.odd % 5).into(),
         252 if known_item => item["dependencies"] = json!([]),
         253 => item["dependencies"] = json!(["nobody"]),
         254 => item["dependencies"] = json!([item["id"]]),
@@ -422,7 +426,7 @@ fn compare(file: &mut dyn Transaction, memory: &mut dyn Transaction) {
     for from in [0, ready.len() / 3, ready.len() / 2].into_iter().take(if ready.len() > 40 { 3 } else { 1 }) {
         let mut after = from.checked_sub(1).map(|before| ready[before].0);
         for number in from..from + few {
-            let best = file.best(&queue, after).unwrap();
+            let best = file.best(&queue, after, &Marks::default()).unwrap();
             let expected = ready.get(number).map(|(rank, item)| (*rank, (*item).clone()));
             assert!(best == expected, "best {}\nnot  {}", short(&best), short(&expected));
             after = best.map(|(rank, _)| rank);
@@ -430,6 +434,21 @@ fn compare(file: &mut dyn Transaction, memory: &mut dyn Transaction) {
                 break;
             }
         }
+    }
+    let marked: Vec<_> = ready.iter().map(|(rank, item)| (*rank, listing().marks_of(item))).collect();
+    for (number, shut) in shut().into_iter().enumerate() {
+        let fits = |(_, marks): &&(Rank, Vec<u64>)| !marks.iter().any(|mark| shut.contains(mark));
+        let expected: Vec<_> = marked.iter().filter(fits).map(|(rank, _)| *rank).collect();
+        let from = expected.len().min(number) / 2;
+        let (mut after, mut found) = (from.checked_sub(1).map(|before| expected[before]), Vec::new());
+        while found.len() < few
+            && let Some((rank, item)) = file.best(&queue, after, &shut).unwrap()
+        {
+            assert_eq!(item, items[rank.position]);
+            found.push(rank);
+            after = Some(rank);
+        }
+        assert_eq!(found[..], expected[from..][..few.min(expected.len() - from)], "without {number}");
     }
     let some = || items.iter().rev().step_by(items.len() / 3 + 1).map(|item| item["id"].as_str().unwrap());
     for id in some().chain(["nobody", "none", ""]) {
@@ -442,6 +461,15 @@ fn compare(file: &mut dyn Transaction, memory: &mut dyn Transaction) {
         assert!(found == expected, "{among:?}: {}\nnot {}", short(&found), short(&expected));
     }
     compare_holds(file, items);
+}
+
+/// What may not be had: what somebody works on, and what somebody cannot do.
+fn shut() -> Vec<Marks> {
+    let files = FILES.iter().map(|file| marks::shut_by(&[*file]).into_iter().collect());
+    let kin =
+        [Marks::from_iter([marks::kin(&["gpu"], &["src"]), marks::kin(&[], &["src/a.rs", "src/b.rs"])])];
+    let needs = CAPABILITIES.iter().map(|capability| [marks::need(capability)].into_iter().collect());
+    files.chain(kin).chain(needs).collect()
 }
 
 /// An engine may say "maybe" too often, but never "no" too often.
@@ -515,6 +543,33 @@ fn a_list_is_seen_from_above() {
     let edited = String::from_utf8(bytes).unwrap().replacen("available", "failed", 1);
     world.save(Save::InPlace, edited.as_bytes());
     assert_eq!(seen(&world), (None, false));
+}
+
+/// What makes a claim cheap that finds nothing: what is kept back by the same directory is not looked at one by one.
+#[test]
+fn what_is_kept_back_is_passed_over_at_once() {
+    let world = with_two();
+    let task = |number: usize| {
+        let files = [format!("docs/{number}.md"), format!("src/m{}/{number}.rs", number % 7)];
+        json!({"id": format!("s{number}"), "description": "", "status": "available", "context": {"files": files}})
+    };
+    let mut document = world.value();
+    document["tasks"] = (0..1500).map(task).collect();
+    let mut transaction = world.engine.begin(&[&Doc::queue().room]).unwrap();
+    transaction.put(&Doc::queue(), document).unwrap();
+    transaction.commit(&entry("test")).unwrap();
+    let reads = |shut: Vec<u64>, expected: Option<&str>| {
+        let mut look = world.engine.browse(&Doc::queue().room).unwrap().unwrap();
+        world.fs.set_plan(anthill_testkit::sim_fs::Plan::None);
+        let best = look.best(&Doc::queue(), None, &shut.into_iter().collect()).unwrap();
+        assert_eq!(best.as_ref().map(|(_, item)| item["id"].as_str().unwrap()), expected);
+        world.fs.trace().len()
+    };
+    for (shut, expected) in [("src", None), ("docs", None), ("src/m0", Some("s1")), ("src/*.rs", Some("s0"))]
+    {
+        let reads = reads(marks::shut_by(&[shut]), expected);
+        assert!(reads < 40, "{reads} reads while `{shut}` is at work");
+    }
 }
 
 /// Tasks are done, and taken up again: first the newest, then more than are remembered.

@@ -1,6 +1,8 @@
 mod conformance;
 mod copies;
+mod edited_lists;
 mod edits;
+mod families;
 mod histories;
 mod lists;
 mod model;
@@ -8,5 +10,6 @@ mod queue;
 mod queue_model;
 mod retention;
 mod seats;
+mod single;
 mod stores;
 mod watch;

@@ -179,7 +179,7 @@ impl World {
     }
 
     fn actor(&self) -> Actor {
-        Actor { clock: self.clock.clone(), session: None, user: "tester".into() }
+        Actor { clock: self.clock.clone(), session: None, acting: None, user: "tester".into() }
     }
 
     fn act(&mut self, action: &Action) {

@@ -17,7 +17,8 @@ fn the_configuration_says_how_many_segments_stay() {
         let kind = Kind::find(name).unwrap();
         Doc::shared(kind, kind.room().unwrap())
     };
-    let actor = Actor { clock: Arc::new(Timestamp::UNIX_EPOCH), session: None, user: "test".into() };
+    let actor =
+        Actor { clock: Arc::new(Timestamp::UNIX_EPOCH), session: None, acting: None, user: "test".into() };
     let set = |doc: &Doc, path: &str, value| {
         let target = Target { doc, path: &path.parse().unwrap(), expect: None };
         edit::set(&engine, &target, value, &actor).unwrap()

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anthill_core::model::kind::Doc;
+use anthill_core::model::room::Root;
 use anthill_core::ops::edit::{self, Target};
 use anthill_core::store::file::{FileEngine, Options};
 use anthill_core::store::{Engine, Event, Watch};
@@ -40,7 +41,8 @@ impl Store {
     }
 
     fn path(&self, doc: &Doc) -> PathBuf {
-        self.dir.path().join("home").join(doc.path())
+        let root = if doc.room.root() == Root::Home { "home" } else { "project" };
+        self.dir.path().join(root).join(doc.path())
     }
 
     fn set(&self, doc: &Doc, number: u64) -> u64 {
@@ -218,14 +220,14 @@ fn damage_is_not_reported_until_it_is_mended() {
 
 #[test]
 fn a_deletion_by_hand_is_reported_and_absorbed() {
-    let (store, config) = (Store::normal(), doc("config"));
-    store.set(&config, 1);
-    let mut watch = store.engine.watch(&config, Some(1)).unwrap();
-    fs::remove_file(store.path(&config)).unwrap();
+    let (store, errors) = (Store::normal(), doc("errors"));
+    store.set(&errors, 1);
+    let mut watch = store.engine.watch(&errors, Some(1)).unwrap();
+    fs::remove_file(store.path(&errors)).unwrap();
     let event = next(&mut *watch);
     assert_eq!((event.revision, event.op.as_str(), event.value()), (2, "edit", Value::Null));
     assert_quiet(&mut *watch);
-    assert_eq!(store.set(&config, 3), 3);
+    assert_eq!(store.set(&errors, 3), 3);
     assert_eq!(told(&next(&mut *watch)), (3, "set", json!(3)));
     assert_quiet(&mut *watch);
 }
@@ -328,8 +330,10 @@ fn resuming_after_an_unabsorbed_edit_does_not_repeat_it() {
     assert_quiet(&mut *watch);
     store.set(&config, 3);
     assert_eq!(told(&next(&mut *watch)), (3, "set", json!(3)));
-    fs::remove_file(store.path(&config)).unwrap();
-    let mut watch = store.engine.watch(&config, Some(4)).unwrap();
+    let errors = doc("errors");
+    store.set(&errors, 1);
+    fs::remove_file(store.path(&errors)).unwrap();
+    let mut watch = store.engine.watch(&errors, Some(2)).unwrap();
     assert_quiet(&mut *watch);
 }
 

@@ -99,7 +99,8 @@ pub fn run(output: &Output, args: &BenchArgs) -> Result<()> {
     let budget = args.budget();
     let storm = (if args.quick { 640 } else { 2560 }).min(budget.most * 32);
     let letters = args.rounds.map_or(if args.quick { 60 } else { 500 }, |rounds| rounds as usize);
-    let bench = Bench { stage: Stage::set_up()?, budget, sizes: args.sizes(), storm, letters };
+    let past = (if args.quick { 200 } else { 10_000 }).min(budget.most * budget.most);
+    let bench = Bench { stage: Stage::set_up()?, budget, sizes: args.sizes(), storm, letters, past };
     let mut rows = measure(&bench);
     let held_up = report::mark_busy(&mut rows);
     let growths = report::growths(&rows);

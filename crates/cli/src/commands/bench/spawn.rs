@@ -10,22 +10,27 @@ use super::rounds::Measured;
 
 /// Runs a command to its end and returns how long that took. It talks to nobody.
 pub fn timed(command: Command) -> Measured<Duration> {
-    timed_on(command, Stdio::null())
+    timed_on(command, Stdio::null(), 0)
+}
+
+/// The same for a command that is to say no, with this exit code.
+pub fn refused(command: Command, code: i32) -> Measured<Duration> {
+    timed_on(command, Stdio::null(), code)
 }
 
 /// The same for a command that reads a file on its standard input.
 pub fn fed(command: Command, input: &Path) -> Measured<Duration> {
     let input = File::open(input).map_err(|error| format!("cannot read `{}`: {error}", input.display()))?;
-    timed_on(command, input.into())
+    timed_on(command, input.into(), 0)
 }
 
-fn timed_on(mut command: Command, stdin: Stdio) -> Measured<Duration> {
+fn timed_on(mut command: Command, stdin: Stdio, code: i32) -> Measured<Duration> {
     command.stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
     let begin = Instant::now();
     let status = command.spawn().and_then(|mut child| child.wait());
     let took = begin.elapsed();
     match status {
-        Ok(status) if status.success() => Ok(took),
+        Ok(status) if status.code() == Some(code) => Ok(took),
         Ok(_) => Err(complaint(command)),
         Err(error) => Err(format!("cannot run it: {error}")),
     }

@@ -146,6 +146,11 @@ pub fn make_dir(dir: &Path) -> Measured<()> {
     fs::create_dir(dir).map_err(|error| format!("cannot make `{}`: {error}", dir.display()))
 }
 
+/// The same with all that is missing above it.
+pub fn make_dirs(dir: &Path) -> Measured<()> {
+    fs::create_dir_all(dir).map_err(|error| format!("cannot make `{}`: {error}", dir.display()))
+}
+
 pub fn write(path: &Path, bytes: &[u8]) -> Measured<()> {
     fs::write(path, bytes).map_err(|error| format!("cannot write `{}`: {error}", path.display()))
 }

@@ -8,8 +8,12 @@ use crate::planning::table;
 
 /// List the recorded errors, in the order in which they came up
 ///
+/// The newest stay in the list, first of all those that are not over. Older ones leave it for
+/// `.claude/state/archive/errors-YEAR-MONTH.jsonl`; how many stay is `retention.errors` of the configuration.
+///
 /// Examples:
 ///   anthill error list
+///   anthill error list --all
 ///   anthill error list --filter-status escalated --json
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
@@ -17,6 +21,10 @@ pub struct ListArgs {
     /// Only errors that stand so
     #[arg(long, value_name = "STATUS", value_enum)]
     filter_status: Option<Status>,
+
+    /// Also those that are in an archive
+    #[arg(long)]
+    all: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -37,6 +45,7 @@ pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
         Status::Recovered => Standing::Recovered,
         Status::Escalated => Standing::Escalated,
     });
-    let found = errors::list(&*context.engine, wanted)?;
+    let list = if args.all { errors::list_all } else { errors::list };
+    let found = list(&*context.engine, wanted)?;
     table(context, found, records::errors, "no such errors; record one: anthill error record --message TEXT")
 }

@@ -1,7 +1,9 @@
 use std::io::IsTerminal;
 use std::mem::ManuallyDrop;
+use std::thread;
 use std::time::Duration;
 
+use anthill_core::model::flaws::flaws;
 use anthill_core::model::kind::{Doc, UNFIT};
 use anthill_core::model::task::Task;
 use anthill_core::model::time::Moment;
@@ -68,8 +70,14 @@ fn draw_excerpt(context: &Context<'_>) -> Option<Vec<Line>> {
     let excerpt = read::excerpt(&*context.engine, &Doc::queue(), board::MOST)?;
     let now = context.actor.clock.moment();
     let mut lines = board::board_of_excerpt(&excerpt, now.at, &left(&now), context.output.width())?;
-    if excerpt.counts.iter().any(|(word, count)| *word == UNFIT && *count > 0) {
+    let count =
+        |wanted: &str| excerpt.counts.iter().find(|(word, _)| *word == wanted).map_or(0, |(_, count)| *count);
+    let is_stuck = count("created") > 0 && ["available", "claimed", "in_progress"].map(count) == [0, 0, 0];
+    if count(UNFIT) > 0 {
         lines.extend(unfit(context));
+    }
+    if is_stuck {
+        lines.extend(flawed(context));
     }
     lines.extend(paused(context));
     lines.extend(aside(context));
@@ -80,6 +88,7 @@ fn draw(context: &Context<'_>, queue: &Value) -> Vec<Line> {
     let now = context.actor.clock.moment();
     let mut lines = board::board(queue, now.at, &left(&now), context.output.width());
     lines.extend(unfit(context));
+    lines.extend(flawed(context));
     lines.extend(paused(context));
     lines.extend(aside(context));
     lines
@@ -98,6 +107,17 @@ fn unfit(context: &Context<'_>) -> Vec<Line> {
     findings.first().map_or_else(Vec::new, |first| board::unfit(&told, &first.fix))
 }
 
+/// Names what is wrong with tasks that are handed out all the same, or would be if they did not wait for what never comes.
+fn flawed(context: &Context<'_>) -> Vec<Line> {
+    const MOST: usize = 5;
+    let queue = context.engine.read(&Doc::queue()).ok().flatten();
+    let flaws = queue.map(|queue| flaws(Doc::queue().kind, &queue.value)).unwrap_or_default();
+    board::notices(
+        flaws.iter().take(MOST).map(|flaw| format!("{}: anthill doctor", flaw.message)),
+        context.output.width(),
+    )
+}
+
 /// Says which workers pause. A register that cannot be read is no reason to have no board.
 fn paused(context: &Context<'_>) -> Vec<Line> {
     let doc = Doc::workers();
@@ -112,7 +132,12 @@ pub(super) fn left(now: &Moment) -> impl Fn(&Value) -> Option<SignedDuration> {
     |task| Task::of(task.clone()).lease_left(now)
 }
 
-/// Draws the board again with every change. Without a terminal, one board (or JSON line) per change.
+/// How long a board stands at least, and how often an excerpt is asked for.
+const PAUSE: Duration = Duration::from_millis(100);
+const TRIES: usize = 5;
+
+/// Draws the board again when something changes, ten times a second at most. Without a terminal, one board (or JSON line)
+/// each time.
 fn follow(context: &Context<'_>) -> Result<()> {
     let doc = Doc::queue();
     let mut listener = context.engine.listen(std::slice::from_ref(&doc))?;
@@ -123,7 +148,8 @@ fn follow(context: &Context<'_>) -> Result<()> {
             let found = context.engine.read(&doc)?.map(|document| document.value);
             Ok(found.unwrap_or_else(|| doc.default(context.actor.now())))
         };
-        let lines = || match draw_excerpt(context) {
+        // Others may be at work. The whole queue is the last resort: it may be long.
+        let lines = || match (0..TRIES).find_map(|_| draw_excerpt(context)) {
             Some(lines) => Ok(lines),
             None => queue().map(|queue| draw(context, &queue)),
         };
@@ -135,6 +161,8 @@ fn follow(context: &Context<'_>) -> Result<()> {
             context.output.lines(&lines()?)?;
             context.output.data("")?;
         }
+        // Nobody reads faster, and a storm of commits shall not become one of boards.
+        thread::sleep(PAUSE);
         changed = listener.wait(terminal.then_some(TICK))?;
     }
 }

@@ -110,7 +110,7 @@ impl LetterArgs {
         let from: SessionId = parse_new_id(from)?;
         let key = |text: &Option<String>| text.as_deref().map(parse_new_id::<Key>).transpose();
         let priority = PRIORITIES.into_iter().find(|known| *known == self.priority).unwrap_or(NORMAL);
-        let session = context.actor.session.clone();
+        let session = context.actor.speaker().cloned();
         let is_person = match self.sent_as {
             Some(sent_as) => sent_as == SentAs::Person,
             None => session.is_none() && !env::is_agent(),

@@ -109,6 +109,7 @@ pub fn run(context: &Context<'_>, args: &OrchestrateArgs) -> Result<ExitCode> {
     if args.dry_run {
         return preview(context, args, wanted);
     }
+    Settings::read(&*context.engine)?.need("enable_orchestration", "orchestration")?;
     let job = job(context, args)?;
     if args.resume {
         orchestrate::resume(&*context.engine, wanted.as_deref())?;

@@ -17,12 +17,16 @@ use crate::output::Format;
 ///   anthill session list
 ///   anthill session list --active --project-id myapp
 ///   anthill session list --active --timeout-minutes 30
+///   anthill session list --archived
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct ListArgs {
     /// Only those that are active or idle and were heard of in the last minutes
     #[arg(long)]
     active: bool,
+    /// Only those that went to the archive; `anthill session show ID` shows one
+    #[arg(long, conflicts_with = "active")]
+    archived: bool,
     #[command(flatten)]
     which: WhichArgs,
 }
@@ -62,10 +66,14 @@ impl WhichArgs {
 }
 
 impl Direct for ListArgs {
-    const OPTIONS: &'static [Opt] = &[("--active", "", Takes::Nothing), WHICH[0], WHICH[1]];
+    const OPTIONS: &'static [Opt] =
+        &[("--active", "", Takes::Nothing), ("--archived", "", Takes::Nothing), WHICH[0], WHICH[1]];
 
     fn read(words: &mut Words) -> Option<ListArgs> {
-        Some(ListArgs { active: words.flag("--active"), which: WhichArgs::read(words)? })
+        let (active, archived) = (words.flag("--active"), words.flag("--archived"));
+        // Both at once are refused, with the usual words.
+        (!(active && archived)).then_some(())?;
+        Some(ListArgs { active, archived, which: WhichArgs::read(words)? })
     }
 }
 
@@ -85,7 +93,16 @@ fn minutes(text: &str) -> std::result::Result<Duration, String> {
 }
 
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
-    show(context, args.active, &args.which)
+    if !args.archived {
+        return show(context, args.active, &args.which);
+    }
+    let project: Option<ProjectId> = args.which.project_id.as_deref().map(parse_id).transpose()?;
+    let sessions = look::archived(&*context.engine, project.as_ref().map(ProjectId::as_str), &context.actor)?;
+    if sessions.is_empty() && !context.output.json {
+        context.output.status("there are no sessions in the archive");
+        return Ok(());
+    }
+    context.output.value(&Value::Array(sessions), Format::Table)
 }
 
 pub fn run_active(context: &Context<'_>, args: &ListActiveArgs) -> Result<()> {

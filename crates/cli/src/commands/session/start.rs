@@ -22,7 +22,7 @@ use crate::git;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct StartArgs {
-    /// The session [default: a new id]
+    /// The session [default: that of --session-id, else a new id]
     id: Option<String>,
     /// The project that it works on [default: this one, or the configuration's default_project]
     #[arg(long, value_name = "ID")]
@@ -33,11 +33,13 @@ pub struct StartArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
-    let id: Option<SessionId> = args.id.as_deref().map(parse_new_id).transpose()?;
+    let told = args.id.as_deref().or_else(|| context.told_session().map(SessionId::as_str));
+    let id: Option<SessionId> = told.map(parse_new_id).transpose()?;
     let project: Option<ProjectId> = args.project_id.as_deref().map(parse_new_id).transpose()?;
     let whereabouts = whereabouts(args.working_directory.as_deref())?;
     let default_project = context.own_project().map(|project| project.to_string());
-    let start = Start { project, default_project, whereabouts, user: context.actor.user.clone() };
+    let start =
+        Start { project, default_project, whereabouts, user: context.actor.user.clone(), sparing: false };
     let (engine, actor) = (&*context.engine, &context.actor);
     let changed = sessions::start(engine, id.as_ref(), &start, actor)?;
     // The session has started: what others left behind is no reason to fail.

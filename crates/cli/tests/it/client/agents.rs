@@ -144,3 +144,22 @@ fn ids_that_are_none_lead_nowhere() {
     assert_eq!(names(&env, "agents/results"), [""; 0]);
     assert!(!env.project().join("x.json").exists());
 }
+
+#[test]
+fn a_session_says_which_agents_it_has_at_work() {
+    let env = env();
+    let client = Client::start(&env, "s1");
+    let agents = || env.json(&["get", "session", "--field", "agents", "--session-id", "s1"]);
+    assert_eq!(agents(), json!([]));
+    client.agent_starts("a1", "tester");
+    let agent = agents()[0].take();
+    assert_eq!(
+        (&agent["id"], &agent["type"], &agent["status"]),
+        (&json!("a1"), &json!("tester"), &json!("running"))
+    );
+    client.agent_stops("a1", "tester", "done");
+    client.agent_returns("a1", "tester", "Look at it", Ok("done"));
+    let agent = agents()[0].take();
+    assert_eq!((&agent["status"], agents().as_array().unwrap().len()), (&json!("ended"), 1));
+    assert!(agent["ended_at"].is_string(), "{agent}");
+}

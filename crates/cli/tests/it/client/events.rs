@@ -13,8 +13,7 @@ use crate::env;
 const SESSION: &str = "5d0f6c3e-8a14-4b7b-9d02-6e1f3a7c2b90";
 
 /// What a project has when its first session has started.
-const NEW: &[&str] =
-    &["current.json", "events.json", "hooks.json", "messages.json", "state.json", "tasks.json"];
+const NEW: &[&str] = &["current.json", "events.json", "state.json"];
 
 /// A sign of life, and nothing else.
 const ALIVE: &[&str] = &["state.json"];

@@ -2,6 +2,7 @@
 
 mod agent_loop;
 mod agents;
+mod archive;
 mod canary;
 mod events;
 mod garbage;

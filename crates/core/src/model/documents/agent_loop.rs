@@ -18,6 +18,19 @@ document!(
         total_spawned: Option<Integer>,
         total_completed: Option<Integer>,
         session_id: Option<String>,
+        /// The results that there are, by session.
+        finished: Option<Entries<FinishedAgents>>,
+    }
+);
+
+document!(
+    /// What the agents of a session left, until it ends.
+    FinishedAgents {
+        completed: Option<Integer>,
+        failed: Option<Integer>,
+        issues_found: Option<Integer>,
+        /// The agents whose results are there, in the order in which they came.
+        results: Option<Vec<String>>,
     }
 );
 
@@ -215,7 +228,10 @@ document!(
         git_commit_start: Option<String>,
         working_directory: Option<String>,
         hooks_version: Option<String>,
+        /// The last ones.
         commands_executed: Option<Vec<String>>,
+        /// How often each command ran before those.
+        commands_before: Option<Entries<Integer>>,
         agents_spawned: Option<Integer>,
         files_modified: Option<Vec<String>>,
         errors_encountered: Option<Integer>,
@@ -232,7 +248,7 @@ document!(
 );
 
 document!(
-    /// The numbers of past sessions, one entry each.
+    /// The numbers of past sessions, one entry each; older ones are in archives.
     Metrics {
         revision: Option<Integer>,
         sessions: Vec<SessionMetrics>,
@@ -279,7 +295,7 @@ document!(
 );
 
 document!(
-    /// Failed tool calls with their class and when to try again.
+    /// Failed tool calls with their class and when to try again; those that are over, or old, are in archives.
     Errors {
         revision: Option<Integer>,
         errors: Vec<ClassifiedError>,
@@ -325,11 +341,14 @@ words!(
 );
 
 document!(
+    /// How the errors of the list stand.
     ErrorSummary {
         total: Option<Integer>,
         recovered: Option<Integer>,
         pending: Option<Integer>,
         escalated: Option<Integer>,
+        /// How many have left the list for an archive.
+        archived: Option<Integer>,
     }
 );
 

@@ -15,6 +15,7 @@ document!(
         features: Option<Features>,
         paths: Option<Paths>,
         journal: Option<JournalSettings>,
+        retention: Option<RetentionSettings>,
     }
 );
 
@@ -51,6 +52,24 @@ document!(
     JournalSettings {
         /// How many older segments of each room's journal stay for history.
         kept_segments: Option<Integer>,
+    }
+);
+
+document!(
+    /// How long what is over stays where commands look; then it goes to an archive of its month. 0 keeps it.
+    RetentionSettings {
+        /// Days after its end that a session stays.
+        sessions_days: Option<Integer>,
+        /// Days that a message stays after it was done with, or sent, when `clean --older-than` looks.
+        messages_days: Option<Integer>,
+        /// Days after its end that a task stays in the queue, when `clean --older-than` looks.
+        tasks_days: Option<Integer>,
+        /// How many errors that are over stay.
+        errors: Option<Integer>,
+        /// How many agents that have finished stay.
+        agents: Option<Integer>,
+        /// How many sessions the metrics remember.
+        metrics: Option<Integer>,
     }
 );
 

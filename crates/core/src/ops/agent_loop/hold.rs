@@ -4,6 +4,7 @@ use super::{Desk, Done, check_text, item_log, refused, work_queue};
 use crate::error::Code;
 use crate::model::agent_loop::{GivenBack, Grip, Holder, WorkLoop};
 use crate::model::ids::SessionId;
+use crate::model::raw::Raw;
 use crate::model::redact::redact;
 use crate::model::time::Moment;
 use crate::model::usage::Tries;
@@ -53,7 +54,7 @@ pub fn renew(engine: &dyn Engine, holder: &Holder<'_>, id: &str, actor: &Actor) 
 /// The same for a session that may have items. Nothing is opened if none of its leases is worth renewing.
 pub fn renew_session(engine: &dyn Engine, session: &SessionId, actor: &Actor) -> Result<()> {
     let (now, session) = (actor.clock.moment(), session.as_str());
-    let Some(found) = held(engine)? else { return Ok(()) };
+    let Some(found) = held(engine, session)? else { return Ok(()) };
     if !found.is_due_for(session, &now) {
         return Ok(());
     }
@@ -107,15 +108,19 @@ pub fn settle(
 
 /// Whether a session has an item of the loop.
 pub fn has_item(engine: &dyn Engine, session: &SessionId) -> Result<bool> {
-    Ok(held(engine)?.is_some_and(|work| work.is_held_by(session.as_str())))
+    Ok(held(engine, session.as_str())?.is_some_and(|work| work.is_held_by(session.as_str())))
 }
 
-/// Returns the loop, if there is one. One that is damaged costs only itself: sessions live on and end without it.
-fn held(engine: &dyn Engine) -> Result<Option<WorkLoop>> {
-    if !engine.may_exist(&work_queue()) {
+/// Returns the loop with the items that may be a session's, if there is one. One that is damaged costs only itself: sessions
+/// live on and end without it.
+fn held(engine: &dyn Engine, session: &str) -> Result<Option<WorkLoop>> {
+    // Most sessions are not named there at all.
+    if !engine.may_exist(&work_queue()) || !engine.may_hold(&work_queue(), session) {
         return Ok(None);
     }
-    match engine.read(&work_queue()) {
+    let names = |item: &Raw, field: &str| item.string(field).is_some_and(|name| name == session);
+    let mut may_be_its = |item: &Raw| names(item, "session_id") || names(item, "assigned_to");
+    match engine.read_some(&work_queue(), &mut may_be_its) {
         Err(error) if error.code() == Code::Damaged => Ok(None),
         found => Ok(found?.map(|found| WorkLoop { queue: found.value })),
     }

@@ -22,7 +22,7 @@ pub fn count(turn: &mut Turn<'_>) -> Result<()> {
             }
         }
         if let Some(command) = &command {
-            present::add(record, "commands_executed", command);
+            present::add_command(record, command);
         }
     })
 }

@@ -5,22 +5,28 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{OP, Turn, document};
+use crate::error::Code;
 use crate::model::changes::Changes;
 use crate::model::client_event::Agent;
+use crate::model::finished;
 use crate::model::flow::{Flow, Moment, Named, Worker};
+use crate::model::ids::Key;
 use crate::model::kind::{Doc, Kind};
 use crate::model::plan;
 use crate::model::present::{self, Present};
 use crate::model::redact::{redact, redact_value};
 use crate::model::room::Room;
 use crate::model::said::{self, Ending, Said, cut};
+use crate::model::session::Session;
 use crate::model::{time, transcript};
+use crate::ops::surplus::What;
 use crate::ops::workflow::{self, hands};
-use crate::ops::{Error, Result, agent_loop, readable};
-use crate::store::{Durability, Transaction};
+use crate::ops::{Error, Result, agent_loop, readable, sessions};
+use crate::store::{Durability, Engine, Transaction};
 use crate::view::briefing;
 
 /// How many running agents are listed.
@@ -28,6 +34,9 @@ const MOST: usize = 1000;
 
 /// How much of the client's record is searched for an agent's orders, from its end.
 const ORDERS: u64 = 256 << 10;
+
+/// How many results are read to know what they add up to, where no list tells it.
+const READ: usize = 256;
 
 /// How much of an agent's task is kept.
 const TASK: usize = 500;
@@ -185,11 +194,13 @@ fn moment(turn: &Turn<'_>, agent: &Agent) -> Moment {
 
 /// Tells where the workflow stands when an agent in the background has come to its end.
 pub fn brief_workflow(turn: &mut Turn<'_>) -> Result<()> {
-    if !turn.event.is_notification() || !turn.engine.may_exist(&document("workflow")) {
+    if !turn.event.is_notification() {
         return Ok(());
     }
-    let flow = workflow::show(turn.engine)?;
-    tell_workflow(turn, &flow)
+    match workflow::find(turn.engine)? {
+        Some(flow) => tell_workflow(turn, &flow),
+        None => Ok(()),
+    }
 }
 
 /// Returns the agent that the event is about. The fork that summarises a context has no name, and is none.
@@ -245,7 +256,7 @@ fn note(turn: &mut Turn<'_>, agent: &Agent, task: Task, before: Option<Value>) -
         let (Task::Told(task) | Task::Guessed(task)) = task;
         let mut running = json!({
             "id": agent.id.as_str(), "type": cut(&redact(&agent.kind), 128), "task": task, "started": time::stamp(now),
-            "status": "running", "parent_task": parent_task(&mut *transaction)?, "session_id": turn.session(),
+            "status": "running", "parent_task": parent_task(engine)?, "session_id": turn.session(),
         });
         before.into_iter().for_each(|before| running[BEFORE] = before);
         list.push(running);
@@ -259,14 +270,17 @@ fn note(turn: &mut Turn<'_>, agent: &Agent, task: Task, before: Option<Value>) -
     if changed {
         transaction.put(&doc, value)?;
     }
-    turn.commit(transaction, OP, Durability::Lazy)
+    turn.commit(transaction, OP, Durability::Lazy)?;
+    let kind = cut(&redact(&agent.kind), 128);
+    let began = |session: &mut Session, now| session.agent_began(agent.id.as_str(), &kind, now);
+    sessions::note_in(engine, &turn.event.session, &turn.actor, began)
 }
 
 fn count_spawned(turn: &mut Turn<'_>, transaction: &mut dyn Transaction, agents: &mut Value) -> Result<()> {
-    present::count(agents, "total_spawned");
+    present::count(agents, "total_spawned", 1);
     let now = turn.actor.now();
     let counted = turn.change_present_in(transaction, |present| {
-        present::count(present.at_work(turn.session(), || turn.arrival(), now), "agents_spawned");
+        present::count(present.at_work(turn.session(), || turn.arrival(), now), "agents_spawned", 1);
     });
     turn.spare(counted)
 }
@@ -295,7 +309,10 @@ fn file(
         (None, Some(filed)) => filed.clone(),
         _ => {
             agent_loop::add_findings(&mut *transaction, &said.findings)?;
-            outcome(turn, agent, running.as_ref(), said)
+            let value = outcome(turn, agent, running.as_ref(), said);
+            know_results(engine, &mut agents)?;
+            finished::note(&mut agents, agent.id.as_str(), filed.as_ref(), &value);
+            value
         }
     };
     let known = task.map(Value::from).or_else(|| running.as_ref().map(|agent| agent["task"].clone()));
@@ -309,16 +326,52 @@ fn file(
         if running.is_none() {
             count_spawned(turn, &mut *transaction, &mut agents)?;
         }
-        present::count(&mut agents, "total_completed");
+        present::count(&mut agents, "total_completed", 1);
         agents["session_id"] = turn.session().into();
     }
     if filed.as_ref() != Some(&value) {
         transaction.put(&result(agent), value)?;
     }
     if !is_damaged && (running.is_some() || filed.is_none()) {
+        let surplus = What::Agents.surplus(engine, finished::count(&agents))?;
+        put_away(&mut *transaction, &finished::take(&mut agents, None, surplus), now)?;
         transaction.put(&doc, agents)?;
     }
-    turn.commit(transaction, OP, Durability::Synced)
+    turn.commit(transaction, OP, Durability::Synced)?;
+    let ended = |session: &mut Session, now| session.agent_ended(agent.id.as_str(), now);
+    sessions::note_in(engine, &turn.event.session, &turn.actor, ended)
+}
+
+/// Archives the results of agents.
+pub fn put_away(transaction: &mut dyn Transaction, agents: &[String], now: Timestamp) -> Result<()> {
+    let mut results = Vec::new();
+    for doc in agents.iter().filter_map(|id| Some(result_of(&id.parse().ok()?))) {
+        // One that is damaged stays for `doctor`.
+        if let Some(value) = readable(transaction, &doc)? {
+            results.push(value);
+            transaction.delete(&doc)?;
+        }
+    }
+    What::Agents.put(transaction, &results, now)
+}
+
+/// Lets the list of agents know the results that there are, if it does not: an older version has written it, or it is damaged.
+pub fn know_results(engine: &dyn Engine, agents: &mut Value) -> Result<()> {
+    if finished::is_known(agents) {
+        return Ok(());
+    }
+    let known = engine.documents(&Room::State)?.into_iter();
+    let results = known.filter(|doc| doc.kind == result_kind());
+    for (number, doc) in results.enumerate() {
+        let id = doc.kind.key_of(&doc.file).unwrap_or_default();
+        // Most of very many leave unread.
+        let found = if number < READ { engine.read(&doc).ok().flatten() } else { None };
+        match found {
+            Some(found) => finished::note(agents, id, None, &found.value),
+            None => finished::list_unread(agents, id),
+        }
+    }
+    Ok(())
 }
 
 fn outcome(turn: &Turn<'_>, agent: &Agent, running: Option<&Value>, said: &Said) -> Value {
@@ -340,16 +393,38 @@ fn outcome(turn: &Turn<'_>, agent: &Agent, running: Option<&Value>, said: &Said)
 }
 
 /// Returns what the agents are started for: the workflow's task, or the loop's.
-fn parent_task(transaction: &mut dyn Transaction) -> Result<Value> {
-    for kind in ["workflow", "work_queue"] {
-        let task = readable(transaction, &document(kind))?.and_then(|value| value.get("task").cloned());
-        if let Some(Value::String(task)) = task {
+fn parent_task(engine: &dyn Engine) -> Result<Value> {
+    for doc in ["workflow", "work_queue"].map(document) {
+        if !engine.may_exist(&doc) {
+            continue;
+        }
+        if let Some(task) = task_of(engine, &doc)? {
             return Ok(cut(&task, TASK).into());
         }
     }
     Ok(Value::Null)
 }
 
+/// Returns the task that a document is about. One that is damaged is about none.
+fn task_of(engine: &dyn Engine, doc: &Doc) -> Result<Option<String>> {
+    let task = |value: &Value| value.get("task").and_then(Value::as_str).map(str::to_owned);
+    if let Some(task) = engine.glimpse(doc)?.and_then(|begin| task(&begin.value)) {
+        return Ok(Some(task));
+    }
+    match engine.read_some(doc, &mut |_| false) {
+        Err(error) if error.code() == Code::Damaged => Ok(None),
+        found => Ok(found?.and_then(|found| task(&found.value))),
+    }
+}
+
 fn result(agent: &Agent) -> Doc {
-    Doc::of_key(Kind::find("agent_result").expect("a kind of the registry"), &agent.id)
+    result_of(&agent.id)
+}
+
+fn result_of(id: &Key) -> Doc {
+    Doc::of_key(result_kind(), id)
+}
+
+fn result_kind() -> &'static Kind {
+    Kind::find("agent_result").expect("a kind of the registry")
 }

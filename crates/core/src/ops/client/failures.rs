@@ -1,5 +1,6 @@
 //! What went wrong, by its class: tried again, made work for the loop, or shown to the user.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -10,6 +11,7 @@ use crate::model::error_class::{self, Escalation};
 use crate::model::ids::SessionId;
 use crate::model::service;
 use crate::ops::errors::{self, NewError, Standing};
+use crate::ops::surplus::What;
 use crate::ops::{Result, readable};
 use crate::store::Transaction;
 use crate::view::briefing;
@@ -94,38 +96,40 @@ fn operation(event: &Event) -> String {
 
 /// What has failed and now succeeds, the same operation, has recovered.
 pub fn recover(turn: &mut Turn<'_>) -> Result<()> {
-    if !turn.engine.may_exist(&document("errors")) {
+    let errors = document("errors");
+    if !turn.engine.may_exist(&errors) {
         return Ok(());
     }
-    let (tool, session) = (turn.event.tool(), turn.session());
-    let operation = std::cell::LazyCell::new(|| operation(turn.event));
+    let (tool, session, operation) = (turn.event.tool(), turn.session(), operation(turn.event));
+    if !turn.engine.may_hold(&errors, &operation) {
+        return Ok(());
+    }
     let ours = |error: &Value| {
         let context = &error["context"];
-        error["tool"] == *tool && context["session_id"] == session && context[OPERATION] == **operation
+        error["tool"] == *tool && context["session_id"] == session && context[OPERATION] == *operation
     };
-    for id in errors::open(turn.engine, ours)? {
-        errors::recovered(turn.engine, &id, &turn.actor)?;
-    }
-    Ok(())
+    errors::recovered(turn.engine, ours, &turn.actor)
 }
 
-/// Removes the errors of a session, or all; returns how many of them were handed on.
-pub fn forget(transaction: &mut dyn Transaction, session: &SessionId, all: bool) -> Result<u64> {
+/// Archives the errors of a session, or all; returns how many of them were handed on.
+pub fn put_away(
+    transaction: &mut dyn Transaction,
+    session: &SessionId,
+    all: bool,
+    now: Timestamp,
+) -> Result<u64> {
     let doc = document("errors");
     let Some(mut value) = readable(transaction, &doc)? else { return Ok(0) };
     let ours = |error: &Value| all || error["context"]["session_id"] == session.as_str();
-    let list = value["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let escalated = list.iter().filter(|error| ours(error) && errors::standing(error) == Standing::Escalated);
-    let (escalated, before) = (escalated.count() as u64, list.len());
-    if let Some(list) = value["errors"].as_array_mut() {
-        list.retain(|error| !ours(error));
-    }
-    let left = value["errors"].as_array().map_or(0, Vec::len);
-    if left == 0 {
+    let Some(list) = value["errors"].as_array_mut() else { return Ok(0) };
+    let left: Vec<Value> = list.extract_if(.., |error| ours(error)).collect();
+    let (is_empty, left_over) = (list.is_empty(), left.len());
+    What::Errors.put(transaction, &left, now)?;
+    if is_empty {
         transaction.delete(&doc)?;
-    } else if left != before {
-        errors::add_up(&mut value);
+    } else if left_over > 0 {
+        errors::add_up(&mut value, left_over);
         transaction.put(&doc, value)?;
     }
-    Ok(escalated)
+    Ok(left.iter().filter(|error| errors::standing(error) == Standing::Escalated).count() as u64)
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{OP, Turn, document};
 use crate::model::present;
+use crate::model::raw::Raw;
 use crate::ops::Result;
 use crate::ops::sessions::look;
 use crate::ops::settings::Settings;
@@ -42,7 +43,7 @@ fn hold(turn: &mut Turn<'_>) -> Result<()> {
         let record = present.at_work(turn.session(), || turn.arrival(), now);
         held = record.get(COUNT).and_then(Value::as_u64).unwrap_or(0);
         if held < MOST {
-            present::count(record, COUNT);
+            present::count(record, COUNT, 1);
         }
     })?;
     turn.reply.go_on = (held < MOST).then_some(reason);
@@ -63,14 +64,16 @@ fn reason(turn: &Turn<'_>) -> Result<Option<String>> {
     if !turn.engine.may_exist(&queue) {
         return Ok(None);
     }
-    let Some(queue) = turn.engine.read(&queue)? else { return Ok(None) };
+    let mut left = 0;
+    let mut count = |item: &Raw| {
+        left += usize::from(matches!(item.string("status").as_deref(), Some("pending" | "in_progress")));
+        false
+    };
+    let Some(queue) = turn.engine.read_some(&queue, &mut count)? else { return Ok(None) };
     let is_over = matches!(
         queue.value["status"].as_str().map(str::to_ascii_uppercase).as_deref(),
         Some("COMPLETE" | "COMPLETED" | "DONE" | "STOPPED" | "PAUSED" | "FAILED")
     );
-    let open = |item: &&Value| matches!(item["status"].as_str(), Some("pending" | "in_progress"));
-    let items = queue.value["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let left = items.iter().filter(open).count();
     Ok((!is_over && left > 0).then(|| {
         format!(
             "anthill: the loop is not finished, {left} items are open. Take the next one: anthill loop take"

@@ -1,13 +1,17 @@
 //! Sessions come, give signs of life, and go.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{OP, Turn, document};
+use super::{OP, Turn, agents, document};
 use crate::error::Code;
+use crate::model::finished;
 use crate::model::ids::SessionId;
 use crate::model::kind::{Doc, Kind};
 use crate::model::present::{self, Arrival, Legacy, Present};
+use crate::model::raw::Raw;
 use crate::model::room::Room;
 use crate::model::session::{self, BEAT, Session, Start, Status, Whereabouts};
 use crate::model::task::Task;
@@ -16,6 +20,7 @@ use crate::ops::agent_loop::hold;
 use crate::ops::queue::{brief, work};
 use crate::ops::sessions::handoff::{Handoff, handoff};
 use crate::ops::sessions::{self, look};
+use crate::ops::surplus::What;
 use crate::ops::workflow::{self, hands};
 use crate::ops::{Error, Result, compact, readable};
 use crate::store::engine::items;
@@ -26,8 +31,8 @@ use crate::view::briefing;
 /// How long after a session has left another one of the same client may take its place.
 const FOLLOWS: SignedDuration = SignedDuration::from_secs(60);
 
-/// How many sessions the metrics remember.
-const METRICS: usize = 1000;
+/// How many results of agents leave with a session at once; the others follow.
+const RESULTS: usize = 8;
 
 /// The field of a record that says that its session has gone and waits for the one that follows it.
 const LEFT: &str = "left";
@@ -41,7 +46,7 @@ fn start_of(turn: &Turn<'_>) -> Start {
     let Arrival { branch, directory, .. } = turn.arrival();
     let whereabouts = Whereabouts { directory, branch, told: true };
     let default_project = turn.world.project().map(|project| project.to_string());
-    Start { project: None, default_project, whereabouts, user: turn.world.user() }
+    Start { project: None, default_project, whereabouts, user: turn.world.user(), sparing: true }
 }
 
 /// Writes `current.json`.
@@ -206,27 +211,41 @@ pub fn brief_returned(turn: &mut Turn<'_>) -> Result<()> {
 
 /// Tells the agent where workflow and loop stand, and after its context was lost what it had in hand before.
 pub fn brief_state(turn: &mut Turn<'_>) -> Result<()> {
-    let flow = match turn.engine.may_exist(&document("workflow")) {
-        true => workflow::show(turn.engine).map(Some),
-        false => Ok(None),
-    };
+    let flow = workflow::find(turn.engine);
     if let Some(flow) = turn.pass_over(flow)?
         && matches!(flow.workflow["status"].as_str(), Some("active" | "failed" | "pending"))
     {
         let ownership = hands::ownership(turn.engine, &flow, &turn.actor)?;
         turn.reply.parts.push(briefing::workflow(&flow, &ownership));
     }
-    let queue = match turn.engine.may_exist(&document("work_queue")) {
-        true => turn.engine.read(&document("work_queue")).map_err(Error::from),
-        false => Ok(None),
-    };
-    if let Some(queue) = turn.pass_over(queue)? {
-        turn.reply.parts.extend(briefing::agent_loop(&queue.value));
-    }
+    brief_loop(turn)?;
     if has_lost_context(turn) {
         let ours = [Some(&turn.event.session), turn.follows.as_ref()];
         let saved = compact::newest_of(turn.engine, &ours.map(|id| id.map_or("", SessionId::as_str)))?;
         turn.reply.parts.extend(saved.as_ref().and_then(briefing::saved));
+    }
+    Ok(())
+}
+
+fn brief_loop(turn: &mut Turn<'_>) -> Result<()> {
+    let doc = document("work_queue");
+    if !turn.engine.may_exist(&doc) {
+        return Ok(());
+    }
+    let (mut told, mut more) = (BTreeMap::<String, usize>::new(), 0);
+    let mut is_told = |item: &Raw| {
+        if !matches!(item.string("status").as_deref(), Some("pending" | "in_progress")) {
+            return false;
+        }
+        let told = told.entry(item.string("priority").unwrap_or_default().into_owned()).or_default();
+        *told += 1;
+        more += usize::from(*told > briefing::ITEMS);
+        *told <= briefing::ITEMS
+    };
+    let queue = turn.engine.read_some(&doc, &mut is_told).map_err(Error::from);
+    if let Some(queue) = turn.pass_over(queue)? {
+        let open = queue.value["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+        turn.reply.parts.extend(briefing::agent_loop(&queue.value, open, more));
     }
     Ok(())
 }
@@ -324,14 +343,14 @@ fn archive(turn: &Turn<'_>, session: &SessionId, durability: Durability) -> Resu
     }
     let legacy = clear(turn, &mut *transaction, session, last)?;
     if let Some(record) = record {
-        remember(&mut *transaction, present::metrics(&record, &legacy, turn.actor.now()), turn.actor.now())?;
+        remember(turn, &mut *transaction, present::metrics(&record, &legacy, turn.actor.now()))?;
     }
     turn.commit(transaction, "session metrics", durability)?;
     left
 }
 
-fn remember(transaction: &mut dyn Transaction, entry: Value, now: Timestamp) -> Result<()> {
-    let doc = document("metrics");
+fn remember(turn: &Turn<'_>, transaction: &mut dyn Transaction, entry: Value) -> Result<()> {
+    let (doc, now) = (document("metrics"), turn.actor.now());
     // One that is damaged is mended by `doctor`, and costs only its own entry.
     if transaction.get(&doc).is_err_and(|error| error.code() == Code::Damaged) {
         return Ok(());
@@ -339,51 +358,43 @@ fn remember(transaction: &mut dyn Transaction, entry: Value, now: Timestamp) -> 
     let mut metrics = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
     if let Some(sessions) = metrics.get_mut("sessions").and_then(Value::as_array_mut) {
         sessions.push(entry);
-        sessions.drain(..sessions.len().saturating_sub(METRICS));
+        let surplus = What::Metrics.surplus(turn.engine, sessions.len())?;
+        let left: Vec<Value> = sessions.drain(..surplus).collect();
+        What::Metrics.put(transaction, &left, now)?;
     }
     Ok(transaction.put(&doc, metrics)?)
 }
 
-/// Removes the agents, results and errors of a session; with the last one, all of them. Returns what they add up to.
+/// Puts away the agents, results and errors of a session; with the last one, all of them. Returns what they add up to.
 fn clear(
     turn: &Turn<'_>,
     transaction: &mut dyn Transaction,
     session: &SessionId,
     last: bool,
 ) -> Result<Legacy> {
-    let mut legacy = Legacy::default();
-    let ours = |value: &Value| last || value["session_id"] == session.as_str();
-    let result = Kind::find("agent_result").expect("a kind of the registry");
-    for doc in turn.engine.documents(&Room::State)?.into_iter().filter(|doc| doc.kind == result) {
-        let Some(value) = readable(transaction, &doc)? else { continue };
-        if !ours(&value) {
-            continue;
-        }
-        match value["status"].as_str() {
-            Some("failed") => legacy.agents_failed += 1,
-            // Nobody knows whether it did what it was started for.
-            Some("unclear" | "released") => {}
-            _ => legacy.agents_completed += 1,
-        }
-        let found = value["metrics"]["issues_found"].as_u64();
-        legacy.issues_found += found.unwrap_or_else(|| items(doc.kind, &value).len() as u64);
-        transaction.delete(&doc)?;
+    let (doc, now) = (document("active_agents"), turn.actor.now());
+    let found = readable(transaction, &doc)?;
+    let mut agents = match &found {
+        Some(found) => found.clone(),
+        None if !turn.engine.may_exist(&doc) => Value::Null,
+        // One that is damaged does not know its results.
+        None => json!({"total_completed": 1}),
+    };
+    agents::know_results(turn.engine, &mut agents)?;
+    let whose = (!last).then_some(session.as_str());
+    let mut legacy = finished::close(&mut agents, whose);
+    agents::put_away(transaction, &finished::take(&mut agents, whose, RESULTS), now)?;
+    if let Some(list) = agents.get_mut("agents").and_then(Value::as_array_mut) {
+        list.retain(|agent| !last && agent["session_id"] != session.as_str());
     }
-    let agents = document("active_agents");
-    if let Some(mut value) = readable(transaction, &agents)? {
-        if let Some(list) = value["agents"].as_array_mut() {
-            list.retain(|agent| !ours(agent));
-        }
-        if last {
-            value["total_spawned"] = 0.into();
-            value["total_completed"] = 0.into();
-        }
-        if transaction.get(&agents)? != Some(&value) {
-            transaction.put(&agents, value)?;
-        }
+    if last && found.is_some() {
+        finished::begin_anew(&mut agents);
     }
-    legacy.errors_escalated = super::failures::forget(transaction, session, last)?;
-    hands::give_back(transaction, session, turn.actor.now())?;
+    if found.as_ref().is_some_and(|found| *found != agents) {
+        transaction.put(&doc, agents)?;
+    }
+    legacy.errors_escalated = super::failures::put_away(transaction, session, last, now)?;
+    hands::give_back(transaction, session, now)?;
     Ok(legacy)
 }
 

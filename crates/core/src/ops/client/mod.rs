@@ -186,7 +186,9 @@ pub fn handle(
     actor: &Actor,
     answer: &mut dyn FnMut(&Reply, Option<&str>) -> bool,
 ) -> Vec<Error> {
-    let actor = Actor { session: Some(event.session.to_string()), ..actor.clone() };
+    // The event says who acts, whatever environment its client was started in.
+    let session = Some(event.session.to_string());
+    let actor = Actor { session: session.clone(), acting: session, ..actor.clone() };
     let mut turn =
         Turn { engine, event, world, actor, follows: None, reply: Reply::default(), unwritten: false };
     for step in steps(event.what) {

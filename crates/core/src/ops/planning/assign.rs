@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{Desk, Done, Project, Sheet, no_story, of_session, tasks, tools_doc};
 use crate::model::ids::{Key, SessionId};
 use crate::model::plan::{PlanStatus, SessionTaskStatus};
+use crate::model::session::Session;
 use crate::model::{plan, time};
 use crate::ops::settings::Settings;
 use crate::ops::{Actor, Error, Result};
@@ -67,10 +68,40 @@ pub fn assign(
         let mut sheet = Sheet::open(&mut *desk.transaction, of_session("tasks", session), desk.now)?;
         task = Some(give_task(&mut sheet, &story, asked, project, desk.now)?);
         sheets.push(sheet);
+        sheets.extend(turn_to(&mut desk, session, id)?);
     }
     desk.warnings = warnings;
     let (changed, warnings) = desk.commit("story assign", actor, sheets)?;
     Ok(Done { value: story, task, changed, warnings })
+}
+
+/// Lets a session that is known be at a story.
+fn turn_to(desk: &mut Desk<'_>, session: &SessionId, story: &str) -> Result<Option<Sheet>> {
+    let mut state = Sheet::open(&mut *desk.transaction, of_session("session", session), desk.now)?;
+    if state.before.is_none() {
+        return Ok(None);
+    }
+    let (epic, story) = desk.story(story).ok_or_else(|| no_story(story))?;
+    let (story, is_open) = (story["id"].as_str().unwrap_or_default().to_owned(), plan::is_open(story));
+    let epic = desk.epics.items()[epic]["id"].as_str().unwrap_or_default().to_owned();
+    let mut session = Session::of(state.value);
+    if is_open {
+        session.take_up(&epic, &story);
+    }
+    state.value = session.into_value();
+    Ok(Some(state))
+}
+
+/// Lets a session that is known put a story down.
+pub(super) fn turn_away(desk: &mut Desk<'_>, session: &SessionId, story: &str) -> Result<Option<Sheet>> {
+    let mut state = Sheet::open(&mut *desk.transaction, of_session("session", session), desk.now)?;
+    if state.before.is_none() {
+        return Ok(None);
+    }
+    let mut session = Session::of(state.value);
+    session.put_down(story);
+    state.value = session.into_value();
+    Ok(Some(state))
 }
 
 /// Returns the session that gets the task, and what is to be said about it.

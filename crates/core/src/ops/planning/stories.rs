@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Desk, Done, Project, check_text, epics, id_or_next, is, list, no_epic, no_story, other};
-use crate::model::ids::Key;
+use super::{Desk, Done, Project, assign, check_text, epics, id_or_next, is, list, no_epic, no_story, other};
+use crate::model::ids::{Key, SessionId};
 use crate::model::kind::Doc;
 use crate::model::plan::PlanStatus;
 use crate::model::{plan, time};
@@ -76,7 +76,9 @@ pub fn set_status(
     expect: Option<u64>,
     actor: &Actor,
 ) -> Result<Done> {
-    let mut desk = Desk::open(engine, project, None, actor)?.expect(expect)?;
+    let is_over = matches!(status, PlanStatus::Completed | PlanStatus::Cancelled);
+    let session = if is_over { at_story(engine, id, actor) } else { None };
+    let mut desk = Desk::open(engine, project, session.as_ref(), actor)?.expect(expect)?;
     let now = desk.now;
     let (epic, story) = desk.story(id.as_str()).ok_or_else(|| no_story(id.as_str()))?;
     let changed = plan::set_status(story, status, now);
@@ -84,8 +86,16 @@ pub fn set_status(
     if changed {
         desk.roll_up(epic, id.as_str())?;
     }
-    let (changed, warnings) = desk.commit("story status", actor, Vec::new())?;
+    let state = session.map(|session| assign::turn_away(&mut desk, &session, id.as_str())).transpose()?;
+    let (changed, warnings) = desk.commit("story status", actor, state.flatten().into_iter().collect())?;
     Ok(Done { value: story, task: None, changed, warnings })
+}
+
+/// Returns the session at work if it is at this story: a story does not know who else may be.
+fn at_story(engine: &dyn Engine, story: &Key, actor: &Actor) -> Option<SessionId> {
+    let session: SessionId = actor.session.as_ref()?.parse().ok()?;
+    let state = engine.read(&Doc::session(&session)).ok()??;
+    (state.value["context"]["active_story"] == story.as_str()).then_some(session)
 }
 
 /// Which stories.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Desk, Done, Project, Sheet, is, of_session};
+use super::{Desk, Done, Project, Sheet, assign, is, of_session};
 use crate::model::ids::{Key, SessionId};
 use crate::model::kind::Doc;
 use crate::model::plan::{PlanStatus, SessionTaskStatus};
@@ -88,8 +88,18 @@ fn update_with_story(
     let task = task.clone();
     let warning = take_story_along(&mut desk, &task, asked.status)?;
     desk.warnings.extend(warning);
-    let (changed, warnings) = desk.commit(UPDATE, actor, vec![tasks])?;
+    let mut sheets = vec![tasks];
+    if asked.status.is_some_and(is_over) {
+        let story = task["story_id"].as_str().unwrap_or_default();
+        sheets.extend(assign::turn_away(&mut desk, &asked.session, story)?);
+    }
+    let (changed, warnings) = desk.commit(UPDATE, actor, sheets)?;
     Ok(Some(Done { value: task, task: None, changed, warnings }))
+}
+
+/// Whether nobody works on a task any more.
+fn is_over(status: SessionTaskStatus) -> bool {
+    matches!(status, SessionTaskStatus::Completed | SessionTaskStatus::Failed | SessionTaskStatus::Cancelled)
 }
 
 fn concerns_the_same(task: &Value, seen: &Value) -> bool {

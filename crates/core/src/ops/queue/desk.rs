@@ -1,7 +1,5 @@
 //! The queue's room, opened for one change.
 
-use std::collections::{HashMap, HashSet};
-
 use serde_json::Value;
 
 use crate::model::diff;
@@ -13,8 +11,7 @@ use crate::model::room::Room;
 use crate::model::task::{Status, Task, word};
 use crate::model::time::{self, Moment};
 use crate::ops::{Actor, Error, Result};
-use crate::store::edits::clash_in_words;
-use crate::store::engine::items;
+use crate::store::edits::{self, Touched, clash_in_words};
 use crate::store::{Durability, Edits, Engine, Entry, How, Transaction};
 use crate::view::papers;
 
@@ -126,17 +123,16 @@ impl<'e> Desk<'e> {
         for (action, details) in in_words(edits) {
             self.log("leader", action, &details)?;
         }
-        let Some(queue) = self.transaction.get(&self.queue)? else { return Ok(()) };
-        let mut before = queue.clone();
-        diff::apply(&mut before, &diff::invert(&edits.changes))
-            .expect("BUG: edits lead to the document as it is");
-        let (before, tasks) = (tasks(&self.queue, &before), tasks(&self.queue, queue));
-        for details in told(&before, &tasks) {
+        let touched = match &edits.touched {
+            Some(touched) => touched.clone(),
+            None => self.touched(edits)?,
+        };
+        for details in touched.iter().filter_map(told) {
             self.log("leader", "EDITED", &details)?;
         }
-        let before: HashMap<&str, &Task> = before.iter().map(|task| (task.id(), task)).collect();
-        for mut task in tasks {
-            let missed = before.get(task.id()).is_some_and(|before| task.recall(before));
+        for Touched { before, after } in touched {
+            let Some(mut task) = after.map(Task::of) else { continue };
+            let missed = before.is_some_and(|before| task.recall(&Task::of(before)));
             if task.is_half_given_back() {
                 self.give_back(task, "edited", " (status was set back by hand)")?;
             } else if missed {
@@ -144,6 +140,15 @@ impl<'e> Desk<'e> {
             }
         }
         self.settle().map(drop)
+    }
+
+    /// Returns the tasks that were edited, where the whole queue has to tell.
+    fn touched(&mut self, edits: &Edits) -> Result<Vec<Touched>> {
+        let Some(queue) = self.transaction.get(&self.queue)? else { return Ok(Vec::new()) };
+        let mut before = queue.clone();
+        diff::apply(&mut before, &diff::invert(&edits.changes))
+            .expect("BUG: edits lead to the document as it is");
+        Ok(edits::touched(self.queue.kind, &before, queue))
     }
 
     /// Makes available what waits although all its dependencies are done, as after an edit. Returns whether
@@ -165,14 +170,14 @@ impl<'e> Desk<'e> {
         Ok(ready)
     }
 
-    /// Commits, and returns warnings. Nothing put down is nothing to commit.
-    pub fn commit(self, by: &str, op: &str, actor: &Actor) -> Result<Vec<String>> {
-        self.commit_with(by, op, actor, Durability::Synced)
+    /// Commits in a role, and returns warnings. Nothing put down is nothing to commit.
+    pub fn commit(self, role: &str, op: &str, actor: &Actor) -> Result<Vec<String>> {
+        self.commit_with(role, op, actor, Durability::Synced)
     }
 
     pub fn commit_with(
         self,
-        by: &str,
+        role: &str,
         op: &str,
         actor: &Actor,
         durability: Durability,
@@ -180,7 +185,7 @@ impl<'e> Desk<'e> {
         if !self.dirty {
             return Ok(Vec::new());
         }
-        let entry = Entry { at: self.now.at, by: by.into(), durability, ..actor.entry(op) };
+        let entry = Entry { at: self.now.at, by: actor.in_role(role), durability, ..actor.entry(op) };
         Ok(self.transaction.commit(&entry)?.warnings)
     }
 
@@ -209,10 +214,6 @@ pub fn replace(
 /// The name that the leader's log goes by.
 fn leader() -> Key {
     "leader".parse().expect("a constant id")
-}
-
-fn tasks(doc: &Doc, queue: &Value) -> Vec<Task> {
-    items(doc.kind, queue).into_iter().cloned().map(Task::of).collect()
 }
 
 /// Tells what became of an edit that was not made from the last commit.
@@ -246,17 +247,16 @@ fn in_words(edits: &Edits) -> Vec<(&'static str, String)> {
     how.into_iter().chain(clashes).collect()
 }
 
-/// Tells in words which tasks came, went or got another status.
-fn told(before: &[Task], after: &[Task]) -> Vec<String> {
-    let statuses: HashMap<&str, Status> = before.iter().map(|task| (task.id(), task.status())).collect();
-    let left: HashSet<&str> = after.iter().map(Task::id).collect();
-    let gone = before.iter().filter(|task| !left.contains(task.id()));
-    let changed = after.iter().filter_map(|task| match (statuses.get(task.id()), task.status()) {
-        (None, _) => Some(format!("{} added by hand", task.id())),
-        (Some(was), is) if *was != is => {
-            Some(format!("{} set from {} to {} by hand", task.id(), word(*was), word(is)))
+/// Tells in words whether a task came, went or got another status.
+fn told(Touched { before, after }: &Touched) -> Option<String> {
+    let task = |item: &Option<Value>| item.clone().map(Task::of);
+    match (task(before), task(after)) {
+        (Some(task), None) => Some(format!("{} removed by hand", task.id())),
+        (None, Some(task)) => Some(format!("{} added by hand", task.id())),
+        (Some(was), Some(is)) if was.status() != is.status() => {
+            let (was, is, id) = (word(was.status()), word(is.status()), is.id());
+            Some(format!("{id} set from {was} to {is} by hand"))
         }
         _ => None,
-    });
-    gone.map(|task| format!("{} removed by hand", task.id())).chain(changed).collect()
+    }
 }

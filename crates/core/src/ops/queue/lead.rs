@@ -25,7 +25,7 @@ use crate::store::texts::Texts;
 use crate::view::papers;
 
 /// Who the log names for what a leader does.
-pub(super) const LEADER: &str = "leader";
+pub(in crate::ops) const LEADER: &str = "leader";
 
 /// What `init` found and made, as files below the queue's room.
 #[derive(Debug, Default)]

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::pick::{Able, Pick};
 use crate::model::changes::{self, NO_CHANGE};
 use crate::model::files;
 use crate::model::ids::{self, RULE};
@@ -119,20 +120,10 @@ fn first_ready(transaction: &mut dyn Transaction, limit: usize, now: &Moment) ->
     if unsettled {
         return Ok(None);
     }
-    let (mut ready, mut after) = (Vec::new(), None);
+    let (mut ready, mut pick) = (Vec::new(), Pick::default());
     while ready.len() < limit
-        && let Some((rank, value)) = transaction.best(&queue, after)?
+        && let Some((task, found)) = pick.next(transaction, Able::Anything, now)?
     {
-        after = Some(rank);
-        let task = Task::of(value);
-        let working = match may_overlap(transaction, &task)? {
-            true => transaction.find(&queue, Among::Active)?.into_iter().map(Task::of).collect(),
-            false => Vec::new(),
-        };
-        let needs: Vec<_> = task.needs().into_iter().map(str::to_owned).collect();
-        let found = obstacle(&task, &needs, &working, now, &mut |id| {
-            Ok(transaction.item(&queue, id)?.map(Task::of))
-        })?;
         if found.is_none() {
             ready.push(task.into_value());
         }
@@ -171,9 +162,11 @@ pub struct Reason {
 
 /// Says why a task is not running.
 pub fn explain(engine: &dyn Engine, id: &str, actor: &Actor) -> Result<Explained> {
-    let document = read::document(engine, &Doc::queue())?;
     let now = actor.clock.moment();
-    let tasks = Tasks::of_queue(document.value, &now);
+    let tasks = match neighbours(engine, id)? {
+        Some(neighbours) => Tasks::of(neighbours, HashMap::new(), &now),
+        None => Tasks::of_queue(read::document(engine, &Doc::queue())?.value, &now),
+    };
     let task = tasks.get(id).ok_or_else(|| Error::NoTask { id: id.into() })?.clone();
     let open = matches!(task.status(), Status::Created | Status::Available);
     let mut reasons = match open {
@@ -188,6 +181,26 @@ pub fn explain(engine: &dyn Engine, id: &str, actor: &Actor) -> Result<Explained
         reasons.push(Reason::new("ready", "it is ready: the next worker that asks gets it", None));
     }
     Ok(Explained { task, reasons, ready })
+}
+
+/// Returns a task, if there is one, with all that may keep it from running: what it depends on, and what is being worked on.
+/// `None` if somebody edited the queue, or nobody can tell without reading all of it.
+fn neighbours(engine: &dyn Engine, id: &str) -> Result<Option<Vec<Value>>> {
+    let queue = Doc::queue();
+    let Some(mut look) = engine.browse(&queue.room)? else { return Ok(None) };
+    if !look.exists(&queue)? || !look.edits(&queue)?.is_empty() {
+        return Ok(None);
+    }
+    let Some(task) = look.item(&queue, id)?.map(Task::of) else { return Ok(Some(Vec::new())) };
+    let mut found = look.find(&queue, Among::Active)?;
+    for needed in task.dependencies() {
+        found.extend(look.item(&queue, needed)?);
+    }
+    // Each is there once.
+    let mut known = HashSet::from([task.id().to_owned()]);
+    found.retain(|other| known.insert(other["id"].as_str().unwrap_or_default().to_owned()));
+    found.insert(0, task.into_value());
+    Ok(Some(found))
 }
 
 /// Says which registered workers could do a task that needs something.

@@ -1,14 +1,16 @@
 //! The task queue: a leader adds tasks, workers claim them exactly once.
 //!
 //! [`lead`]: init, add, import, reset, retry, cancel, aggregate. [`revise`]: edit, note, remove. [`work`]: claim, start, heartbeat,
-//! complete, fail, release, discover. [`register`]: who the workers are. [`look`]: what can be claimed, and why a task cannot. [`brief`]: what a worker
+//! complete, fail, release, discover. [`register`]: who the workers are. [`look`]: what can be claimed, and why a task cannot; `pick` finds it. [`brief`]: what a worker
 //! should know before it begins. Every change happens at the `Desk`, and the task, its papers and the log line are one commit.
 
 pub mod brief;
 mod desk;
 pub mod lead;
 pub mod look;
+mod pick;
 pub mod register;
+pub(in crate::ops) mod results;
 pub mod revise;
 pub mod show;
 pub mod work;

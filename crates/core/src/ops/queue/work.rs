@@ -5,7 +5,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::look::{Obstacle, may_overlap, obstacle};
+use super::look::Obstacle;
+use super::pick::{Able, Pick};
 use super::{Desk, register};
 use crate::model::files;
 use crate::model::ids::{Key, SessionId};
@@ -46,20 +47,21 @@ pub struct NothingReady {
 /// Gives the worker the best task that is ready, after taking back what dead workers have.
 pub fn claim(engine: &dyn Engine, request: &ClaimRequest<'_>, actor: &Actor) -> Result<Claim> {
     let mut desk = Desk::open_queue(engine, actor)?;
-    let mut work = Work::default();
+    let (mut pick, mut retry) = (Pick::default(), None);
     if desk.transaction.may_be_due(&desk.queue, &desk.now)? {
         take_back_expired(&mut desk)?;
     }
     let known = desk.transaction.item(&Doc::workers(), request.worker.as_str())?;
     let able = capabilities(known.as_ref());
-    let mut chosen = work.choose(&mut desk, &able)?;
+    let mut chosen = choose(&mut pick, &mut desk, &able, &mut retry)?;
     // Before saying no, make sure that nothing waits for nothing.
     if chosen.is_none() && desk.settle()? {
-        chosen = work.choose(&mut desk, &able)?;
+        pick.again();
+        chosen = choose(&mut pick, &mut desk, &able, &mut retry)?;
     }
     let worker = request.worker.as_str();
     let Some(mut task) = chosen else {
-        let nothing = work.nothing_ready(&mut desk)?;
+        let nothing = nothing_ready(&mut pick, &mut desk, retry)?;
         desk.commit(worker, "expire", actor)?;
         return Ok(Claim::NothingReady(nothing));
     };
@@ -73,53 +75,36 @@ pub fn claim(engine: &dyn Engine, request: &ClaimRequest<'_>, actor: &Actor) -> 
     Ok(Claim::Claimed { task, warnings })
 }
 
-/// What a claim learns about the work of others, no more than it has to.
-#[derive(Debug, Default)]
-struct Work {
-    /// The tasks that are being worked on, once they were needed.
-    working: Option<Vec<Task>>,
-    /// The time until a retry is due.
-    next_retry: Option<SignedDuration>,
+/// Returns the best task that the worker may have; `retry` is told the time until one is to be tried again.
+fn choose(
+    pick: &mut Pick,
+    desk: &mut Desk<'_>,
+    able: &[String],
+    retry: &mut Option<SignedDuration>,
+) -> Result<Option<Task>> {
+    while let Some((task, found)) = pick.next(&mut *desk.transaction, Able::To(able), &desk.now)? {
+        match found {
+            None => return Ok(Some(task)),
+            Some(Obstacle::Later { until }) => {
+                let wait = until.duration_since(desk.now.at);
+                *retry = Some(retry.map_or(wait, |next| next.min(wait)));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(None)
 }
 
-impl Work {
-    fn working(&mut self, desk: &mut Desk<'_>) -> Result<&[Task]> {
-        if self.working.is_none() {
-            self.working = Some(desk.active()?);
-        }
-        Ok(self.working.as_deref().unwrap_or_default())
-    }
-
-    /// Returns the best task that the worker may have.
-    fn choose(&mut self, desk: &mut Desk<'_>, capabilities: &[String]) -> Result<Option<Task>> {
-        let mut after = None;
-        while let Some((rank, value)) = desk.transaction.best(&desk.queue, after)? {
-            after = Some(rank);
-            let task = Task::of(value);
-            let working = if may_overlap(&mut *desk.transaction, &task)? { self.working(desk)? } else { &[] };
-            let found = obstacle(&task, capabilities, working, &desk.now, &mut |id| {
-                Ok(desk.transaction.item(&desk.queue, id)?.map(Task::of))
-            })?;
-            match found {
-                None => return Ok(Some(task)),
-                Some(Obstacle::Later { until }) => {
-                    let wait = until.duration_since(desk.now.at);
-                    self.next_retry = Some(self.next_retry.map_or(wait, |next| next.min(wait)));
-                }
-                Some(_) => {}
-            }
-        }
-        Ok(None)
-    }
-
-    fn nothing_ready(&mut self, desk: &mut Desk<'_>) -> Result<NothingReady> {
-        let (now, retry) = (desk.now.clone(), self.next_retry);
-        let working = self.working(desk)?;
-        let others_work = !working.is_empty();
-        let next = working.iter().filter_map(|task| task.lease_left(&now)).chain(retry).min();
-        let look_again = next.map(|next| Duration::try_from(next).unwrap_or(Duration::ZERO));
-        Ok(NothingReady { look_again, others_work })
-    }
+fn nothing_ready(
+    pick: &mut Pick,
+    desk: &mut Desk<'_>,
+    retry: Option<SignedDuration>,
+) -> Result<NothingReady> {
+    let working = pick.working(&mut *desk.transaction)?;
+    let others_work = !working.is_empty();
+    let next = working.iter().filter_map(|task| task.lease_left(&desk.now)).chain(retry).min();
+    let look_again = next.map(|next| Duration::try_from(next).unwrap_or(Duration::ZERO));
+    Ok(NothingReady { look_again, others_work })
 }
 
 /// Takes back the tasks whose leases have run out.

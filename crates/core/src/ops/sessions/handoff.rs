@@ -100,7 +100,7 @@ fn notify(
         ttl: None,
         id: None,
         in_reply_to: None,
-        sender: Sender { session: actor.session.clone(), role: None, is_person: actor.session.is_none() },
+        sender: Sender { session: actor.speaker().cloned(), role: None, is_person: actor.session.is_none() },
     };
     letter.check().map_err(Error::Input)?;
     messages::post(transaction, &letter, now).map(drop)

@@ -14,7 +14,7 @@ use crate::model::session::{Session, Status, is_open, word};
 use crate::model::task::Task;
 use crate::ops::queue::brief::{self, Holder};
 use crate::ops::settings::Settings;
-use crate::ops::{Actor, Error, Result};
+use crate::ops::{Actor, Error, Result, archive};
 use crate::store::Engine;
 use crate::store::engine::items;
 
@@ -39,7 +39,12 @@ pub struct Found {
 /// Lists sessions. Each is read once, without a lock; one that cannot be read does not hide the others.
 pub fn list(engine: &dyn Engine, wanted: &Wanted<'_>, actor: &Actor) -> Result<Found> {
     let settings = Settings::read(engine)?;
-    let mut swept = sweep(engine, &settings, actor)?;
+    // One that is over is not active, so only the others are looked at.
+    let ids = match wanted.active_within {
+        Some(_) => engine.live()?.ids,
+        None => all(engine)?,
+    };
+    let mut swept = sweep(engine, ids, &settings, actor)?;
     let (now, timeout) = (actor.now(), settings.session_timeout());
     swept.sessions.retain(|(_, session)| {
         wanted.active_within.is_none_or(|within| session.is_active(within, now))
@@ -49,6 +54,21 @@ pub fn list(engine: &dyn Engine, wanted: &Wanted<'_>, actor: &Actor) -> Result<F
     let entry = |(id, session): &(SessionId, Session)| entry(id, session, timeout, now);
     let sessions = swept.sessions.iter().map(entry).collect();
     Ok(Found { sessions, expired: swept.expired, warnings: swept.warnings })
+}
+
+/// Lists the sessions of the archive, the one that was heard of last first.
+pub fn archived(engine: &dyn Engine, project: Option<&str>, actor: &Actor) -> Result<Vec<Value>> {
+    let timeout = Settings::read(engine)?.session_timeout();
+    let mut found = Vec::new();
+    archive::each_session(engine, &mut |record| {
+        let id = record["session_id"].as_str().and_then(|id| id.parse().ok());
+        let session = Session::of(record["session"].take());
+        if let Some(id) = id.filter(|_| project.is_none_or(|project| session.project() == Some(project))) {
+            found.push((id, session));
+        }
+    })?;
+    sort(&mut found);
+    Ok(found.iter().map(|(id, session)| entry(id, session, timeout, actor.now())).collect())
 }
 
 /// Puts the one that was heard of last first.
@@ -74,15 +94,13 @@ pub fn at_work(
     actor: &Actor,
 ) -> Result<Option<AtWork>> {
     let (now, timeout) = (actor.now(), settings.session_timeout());
-    let (mut found, mut unreadable, mut any) = (Vec::new(), Vec::new(), false);
-    for room in engine.rooms()? {
-        let Room::Session(id) = room else { continue };
+    let (mut found, mut unreadable, live) = (Vec::new(), Vec::new(), engine.live()?);
+    for id in live.ids {
         match engine.read(&state_of(&id)) {
-            Ok(None) => continue,
+            Ok(None) => {}
             Ok(Some(state)) => found.push((id, Session::of(state.value))),
             Err(error) => unreadable.push((id, error.into())),
         }
-        any = true;
     }
     found.retain(|(_, session)| {
         matches!(session.effective_status(timeout, now), Status::Active | Status::Idle)
@@ -90,7 +108,7 @@ pub fn at_work(
     });
     sort(&mut found);
     let sessions = found.iter().map(|(id, session)| entry(id, session, timeout, now)).collect();
-    Ok(any.then_some(AtWork { sessions, unreadable }))
+    Ok(live.any.then_some(AtWork { sessions, unreadable }))
 }
 
 /// Whether a session is at work: known, neither over nor overdue. One that cannot be read may be.
@@ -125,10 +143,18 @@ fn entry(id: &SessionId, session: &Session, timeout: Duration, now: Timestamp) -
 
 /// Gives up the sessions that nobody has heard of. What cannot be read or changed is left to others.
 pub fn expire_overdue(engine: &dyn Engine, actor: &Actor) -> Result<Vec<Changed>> {
-    Ok(sweep(engine, &Settings::read(engine)?, actor)?.expired)
+    Ok(sweep(engine, engine.live()?.ids, &Settings::read(engine)?, actor)?.expired)
 }
 
-/// All sessions, after the overdue ones were given up.
+fn all(engine: &dyn Engine) -> Result<Vec<SessionId>> {
+    let of_session = |room| match room {
+        Room::Session(id) => Some(id),
+        _ => None,
+    };
+    Ok(engine.rooms()?.into_iter().filter_map(of_session).collect())
+}
+
+/// Sessions, after the overdue ones were given up.
 #[derive(Default)]
 struct Swept {
     sessions: Vec<(SessionId, Session)>,
@@ -136,12 +162,11 @@ struct Swept {
     warnings: Vec<String>,
 }
 
-fn sweep(engine: &dyn Engine, settings: &Settings, actor: &Actor) -> Result<Swept> {
+fn sweep(engine: &dyn Engine, ids: Vec<SessionId>, settings: &Settings, actor: &Actor) -> Result<Swept> {
     let (now, timeout) = (actor.now(), settings.session_timeout());
     let recovers = settings.is_on("enable_auto_recovery");
     let mut swept = Swept::default();
-    for room in engine.rooms()? {
-        let Room::Session(id) = room else { continue };
+    for id in ids {
         let mut session = match engine.read(&state_of(&id)) {
             Ok(Some(state)) => Session::of(state.value),
             Ok(None) => continue,
@@ -185,9 +210,11 @@ pub struct Shown {
 
 pub fn show(engine: &dyn Engine, id: &SessionId, actor: &Actor) -> Result<Shown> {
     let settings = Settings::read(engine)?;
-    let expired = sweep(engine, &settings, actor)?.expired;
-    let state = engine.read(&state_of(id))?.ok_or_else(|| unknown(id))?;
-    let session = Session::of(state.value);
+    let expired = sweep(engine, engine.live()?.ids, &settings, actor)?.expired;
+    let session = match engine.read(&state_of(id))? {
+        Some(state) => Session::of(state.value),
+        None => Session::of(archive::find_session(engine, id)?.ok_or_else(|| unknown(id))?["session"].take()),
+    };
     let status = session.effective_status(settings.session_timeout(), actor.now());
     let own = document("tasks", id);
     let tasks = engine.read(&own)?.map(|tasks| {

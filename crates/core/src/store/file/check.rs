@@ -1,8 +1,11 @@
 //! What `doctor` finds in a room, and how it mends it.
 
+use std::io;
+
+use super::edits::ASIDE;
 use super::fs::{Access, Lock};
 use super::journal::{Replay, Segment};
-use super::place::{self, Head, Place, parent};
+use super::place::{self, Head, Place, QUARANTINE, parent};
 use super::recover::sweep;
 use super::{FileEngine, papers, recover, rotate};
 use crate::error::Code;
@@ -20,19 +23,26 @@ pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Findi
         Err(error) => return Ok(vec![finding(&error, room, LOCAL_DISK)]),
     };
     // Where anthill never wrote there is nothing to finish, and looking must leave no trace.
-    if place.fs.entries(&room.hidden()).is_ok_and(|names| names.is_empty()) {
-        return check_documents(engine, &place, &Head::default(), false);
+    match place.fs.entries(&room.hidden()) {
+        Ok(names) if names.is_empty() => return check_documents(engine, &place, &Head::default(), false),
+        Ok(_) => {}
+        Err(error) => return Ok(vec![no_room(&place, error)]),
     }
+    let mut findings = match if repair { move_away(&place) } else { Ok(Vec::new()) } {
+        Ok(findings) => findings,
+        Err(error) => return Ok(vec![finding(&error, room, FREE_CAUSE)]),
+    };
     let (_lock, mut head) = match enter(engine, &place, repair) {
         Ok(entered) => entered,
+        Err(error @ Error::NotAFile { .. }) => return in_the_way(&place, &error),
         Err(error) => return Ok(vec![finding(&error, room, FREE_CAUSE)]),
     };
     sweep(&place);
-    let mut findings = check_segments(&place, repair)?;
+    // Whoever enters makes some of it anew.
+    findings.extend(odd_files(&place)?.iter().map(|(path, error)| misplaced(&place, path, error)));
+    findings.extend(check_segments(&place, repair)?);
     findings.extend(check_journal(engine, &place, &mut head, repair)?);
-    // What cannot even be looked at is found before anything is mended.
     findings.extend(check_papers(&place));
-    findings.extend(check_own(&place, repair)?);
     findings.extend(check_documents(engine, &place, &head, repair)?);
     findings.extend(check_gone(&place, &head, repair)?);
     Ok(findings)
@@ -51,17 +61,24 @@ fn enter(engine: &FileEngine, place: &Place<'_>, repair: bool) -> Result<(Box<dy
 /// Looks for documents that the last commit left and that are not there any more.
 fn check_gone(place: &Place<'_>, head: &Head, repair: bool) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    for (file, known) in &head.docs {
+    for file in head.docs.keys() {
         let Some(doc) = Doc::at(&place.room, file) else { continue };
-        let Err(error @ Error::Gone { .. }) = place.missed(&doc, Some(known)) else { continue };
+        let error = match place.missed(&doc, head) {
+            Err(error @ Error::Gone { .. }) => error,
+            // What is no file is told of by those who read it; a disk that fails says nothing.
+            Ok(_) | Err(Error::NotAFile { .. }) => continue,
+            Err(error) => return Err(error),
+        };
         let shown = place.show(&doc);
         findings.push(match last_good(place, head, &doc)? {
-            None => finding(&error, &shown, NO_COPY),
-            Some(_) if !repair => finding(&error, &shown, BRING_BACK),
+            None => finding(&error, &shown, begin_anew(&doc)),
+            Some(_) if !repair => finding(&error, &shown, format!("{BRING_BACK}; or {}", begin_anew(&doc))),
             Some(good) => {
                 place.make_dirs(parent(&doc.path()))?;
-                place.write_spare(&doc.file, &good)?;
+                let spare = place.write_spare(&doc.file, &good).map(|()| place.spare(&doc.file))?;
+                place.fs.sync_file(&spare).map_err(|error| place.failed("sync", &spare, error))?;
                 place.swap(&doc.file, false)?;
+                place.sync_swapped(&doc.file)?;
                 Finding {
                     repaired: true,
                     ..finding(&error, &shown, "brought back what the last commit left")
@@ -72,25 +89,81 @@ fn check_gone(place: &Place<'_>, head: &Head, repair: bool) -> Result<Vec<Findin
     Ok(findings)
 }
 
-/// Looks for what stands in the place of a file of our own and is none.
-fn check_own(place: &Place<'_>, repair: bool) -> Result<Vec<Finding>> {
-    let (hidden, mut findings) = (place.room.hidden(), Vec::new());
-    let names = place.fs.entries(&hidden).map_err(|error| place.failed("list", &hidden, error))?;
-    let is_ours = |name: &&String| OWN.iter().any(|own| name.starts_with(own));
-    for path in names.iter().filter(is_ours).map(|name| format!("{hidden}/{name}")) {
-        let Err(error) = place.fs.size(&path) else { continue };
-        let mut found = finding(&place.no_file("look at", &path, error), &place.fs.display(&path), AWAY);
-        if repair {
-            let kept = place.set_aside(&path).map_err(|error| place.failed("move", &path, error))?;
-            (found.fix, found.repaired) = (format!("moved to `{}`", place.fs.display(&kept)), true);
-        }
-        findings.push(found);
+/// Says how to go on without a document.
+fn begin_anew(doc: &Doc) -> String {
+    format!("begin anew without it: `anthill delete {} .`", doc.typed())
+}
+
+/// Says that the directory of our own files is none, or why we cannot know.
+fn no_room(place: &Place<'_>, error: io::Error) -> Finding {
+    let hidden = place.room.hidden();
+    match is_other(&error) {
+        true => Finding { fix: NO_ROOM.into(), ..misplaced(place, &hidden, &error) },
+        false => finding(&place.failed("list", &hidden, error), &place.room, FREE_CAUSE),
     }
+}
+
+/// Whether an error says that something else is there. A disk that fails says nothing.
+fn is_other(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::NotADirectory)
+}
+
+/// Names what keeps us from entering.
+fn in_the_way(place: &Place<'_>, error: &Error) -> Result<Vec<Finding>> {
+    let odd = odd_files(place)?;
+    let named: Vec<_> = odd.iter().map(|(path, error)| misplaced(place, path, error)).collect();
+    Ok(if named.is_empty() { vec![finding(error, &place.room, FREE_CAUSE)] } else { named })
+}
+
+/// Moves away what stands in the place of a file or directory of our own and is none.
+fn move_away(place: &Place<'_>) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let mut away = |(path, error): &(String, io::Error)| {
+        let kept = place.set_aside(path).map_err(|error| place.failed("move", path, error))?;
+        let fix = format!("moved to `{}`", place.fs.display(&kept));
+        findings.push(Finding { fix, repaired: true, ..misplaced(place, path, error) });
+        Ok::<_, Error>(())
+    };
+    // Nobody has a lock that is no file.
+    odd_among(place, [place.room.lock()])?.iter().try_for_each(&mut away)?;
+    let Ok(_lock) = place.lock() else { return Ok(findings) };
+    odd_files(place)?.iter().try_for_each(&mut away)?;
     Ok(findings)
 }
 
-/// How the names begin of files that are made anew when they are missing.
-const OWN: [&str; 3] = ["twin-", "index-", "next-"];
+fn misplaced(place: &Place<'_>, path: &str, error: &io::Error) -> Finding {
+    let shown = place.fs.display(path);
+    finding(&Error::NotAFile { path: shown.clone(), message: error.to_string() }, &shown, AWAY)
+}
+
+/// Returns what has the name of a file or directory of our own and is none, and why.
+fn odd_files(place: &Place<'_>) -> Result<Vec<(String, io::Error)>> {
+    let hidden = place.room.hidden();
+    let names = place.fs.entries(&hidden).map_err(|error| place.failed("list", &hidden, error))?;
+    let own = names.iter().filter(|name| OWN.iter().any(|own| name.starts_with(own)));
+    let files = own.map(|name| place.hidden(name)).chain([place.room.lock()]);
+    let mut odd = odd_among(place, files)?;
+    for dir in [QUARANTINE, ASIDE].map(|name| place.hidden(name)) {
+        odd.extend(odd_one(place, &dir, place.fs.entries(&dir).map(drop))?);
+    }
+    Ok(odd)
+}
+
+fn odd_among(place: &Place<'_>, files: impl IntoIterator<Item = String>) -> Result<Vec<(String, io::Error)>> {
+    let odd = files.into_iter().map(|path| odd_one(place, &path, place.fs.size(&path).map(drop)));
+    Ok(odd.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+fn odd_one(place: &Place<'_>, path: &str, looked: io::Result<()>) -> Result<Option<(String, io::Error)>> {
+    match looked {
+        Ok(()) => Ok(None),
+        Err(error) if is_other(&error) => Ok(Some((path.to_owned(), error))),
+        Err(error) => Err(place.failed("look at", path, error)),
+    }
+}
+
+/// How the names begin of our own files. Those that can be made anew are; without a journal its documents are all that is known.
+const OWN: [&str; 6] = ["twin-", "index-", "next-", "head.json", "journal", place::CONTENT];
 
 /// Looks for what stands in the place of a text and is none.
 fn check_papers(place: &Place<'_>) -> Vec<Finding> {
@@ -131,6 +204,7 @@ const REPAIR: &str =
     "run `anthill doctor --repair`: it restores the last good content and keeps this file aside";
 const BRING_BACK: &str = "run `anthill doctor --repair`: it brings back what the last commit left";
 const AWAY: &str = "run `anthill doctor --repair`: it moves it aside";
+const NO_ROOM: &str = "move it away: a directory is made in its place with the next change";
 const NO_FOLDER: &str = "replace it by a directory, or remove it";
 const NO_TEXT: &str = "move it away: a text is to be written there";
 const NO_COPY: &str = "no good copy is known: correct the file, or move it away to start anew";
@@ -237,7 +311,11 @@ fn check_journal(
 fn check_segments(place: &Place<'_>, repair: bool) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for path in rotate::old_segments(place)? {
-        let bytes = place.read(&path)?.unwrap_or_default();
+        let bytes = match place.read(&path) {
+            // Named already.
+            Err(Error::NotAFile { .. }) => continue,
+            read => read?.unwrap_or_default(),
+        };
         if Segment::parse(&bytes).rest == 0 {
             continue;
         }
@@ -263,6 +341,17 @@ fn finding(error: &Error, subject: &impl ToString, fix: impl Into<String>) -> Fi
     let source = std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
     let message = format!("{error}{source}");
     Finding { code: error.code(), subject: subject.to_string(), message, fix: fix.into(), repaired: false }
+}
+
+/// Names the bytes that were replaced because they could not be read.
+pub fn quarantined(place: &Place<'_>) -> Vec<String> {
+    let dir = format!("{}/quarantine", place.room.hidden());
+    let kept = place.fs.entries(&dir).unwrap_or_default().into_iter();
+    let note = |name: String| {
+        let path = place.fs.display(&format!("{dir}/{name}"));
+        format!("`{path}` could not be read and was replaced; remove it when nobody needs it any more")
+    };
+    kept.map(note).collect()
 }
 
 /// Tries what lists are quick by. Two files that nobody else uses are made for it and removed.

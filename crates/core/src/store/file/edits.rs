@@ -1,19 +1,52 @@
 //! Edits by hand, where documents are files: what counts of them, and where those are kept that cannot be joined.
 
+use std::io::ErrorKind;
+
 use serde_json::Value;
 
 use super::journal::Replay;
 use super::place::{HeadDoc, Place};
 use super::{each_line, place};
+use crate::model::diff::Change;
 use crate::model::kind::Doc;
 use crate::model::merge::{self, Clash};
-use crate::store::edits::{self, TakenIn, clash_in_words};
+use crate::model::names::Names;
+use crate::store::edits::{self, Edits, How, TakenIn, Touched, clash_in_words};
 use crate::store::engine::Aside;
 use crate::store::error::Result;
 use crate::store::state;
 
+/// An edit by hand that a transaction has found.
+#[derive(Debug)]
+pub struct Edit {
+    /// What it changes of what our last commit left, if that left something.
+    pub changes: Option<Vec<Change>>,
+    /// The items that these lead into.
+    pub names: Names,
+    pub how: How,
+    pub clashes: Vec<Clash>,
+    /// The file as it is, if not all of it counts.
+    pub bytes: Option<Vec<u8>>,
+    /// Whether the document is something else than the file.
+    pub is_joined: bool,
+    /// The items that it changes, where the others were not read.
+    pub touched: Option<Vec<Touched>>,
+}
+
+impl Edit {
+    /// Tells it to those who look after the document.
+    pub fn tell(&self) -> Edits {
+        let changes = self.changes.clone().unwrap_or_default();
+        let (names, clashes, touched) = (self.names.clone(), self.clashes.clone(), self.touched.clone());
+        Edits { changes, names, how: self.how, clashes, touched }
+    }
+}
+
 /// Behind the name of an edit that a person has heard of.
 const NOTED: &str = ".noted";
+
+/// Where edits are kept that could not be joined.
+pub const ASIDE: &str = "aside";
 
 /// Decides what counts of a file that is not what the last commit left; `ours` is what that was, if it is known.
 pub fn take_in(
@@ -30,7 +63,7 @@ pub fn take_in(
 /// Calls `visit` with every kept state of a document, oldest first. A segment begins with one that may be of no line.
 fn each_state(place: &Place<'_>, doc: &Doc, visit: &mut dyn FnMut(u64, &Value)) -> Result<()> {
     let mut replay = Replay::default();
-    each_line(place, &mut |line| {
+    each_line(place, Some(doc), &mut |line| {
         replay.apply(line);
         let entry = line.docs.iter().find(|entry| entry.file == doc.file);
         if let (Some(entry), Some(content)) = (entry, replay.content(&doc.file)) {
@@ -41,7 +74,7 @@ fn each_state(place: &Place<'_>, doc: &Doc, visit: &mut dyn FnMut(u64, &Value)) 
 
 /// Returns what the last commit left of a document, as of line `seq`.
 pub fn committed(place: &Place<'_>, doc: &Doc, seq: u64) -> Result<Option<Value>> {
-    let mut segment = place.segment(&super::current_segment(place)?);
+    let mut segment = place.segment_of(&super::current_segment(place)?, doc);
     segment.lines.retain(|line| line.seq <= seq);
     let known = Replay::of(&segment).docs.remove(&doc.file).filter(|known| known.sum.is_some());
     Ok(known.map(|known| known.content))
@@ -94,7 +127,7 @@ pub fn told(doc: &Doc, clashes: &[Clash], kept: &str) -> String {
 
 impl Place<'_> {
     fn aside_dir(&self) -> String {
-        format!("{}/aside", self.room.hidden())
+        format!("{}/{ASIDE}", self.room.hidden())
     }
 
     /// Keeps an edit as it is, durably. The same edit is kept once.
@@ -113,7 +146,13 @@ impl Place<'_> {
     /// Returns the edits that are kept here.
     pub fn asides(&self) -> Result<Vec<Aside>> {
         let dir = self.aside_dir();
-        let names = self.fs.entries(&dir).map_err(|error| self.failed("list", &dir, error))?;
+        let names = match self.fs.entries(&dir) {
+            // Nothing is kept in what is no directory; `doctor` names it.
+            Err(error) if matches!(error.kind(), ErrorKind::NotADirectory | ErrorKind::InvalidInput) => {
+                vec![]
+            }
+            names => names.map_err(|error| self.failed("list", &dir, error))?,
+        };
         let kept = names.iter().filter(|name| !name.ends_with(NOTED)).filter_map(|name| {
             let doc = Doc::at(&self.room, &file_of(name)?)?;
             let noted = names.contains(&format!("{name}{NOTED}"));

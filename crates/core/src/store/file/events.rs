@@ -9,27 +9,17 @@ use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use super::fs::Events;
+use super::news;
 
 /// How soon we look again after something happened, and how long we wait at most.
 const FIRST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Says what a person should know.
-type Teller = fn(&str);
-
-static TELLER: OnceLock<Teller> = OnceLock::new();
-
-/// Names who is told, once, that the system has no events left for us; before that nobody is.
-pub fn on_shortage(tell: Teller) {
-    let _ = TELLER.set(tell);
-}
-
+/// Says, once, that the system has no events left for us.
 fn tell_shortage(limit: &str) {
     static TOLD: OnceLock<()> = OnceLock::new();
-    if TOLD.set(()).is_ok()
-        && let Some(tell) = TELLER.get()
-    {
-        tell(&format!(
+    if TOLD.set(()).is_ok() {
+        news::tell(&format!(
             "the system has no file events left for this user, so changes are looked for and seen up to a second late; \
              raise the limit: sudo sysctl {limit}=8192"
         ));

@@ -5,7 +5,7 @@
 //! only implementation that touches a disk.
 //!
 //! Paths are relative to the root the `Fs` was made for, with `/` between parts and no `.` or `..`.
-//! Files are made with mode 0600, directories with 0700. No call follows a symbolic link beneath the root.
+//! Files are made with mode 0600, directories with 0700, and `super::owners` says whose they are and where a group may use them too. No call follows a symbolic link beneath the root.
 
 use std::fmt::Debug;
 use std::io;
@@ -170,6 +170,9 @@ pub trait Fs: Send + Sync + Debug {
 
     /// Removes a file. Returns false if the name did not exist.
     fn remove(&self, path: &str) -> io::Result<bool>;
+
+    /// Removes a directory that is empty. Returns false if the name did not exist, or if something is in it.
+    fn remove_dir(&self, dir: &str) -> io::Result<bool>;
 
     /// Takes the lock on `path` (created if needed for an exclusive lock), waiting at most `patience`.
     /// `ErrorKind::TimedOut` when it stayed taken; `NotFound` when a shared lock is asked on a missing file.

@@ -17,6 +17,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::diff::{self, Change};
 use crate::model::json;
+use crate::model::names::Names;
 use crate::model::room::Room;
 use crate::model::time;
 use crate::store::engine::Revision;
@@ -42,6 +43,9 @@ pub struct Line {
     /// Of an edit by hand: the revision that it was made from, if that is not the one before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub made_from: Option<u64>,
+    /// Who acted, where `by` is the role in which they did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     pub docs: Vec<DocEntry>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub papers: Vec<PaperEntry>,
@@ -91,6 +95,9 @@ pub struct DocEntry {
     pub base: Option<Sum>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
+    /// The items that the changes lead into.
+    #[serde(skip_serializing_if = "Names::is_empty")]
+    pub names: Names,
     /// The whole content, where this segment does not know the previous one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Value>,
@@ -104,11 +111,12 @@ impl Line {
     pub fn new(at: Timestamp, by: &str, op: &str, docs: Vec<DocEntry>) -> Line {
         let (at, by, op) = (time::stamp(at), by.to_owned(), op.to_owned());
         let (papers, with) = (Vec::new(), Vec::new());
-        Line { seq: 0, at, by, op, undoes: None, made_from: None, docs, papers, with, lead: None }
+        let (undoes, made_from, author, lead) = (None, None, None, None);
+        Line { seq: 0, at, by, op, undoes, made_from, author, docs, papers, with, lead }
     }
 
     /// Reads a line. By hand, because serde would respell some numbers and then no checksum would fit.
-    fn parse(bytes: &[u8]) -> Option<Line> {
+    pub fn parse(bytes: &[u8]) -> Option<Line> {
         let body = checked(bytes)?;
         let mut line = json::parse_within(body.as_bytes(), json::MAX_DEPTH + WRAPPING).ok()?;
         let text = |line: &Value, field: &str| line[field].as_str().map(str::to_owned);
@@ -123,6 +131,7 @@ impl Line {
             op: text(&line, "op")?,
             undoes: line.get("undoes").and_then(Value::as_u64),
             made_from: line.get("made_from").and_then(Value::as_u64),
+            author: text(&line, "author"),
             docs,
             papers,
             with: texts(&line, "with"),
@@ -136,13 +145,14 @@ impl Line {
         self.with.iter().filter_map(|room| room.parse().ok())
     }
 
-    /// Returns the entry for one file as the neutral revision record; `replay` stands just before this line.
-    pub fn revision(&self, entry: &DocEntry, replay: &Replay) -> Revision {
+    /// Returns the entry for one file as the neutral revision record; `before` is the content just before this line, if
+    /// that is known.
+    pub fn revision(&self, entry: &DocEntry, before: Option<&Value>) -> Revision {
         let whole = |before, after| vec![Change { path: String::new(), before, after, at: None }];
-        let changes = match (&entry.content, replay.content(&entry.file)) {
+        let changes = match (&entry.content, before) {
             (Some(content), Some(before)) if entry.stored.is_some() => diff::diff(before, content),
             (Some(content), _) if entry.changes.is_empty() => whole(None, Some(content.clone())),
-            (None, before) if entry.sum.is_none() && entry.changes.is_empty() => match before {
+            (None, before) if entry.deletes() => match before {
                 Some(before) => whole(Some(before.clone()), None),
                 None => Vec::new(),
             },
@@ -157,7 +167,10 @@ impl Line {
             op: self.op.clone(),
             undoes: self.undoes,
             made_from: self.made_from,
+            author: self.author.clone(),
             changes,
+            names: entry.names.clone(),
+            stored: entry.stored.clone().filter(|_| entry.content.is_none()),
         }
     }
 }
@@ -195,6 +208,11 @@ impl PaperEntry {
 }
 
 impl DocEntry {
+    /// Whether it deletes a document whose content only the lines before it know.
+    pub fn deletes(&self) -> bool {
+        self.sum.is_none() && self.changes.is_empty()
+    }
+
     fn read(entry: &mut Value) -> Option<DocEntry> {
         let changes = match entry.get_mut("changes").map(Value::take) {
             Some(Value::Array(changes)) => {
@@ -209,10 +227,16 @@ impl DocEntry {
             sum: Sum::read(entry, "sum"),
             base: Sum::read(entry, "base"),
             changes,
+            names: names_in(entry),
             content: entry.get_mut("content").map(Value::take),
             stored: entry.get("stored").and_then(Value::as_str).map(str::to_owned),
         })
     }
+}
+
+fn names_in(entry: &Value) -> Names {
+    let names = entry.get("names").and_then(Value::as_object).into_iter().flatten();
+    names.filter_map(|(place, id)| Some((place.clone(), id.as_str()?.to_owned()))).collect()
 }
 
 /// Returns the document that an entry is about. A line that leads out of its room is none of ours: it counts as damage.
@@ -347,13 +371,24 @@ impl Segment {
 pub fn with_empty_lines(mut line: Vec<u8>, end: u64, size: u64) -> Vec<u8> {
     let after = end + line.len() as u64;
     if after > size {
-        let room = (end / 4).clamp(EMPTY.start, EMPTY.end);
-        line.resize(((after + room).next_multiple_of(EMPTY.start) - end) as usize, b'\n');
+        line.resize((grown(after) - end) as usize, b'\n');
     }
     line
 }
 
-/// How much a segment grows at once, at least and at most: a short one does not need much.
+/// Returns how long a segment becomes that has to take so much. One of a session that did little stays within one block of
+/// the disk; it doubles until it is long enough to grow by steps.
+fn grown(after: u64) -> u64 {
+    match after.next_power_of_two().max(BLOCK) {
+        small if small <= EMPTY.end => small,
+        _ => (after + (after / 4).clamp(EMPTY.start, EMPTY.end)).next_multiple_of(EMPTY.start),
+    }
+}
+
+/// What a disk gives a file at least.
+const BLOCK: u64 = 4 << 10;
+
+/// How much a longer segment grows at once, at least and at most.
 const EMPTY: std::ops::Range<u64> = 16 << 10..64 << 10;
 
 /// Returns when the last line of a segment was written.
@@ -444,6 +479,7 @@ mod tests {
             sum: Some(Sum::of(b"x")),
             base: Some(Sum::of(b"w")),
             changes: Vec::new(),
+            names: Names::new(),
             content: Some(json!({"a": seq})),
             stored: None,
         };
@@ -454,6 +490,7 @@ mod tests {
             op: "set".into(),
             undoes: None,
             made_from: None,
+            author: None,
             docs: vec![entry],
             papers: Vec::new(),
             with: Vec::new(),

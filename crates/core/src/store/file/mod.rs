@@ -15,11 +15,16 @@ pub(crate) mod list;
 #[cfg(target_os = "linux")]
 mod mounted;
 pub mod moved;
+pub mod news;
+pub mod owners;
 mod papers;
 mod part;
+mod past;
 mod place;
 pub mod real_fs;
 mod recover;
+mod removal;
+mod roster;
 mod rotate;
 mod told;
 mod transaction;
@@ -27,7 +32,7 @@ mod watch;
 
 use std::cell::RefCell;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -38,14 +43,18 @@ use self::journal::{SNAPSHOT, Segment, Sum};
 use self::list::List;
 use self::part::{Part, effective_revision};
 use self::place::{Head, HeadDoc, Place};
-use self::recover::View;
+use self::recover::{Glance, View};
 use self::transaction::FileTransaction;
-use super::engine::{Aside, Document, Engine, Finding, Listener, Revision, Seat, Transaction, Watch};
+use super::engine::{
+    Aside, Document, Engine, Finding, Glimpse, Listener, Live, Revision, Seat, Transaction, Visit, Watch,
+    keep_in,
+};
 use super::error::{Error, Result, forbids_writing};
 use super::state;
+use crate::model::ids::SessionId;
 use crate::model::kind::{Doc, Items, KINDS, Kind};
 use crate::model::listing::{Excerpt, Most};
-use crate::model::raw::Raw;
+use crate::model::raw::{self, Raw};
 use crate::model::room::{Room, Root};
 
 /// Settings of the file engine.
@@ -85,11 +94,13 @@ pub struct FileEngine {
     options: Options,
     /// Whether each root was found to be local, by [`Root`].
     local: Arc<[OnceLock<()>; 2]>,
+    /// Rooms in which nothing that is not there can be a lost write.
+    settled: Arc<Mutex<Vec<Room>>>,
 }
 
 impl FileEngine {
     pub fn new(home: Arc<dyn Fs>, project: Arc<dyn Fs>, options: Options) -> FileEngine {
-        FileEngine { home, project, options, local: Arc::default() }
+        FileEngine { home, project, options, local: Arc::default(), settled: Arc::default() }
     }
 
     fn fs(&self, root: Root) -> &dyn Fs {
@@ -110,6 +121,19 @@ impl FileEngine {
             // What cannot be read now may say that all of them stay.
             Err(_) => usize::MAX,
         }
+    }
+
+    /// Returns the text of a document with a list, the list's field, and the revision, if its file is what our last commit
+    /// left: then it is known to be good.
+    fn known_text(&self, doc: &Doc) -> Result<Option<(Vec<u8>, &'static str, u64)>> {
+        let Items::Field(field) = doc.kind.items else { return Ok(None) };
+        let place = self.open(&doc.room)?;
+        let View::Clean(head) = recover::look_as_reader(&place)? else { return Ok(None) };
+        let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&doc.file).copied() else {
+            return Ok(None);
+        };
+        let bytes = place.read_doc(&doc.file, doc.kind.limit)?.filter(|bytes| place::sum(doc, bytes) == sum);
+        Ok(bytes.map(|bytes| (bytes, field, revision)))
     }
 
     fn place_of(&self, room: &Room) -> Place<'_> {
@@ -150,6 +174,27 @@ impl FileEngine {
         there(&place.journal())
             || left()
             || self.documents(room).map_or(true, |documents| !documents.is_empty())
+    }
+
+    /// Whether the journal may know a document that is not there. Where somebody may have removed it, only power that was lost tells that: whether the room
+    /// is in another life is asked once, as a process does not outlive it.
+    fn may_lack(&self, doc: &Doc) -> bool {
+        let settled = || self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.place_of(&doc.room);
+        if !place.fs.may_exist(&place.journal()) {
+            return false;
+        }
+        if !doc.kind.gone.is_allowed() {
+            return true;
+        }
+        if settled().contains(&doc.room) {
+            return false;
+        }
+        let is_settled = matches!(recover::glance(&place), Ok(Glance::Fresh | Glance::Clean(_)));
+        if is_settled {
+            settled().push(doc.room.clone());
+        }
+        !is_settled
     }
 
     /// Takes the lock and finishes what a crash left.
@@ -244,23 +289,29 @@ fn see(place: &Place<'_>, doc: &Doc) -> Result<Seen> {
 }
 
 fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Seen> {
-    let head;
-    let known = match view {
+    let planned;
+    let head = match view {
         View::Fresh => None,
-        View::Clean(head) => head.docs.get(&doc.file),
+        View::Clean(head) => Some(head),
         View::Unfinished(plan) => {
             if let Some(known) = plan.pending(&doc.file) {
                 let (revision, sum) = (known.revision, known.sum);
                 let value = sum.map(|_| known.content.clone());
                 return Ok(Seen { value, revision, sum, edited: None });
             }
-            head = plan.head();
-            head.docs.get(&doc.file)
+            planned = plan.head();
+            Some(&planned)
         }
     };
+    let mut known = head.and_then(|head| head.docs.get(&doc.file));
     let mut opened = place.open_doc(doc)?;
-    if opened.is_none() && place.missed(doc, known)? {
+    if let (None, Some(head)) = (&opened, head)
+        && place.missed(doc, head)?
+    {
         opened = place.open_doc(doc)?;
+    }
+    if opened.is_none() {
+        known = head.and_then(|head| head.gone(doc));
     }
     let (value, sum) = opened.map(|opened| (opened.value, opened.sum)).unzip();
     let revision = effective_revision(known, sum, value.as_ref());
@@ -290,12 +341,17 @@ fn show_revision(doc: &Doc, value: &mut Value, revision: u64) {
     }
 }
 
-/// Calls `visit` with every line of every kept segment, oldest first, each once.
+/// Calls `visit` with every line of every kept segment, oldest first, each once; with what they say of `only` this document,
+/// if one is named.
 ///
 /// No lock is held. The current segment is read first, so that one that is put aside meanwhile shows up
 /// twice instead of not at all; the numbers of the lines then tell what was there already.
-fn each_line(place: &Place<'_>, visit: &mut dyn FnMut(&journal::Line)) -> Result<()> {
-    let mut current = place.segment(&current_segment(place)?);
+fn each_line(place: &Place<'_>, only: Option<&Doc>, visit: &mut dyn FnMut(&journal::Line)) -> Result<()> {
+    let read = |bytes: &[u8]| match only {
+        Some(doc) => place.segment_of(bytes, doc),
+        None => place.segment(bytes),
+    };
+    let mut current = read(&current_segment(place)?);
     if recover::in_doubt(&current, place.read_head()?.as_ref()).is_some() {
         current.drop_last();
     }
@@ -309,7 +365,7 @@ fn each_line(place: &Place<'_>, visit: &mut dyn FnMut(&journal::Line)) -> Result
         }
     };
     for path in rotate::old_segments(place)? {
-        visit_new(place.segment(&place.read(&path)?.unwrap_or_default()));
+        visit_new(read(&place.read(&path)?.unwrap_or_default()));
     }
     visit_new(current);
     Ok(())
@@ -348,7 +404,9 @@ impl Engine for FileEngine {
         let enter = |room: &Room| {
             let place = Place { writes: true, ..self.open(room)? };
             let (mut lock, head) = self.enter(&place)?;
-            if head.seq == 0 && matches!(room, Room::Session(_) | Room::Mailbox(_) | Room::Project(_)) {
+            let is_passing =
+                matches!(room, Room::Archive | Room::Session(_) | Room::Mailbox(_) | Room::Project(_));
+            if head.seq == 0 && is_passing {
                 lock = Box::new(PassingLock { lock, fs: Arc::clone(&self.home), room: room.clone() });
             }
             Ok(Part::new(place, head, lock))
@@ -377,12 +435,40 @@ impl Engine for FileEngine {
         Ok(list::layout::visit(&bytes, field, visit) == Some(known))
     }
 
+    fn read_some(&self, doc: &Doc, wanted: &mut dyn FnMut(&Raw) -> bool) -> Result<Option<Document>> {
+        if let Some((bytes, field, revision)) = self.known_text(doc)?
+            && let Some(value) = raw::sift(&bytes, field, wanted)
+        {
+            return Ok(Some(Document { value, revision }));
+        }
+        let Some(mut document) = self.read(doc)? else { return Ok(None) };
+        keep_in(doc.kind, &mut document.value, wanted);
+        Ok(Some(document))
+    }
+
+    fn glimpse(&self, doc: &Doc) -> Result<Option<Glimpse>> {
+        let Some((bytes, field, revision)) = self.known_text(doc)? else { return Ok(None) };
+        let size = bytes.len();
+        Ok(raw::before(&bytes, field).map(|value| Glimpse { value, revision, size }))
+    }
+
+    fn may_hold(&self, doc: &Doc, text: &str) -> bool {
+        let look = || {
+            let place = self.open(&doc.room)?;
+            let Some(bytes) = place.read_doc(&doc.file, doc.kind.limit)? else { return Ok(false) };
+            let holds = std::str::from_utf8(&bytes).is_ok_and(|bytes| bytes.contains(text));
+            // What a killed writer has left is not in the file yet.
+            Ok::<_, Error>(holds || !matches!(recover::glance(&place)?, recover::Glance::Clean(_)))
+        };
+        look().unwrap_or(true)
+    }
+
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {
         let place = self.open(&doc.room)?;
         let mut replay = journal::Replay::default();
-        each_line(&place, &mut |line| {
+        each_line(&place, Some(doc), &mut |line| {
             let entry = line.docs.iter().find(|entry| entry.file == doc.file && line.op != SNAPSHOT);
-            let revision = entry.map(|entry| line.revision(entry, &replay));
+            let revision = entry.map(|entry| line.revision(entry, replay.content(&entry.file)));
             replay.apply(line);
             if let Some(revision) = revision {
                 visit(&revision, replay.content(&doc.file));
@@ -393,13 +479,18 @@ impl Engine for FileEngine {
     fn log(&self, room: &Room) -> Result<Vec<Revision>> {
         let place = self.open(room)?;
         let (mut revisions, mut replay) = (Vec::new(), journal::Replay::default());
-        each_line(&place, &mut |line| {
+        each_line(&place, None, &mut |line| {
             if line.op != SNAPSHOT {
-                revisions.extend(line.docs.iter().map(|entry| line.revision(entry, &replay)));
+                let revision = |entry| line.revision(entry, replay.content(&entry.file));
+                revisions.extend(line.docs.iter().map(revision));
             }
             replay.apply(line);
         })?;
         Ok(revisions)
+    }
+
+    fn look_back(&self, room: &Room, only: Option<&Doc>, visit: Visit<'_>) -> Result<()> {
+        past::look_back(&self.open(room)?, only, visit)
     }
 
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {
@@ -411,7 +502,8 @@ impl Engine for FileEngine {
     }
 
     fn may_exist(&self, doc: &Doc) -> bool {
-        self.fs(doc.room.root()).may_exist(&doc.path())
+        // What the history may know must be looked at: without its file it is damaged, or lost.
+        self.fs(doc.room.root()).may_exist(&doc.path()) || self.may_lack(doc)
     }
 
     fn written_at(&self, doc: &Doc) -> Option<Timestamp> {
@@ -425,7 +517,7 @@ impl Engine for FileEngine {
     }
 
     fn rooms(&self) -> Result<Vec<Room>> {
-        let mut rooms = vec![Room::Shared];
+        let mut rooms = vec![Room::Shared, Room::Archive];
         // Clients keep files of their own in here: Claude Code in `sessions`.
         let ids = |dir: &str| {
             self.home.folders(dir).map_err(|source| Error::Io {
@@ -447,6 +539,14 @@ impl Engine for FileEngine {
         Ok(rooms)
     }
 
+    fn live(&self) -> Result<Live> {
+        roster::read(&self.open(&Room::Shared)?)
+    }
+
+    fn take_aged(&self, before: Timestamp, most: usize) -> Result<Vec<SessionId>> {
+        roster::take_aged(&self.open(&Room::Shared)?, before, most)
+    }
+
     fn documents(&self, room: &Room) -> Result<Vec<Doc>> {
         let place = self.open(room)?;
         let mut documents = Vec::new();
@@ -462,6 +562,10 @@ impl Engine for FileEngine {
         }
         documents.sort_by(|one, other| one.file.cmp(&other.file));
         Ok(documents)
+    }
+
+    fn remove_room(&self, room: &Room) -> Result<bool> {
+        removal::remove(&Place { writes: true, ..self.open(room)? })
     }
 
     fn check(&self, room: &Room, repair: bool) -> Result<Vec<Finding>> {
@@ -487,7 +591,9 @@ impl Engine for FileEngine {
     fn notes(&self, room: &Room) -> Result<Vec<String>> {
         let place = self.open(room)?;
         let lists = self.documents(room)?.iter().any(|doc| list::field_of(doc).is_some());
-        if lists { check::notes(&place) } else { Ok(Vec::new()) }
+        let mut notes = if lists { check::notes(&place)? } else { Vec::new() };
+        notes.extend(check::quarantined(&place));
+        Ok(notes)
     }
 
     fn text(&self, doc: &Doc) -> Result<Option<Vec<u8>>> {

@@ -17,7 +17,7 @@ use super::fs::{Access, Events, Fs, Handle, Lock, LockMode, Stat};
 use super::{FileEngine, Options};
 use crate::model::kind::Doc;
 use crate::store::engine::Engine;
-use crate::store::error::Error;
+use crate::store::error::{Error, Unplaced};
 
 /// What may be moved: the directory, the setting, and what the setting's place has of it.
 const MOVABLE: [(&str, &str, &str); 3] = [
@@ -105,8 +105,9 @@ impl MovedFs {
 
     fn config(&self) -> io::Result<Option<Value>> {
         let config = Doc::config();
-        // Most homes have none. A name is durable before its commit is acknowledged, so the journal knows no better.
-        if !self.home.may_exist(&config.path()) {
+        // Most homes have none, and no history that could know one which is gone.
+        let journal = format!("{}/journal.jsonl", config.room.hidden());
+        if !self.home.may_exist(&config.path()) && !self.home.may_exist(&journal) {
             return Ok(None);
         }
         // Whether the place can be trusted is asked by those who use it.
@@ -117,8 +118,7 @@ impl MovedFs {
                 Error::Io { source, .. } => source.kind(),
                 _ => io::ErrorKind::InvalidData,
             };
-            let message = format!("the configuration cannot be read, which says where this is: {error}");
-            io::Error::new(kind, message)
+            io::Error::new(kind, Unplaced(error))
         })?;
         Ok(read.map(|config| config.value))
     }
@@ -132,7 +132,8 @@ impl MovedFs {
             true => Ok(place),
             false => {
                 let message = format!("`paths.{setting}` in the configuration must be an absolute path");
-                Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+                let path = place.display().to_string();
+                Err(io::Error::other(Unplaced(Error::UnsupportedPlace { path, message })))
             }
         }
     }
@@ -231,6 +232,11 @@ impl Fs for MovedFs {
     fn remove(&self, path: &str) -> io::Result<bool> {
         let (fs, path) = self.surely_at(path)?;
         fs.remove(path)
+    }
+
+    fn remove_dir(&self, dir: &str) -> io::Result<bool> {
+        let (fs, dir) = self.surely_at(dir)?;
+        fs.remove_dir(dir)
     }
 
     fn lock(&self, path: &str, mode: LockMode, patience: Duration) -> io::Result<Box<dyn Lock>> {

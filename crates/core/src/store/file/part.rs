@@ -1,24 +1,28 @@
 //! One room in a transaction: what was read and written there, and its steps of the commit.
 
+mod asked;
+mod edited;
+
 use std::collections::BTreeMap;
 use std::io;
 
 use serde_json::Value;
 
+use super::edits::Edit;
 use super::fs::{Access, Lock};
-use super::journal::{self, DocEntry, Line, Replay, Sum};
+use super::journal::{self, DocEntry, Line, Sum};
 use super::list::bulk::{self, Bulk};
 use super::list::{Answer, List, Lost, Patch};
-use super::place::{self, Head, HeadDoc, Opened, Place, parent};
-use super::{edits, list, papers, rotate};
+use super::place::{self, Head, HeadDoc, Place, parent};
+use super::{list, papers, rotate};
 use crate::model::diff::{self, Change};
 use crate::model::kind::Doc;
-use crate::model::listing::Among;
-use crate::model::merge::{self, Clash};
+use crate::model::merge;
+use crate::model::names::{Names, names_of};
 use crate::model::paper::{Paper, Writing};
-use crate::model::time::Moment;
-use crate::store::edits::{Edits, How, TakenIn};
-use crate::store::engine::{self, Committed, Document, Durability, Entry, Rank};
+use crate::model::room::Room;
+use crate::model::session;
+use crate::store::engine::{self, Committed, Document, Durability, Entry};
 use crate::store::error::{Error, Result};
 use crate::store::state::{self, Sealed};
 use crate::store::texts::Texts;
@@ -56,18 +60,8 @@ struct Loaded {
     edit: Option<Edit>,
     /// The new content; `Some(None)` deletes.
     new: Option<Option<Value>>,
-}
-
-/// An edit by hand that a transaction has found.
-struct Edit {
-    /// What it changes of what our last commit left, if that left something.
-    changes: Option<Vec<Change>>,
-    how: How,
-    clashes: Vec<Clash>,
-    /// The file as it is, if not all of it counts.
-    bytes: Option<Vec<u8>>,
-    /// Whether the document is something else than the file.
-    is_joined: bool,
+    /// What our last commit left, if the file is gone and that is damage.
+    lost: Option<Sum>,
 }
 
 /// A commit of a long list with more changes than this keeps its content beside the journal.
@@ -180,7 +174,7 @@ impl<'e> Part<'e> {
     /// Whether items can be put behind a document as it is: a list without changes, or an empty one that is new.
     fn takes_bulk(&mut self, doc: &Doc) -> Result<bool> {
         if let Some(list) = self.list(doc)? {
-            return Ok(!list.is_changed());
+            return Ok(!list.is_changed() && list.edit().is_none());
         }
         let loaded = self.load(doc)?;
         let is_new = loaded.base.is_none() && list::field_of(doc).is_some();
@@ -217,38 +211,19 @@ impl<'e> Part<'e> {
     fn load_file(&self, doc: &Doc) -> Result<Loaded> {
         let known = self.head.docs.get(&doc.file);
         let mut opened = self.place.open_doc(doc)?;
-        if opened.is_none() && self.place.missed(doc, known)? {
+        if opened.is_none() && self.place.missed(doc, &self.head)? {
             opened = self.place.open_doc(doc)?;
         }
         let sum = opened.as_ref().map(|opened| opened.sum);
+        let known = if opened.is_none() { self.head.gone(doc) } else { known };
         match known.filter(|known| known.sum != sum) {
             Some(known) => self.load_edited(doc, known, opened),
             None => {
                 let (base, doc) = (opened.map(|opened| opened.value), doc.clone());
                 let revision = effective_revision(known, sum, base.as_ref());
-                Ok(Loaded { doc, base, base_sum: sum, revision, edit: None, new: None })
+                Ok(Loaded { doc, base, base_sum: sum, revision, edit: None, new: None, lost: None })
             }
         }
-    }
-
-    /// Loads a file that is not what our last commit left.
-    fn load_edited(&self, doc: &Doc, known: &HeadDoc, opened: Option<Opened>) -> Result<Loaded> {
-        let Some(Opened { value, sum, bytes }) = opened else {
-            let (how, clashes) = (How::Fresh, Vec::new());
-            let edit = Some(Edit { changes: None, how, clashes, bytes: None, is_joined: false });
-            let revision = effective_revision(Some(known), None, None);
-            return Ok(Loaded { doc: doc.clone(), base: None, base_sum: None, revision, edit, new: None });
-        };
-        let ours = self.journaled(doc)?;
-        let counted = effective_revision(Some(known), Some(sum), Some(&value));
-        let TakenIn { value, how, clashes } = edits::take_in(&self.place, doc, value, known, ours.as_ref())?;
-        // Where nothing of the edit counts, there is no revision of it.
-        let changes = ours.map(|ours| diff::diff(&ours, &value));
-        let (is_joined, bytes) = (how != How::Fresh, (!clashes.is_empty()).then_some(bytes));
-        let is_void = is_joined && changes.as_ref().is_some_and(Vec::is_empty);
-        let revision = if is_void { known.revision } else { counted };
-        let edit = Some(Edit { changes, how, clashes, bytes, is_joined });
-        Ok(Loaded { doc: doc.clone(), base: Some(value), base_sum: Some(sum), revision, edit, new: None })
     }
 
     fn write(&mut self, doc: &Doc, new: Option<Value>) -> Result<()> {
@@ -278,7 +253,8 @@ impl<'e> Part<'e> {
         if !(entries.is_empty() && papers.is_empty()) {
             let papers = papers.iter().map(|paper| paper.entry.clone()).collect();
             let line = Line::new(entry.at, &entry.by, &entry.op, entries);
-            lines.push(Line { undoes: entry.undoes, papers, ..line });
+            let author = entry.author.clone().filter(|author| *author != entry.by);
+            lines.push(Line { undoes: entry.undoes, author, papers, ..line });
         }
         (self.head.seq + 1..).zip(&mut lines).for_each(|(seq, line)| line.seq = seq);
         if let Some(line) = lines.last_mut() {
@@ -305,8 +281,13 @@ impl<'e> Part<'e> {
         }
         if let Some(mut list) = self.lists.remove(file) {
             let doc = list.doc().clone();
-            match list.stage(&self.place, entry)? {
-                Ok(mut patch) => {
+            let staged = match list.stage(&self.place, entry)? {
+                Ok(patch) => self.absorb_items(&mut list, entry)?.map(|line| (patch, line)),
+                Err(lost) => Err(lost),
+            };
+            match staged {
+                Ok((mut patch, line)) => {
+                    draft.edits.extend(line);
                     draft.entries.push(patch.entry(&doc));
                     draft.docs.push(Staged::Items { doc, list: Box::new(list), patch: Box::new(patch) });
                     return Ok(());
@@ -324,10 +305,15 @@ impl<'e> Part<'e> {
         let mut loaded = self.loaded.remove(file).expect("a written document is loaded");
         let new = loaded.new.take().expect("it is in the order because it was written");
         if new.is_none() && loaded.base.is_none() {
+            draft.entries.extend(
+                loaded.lost.map(|sum| {
+                    entry_of(&loaded.doc, loaded.revision + 1, (Some(sum), None), Vec::new(), None)
+                }),
+            );
             return Ok(());
         }
         draft.edits.extend(self.absorb(&loaded, entry)?);
-        self.tell_clashes(&loaded)?;
+        self.tell_reset(&loaded);
         let (doc, base, revision) = (&loaded.doc, loaded.base.as_ref(), loaded.revision);
         let seal = |value| state::seal(doc, base, revision, value, entry, place::render);
         let mut sealed = new.map(seal).transpose()?;
@@ -343,50 +329,6 @@ impl<'e> Part<'e> {
         touched.map(|dir| Ok((dir, self.folders.contains_key(dir) || !self.folder_changed(dir)?))).collect()
     }
 
-    /// Describes what a person changed in the file since our last commit, as far as it counts.
-    fn absorb(&self, loaded: &Loaded, entry: &Entry) -> Result<Option<Line>> {
-        let Some(edit) = &loaded.edit else { return Ok(None) };
-        let (changes, content) = match (&edit.changes, &loaded.base) {
-            (_, None) => (Vec::new(), None),
-            (Some(changes), Some(_)) => (changes.clone(), None),
-            (None, Some(base)) => (Vec::new(), Some(base.clone())),
-        };
-        if changes.is_empty() && content.is_none() && edit.is_joined {
-            return Ok(None);
-        }
-        let known = self.head.docs.get(&loaded.doc.file).and_then(|known| known.sum);
-        let sums = match &loaded.base {
-            // The file holds something else, which this line replaces.
-            Some(base) if edit.is_joined => {
-                let joined = place::sum(&loaded.doc, &place::render(&loaded.doc, base));
-                (loaded.base_sum, Some(joined))
-            }
-            _ => (known, loaded.base_sum),
-        };
-        let by = self.place.fs.owner(&self.place.doc(&loaded.doc.file));
-        let op = if matches!(edit.how, How::Restored { .. }) { journal::RESTORE } else { journal::EDIT };
-        let docs = vec![entry_of(&loaded.doc, loaded.revision, sums, changes, content)];
-        let line = Line::new(entry.at, by.as_deref().unwrap_or(journal::HAND), op, docs);
-        Ok(Some(Line { made_from: edit.how.made_from(), ..line }))
-    }
-
-    /// Keeps aside what could not be joined, before it is replaced.
-    fn tell_clashes(&mut self, loaded: &Loaded) -> Result<()> {
-        let Some(edit) = loaded.edit.as_ref().filter(|edit| !edit.clashes.is_empty()) else { return Ok(()) };
-        let bytes = edit.bytes.as_deref().unwrap_or_default();
-        let kept = self.place.put_aside(&loaded.doc.file, bytes)?;
-        self.warnings.push(edits::told(&loaded.doc, &edit.clashes, &kept));
-        Ok(())
-    }
-
-    /// Returns the content that our last commit of a document left, if it left one.
-    fn journaled(&self, doc: &Doc) -> Result<Option<Value>> {
-        let bytes = self.place.read(&self.place.journal())?.unwrap_or_default();
-        let mut replay = Replay::of(&self.place.segment(&bytes));
-        let known = replay.docs.remove(&doc.file).filter(|known| known.sum.is_some());
-        Ok(known.map(|known| known.content))
-    }
-
     /// Describes what the commit does to a document; the changes go over to it.
     fn doc_entry(&self, loaded: &Loaded, sealed: Option<&mut Sealed>) -> DocEntry {
         let known = self.head.docs.contains_key(&loaded.doc.file);
@@ -396,7 +338,37 @@ impl<'e> Part<'e> {
         };
         let sums = (loaded.base_sum, Some(place::sum(&loaded.doc, &sealed.bytes)));
         let content = (loaded.base.is_none() || !known).then(|| sealed.value.clone());
-        entry_of(&loaded.doc, sealed.revision, sums, std::mem::take(&mut sealed.changes), content)
+        let changes = std::mem::take(&mut sealed.changes);
+        let names = names_of(&changes, &sealed.value);
+        DocEntry { names, ..entry_of(&loaded.doc, sealed.revision, sums, changes, content) }
+    }
+
+    /// Whether a commit makes the room, or may bring its session back.
+    pub fn enlists(&self, stage: &Stage) -> bool {
+        self.head.seq == 0 || self.turns(stage) == Some(false)
+    }
+
+    /// Whether the session of this room is over by a commit.
+    pub fn retires(&self, stage: &Stage) -> bool {
+        self.turns(stage) == Some(true)
+    }
+
+    /// Says whether a session is over after a commit that may change that.
+    fn turns(&self, stage: &Stage) -> Option<bool> {
+        let Room::Session(id) = &self.place.room else { return None };
+        let state = Doc::session(id);
+        let sealed = stage.docs.iter().find_map(|staged| match staged {
+            Staged::Whole { doc, sealed, .. } if *doc == state => Some(sealed.as_ref()),
+            _ => None,
+        });
+        let touches = |change: &Change| change.path.is_empty() || change.path == "status";
+        let turns = |entry: &DocEntry| entry.content.is_some() || entry.changes.iter().any(touches);
+        let entries = stage.lines.iter().flat_map(|line| &line.docs);
+        let turns = entries.filter(|entry| entry.file == state.file).any(turns);
+        match sealed? {
+            None => Some(true),
+            Some(sealed) => turns.then(|| session::is_over(&sealed.value)),
+        }
     }
 
     /// Puts the new contents beside the old ones. Whatever can run out runs out here.
@@ -586,6 +558,9 @@ impl<'e> Part<'e> {
             let doc = HeadDoc { revision: entry.revision, sum: entry.sum };
             self.head.docs.insert(entry.file.clone(), doc);
         }
+        if lines.iter().flat_map(|line| &line.docs).any(|entry| entry.sum.is_none()) {
+            self.head.forget_gone(&self.place.room);
+        }
         self.see_folders(&stage.folders);
         // Before the head says that all is done: whoever is killed here has left the edit where it is looked for.
         let mut warnings = std::mem::take(&mut self.warnings);
@@ -694,7 +669,7 @@ impl Staged {
             return;
         };
         if entry.content.is_some() || entry.changes.len() > MANY_CHANGES {
-            (entry.content, entry.changes) = (None, Vec::new());
+            (entry.content, entry.changes, entry.names) = (None, Vec::new(), Names::new());
             entry.stored = Some(place::content_name(seq, &doc.file));
         }
     }
@@ -704,160 +679,6 @@ impl Staged {
             Staged::Whole { doc, .. } | Staged::Items { doc, .. } => doc,
             Staged::Bulk(bulk, _) => bulk.doc(),
         }
-    }
-}
-
-/// What a transaction is asked, for the documents and texts of this room.
-impl Part<'_> {
-    pub fn get(&mut self, doc: &Doc) -> Result<Option<&Value>> {
-        self.leave_list(doc)?;
-        let loaded = self.load(doc)?;
-        Ok(match &loaded.new {
-            Some(new) => new.as_ref(),
-            None => loaded.base.as_ref(),
-        })
-    }
-
-    pub fn exists(&mut self, doc: &Doc) -> Result<bool> {
-        Ok(self.list(doc)?.is_some() || self.get(doc)?.is_some())
-    }
-
-    pub fn revision(&mut self, doc: &Doc) -> Result<u64> {
-        match self.list(doc)? {
-            Some(list) => Ok(list.revision),
-            None => Ok(self.load(doc)?.revision),
-        }
-    }
-
-    pub fn put(&mut self, doc: &Doc, value: Value) -> Result<()> {
-        self.leave_list(doc)?;
-        self.write(doc, Some(value))
-    }
-
-    pub fn delete(&mut self, doc: &Doc) -> Result<()> {
-        self.leave_list(doc)?;
-        self.write(doc, None)
-    }
-
-    pub fn item(&mut self, doc: &Doc, id: &str) -> Result<Option<Value>> {
-        match self.ask(doc, |list| list.item(id))? {
-            Some(item) => Ok(item),
-            None => Ok(self.get(doc)?.and_then(|value| engine::item_in(doc, value, id)).cloned()),
-        }
-    }
-
-    pub fn find(&mut self, doc: &Doc, among: Among<'_>) -> Result<Vec<Value>> {
-        match self.ask(doc, |list| list.find(among))? {
-            Some(found) => Ok(found),
-            None => Ok(self.get(doc)?.map(|value| engine::find_in(doc, value, among)).unwrap_or_default()),
-        }
-    }
-
-    pub fn best(&mut self, doc: &Doc, after: Option<Rank>) -> Result<Option<(Rank, Value)>> {
-        match self.ask(doc, |list| list.best(after))? {
-            Some(best) => Ok(best),
-            None => Ok(self.get(doc)?.and_then(|value| engine::best_in(doc, value, after))),
-        }
-    }
-
-    pub fn may_be_due(&mut self, doc: &Doc, now: &Moment) -> Result<bool> {
-        Ok(self.ask(doc, |list| list.may_be_due(now))?.unwrap_or(true))
-    }
-
-    pub fn due(&mut self, doc: &Doc, now: &Moment) -> Result<Vec<Value>> {
-        match self.ask(doc, |list| list.due(now))? {
-            Some(due) => Ok(due),
-            None => self.find(doc, Among::Active),
-        }
-    }
-
-    pub fn may_be_occupied(&mut self, doc: &Doc, keys: &[u64]) -> Result<bool> {
-        Ok(self.ask(doc, |list| list.may_be_occupied(keys))?.unwrap_or(true))
-    }
-
-    pub fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
-        match self.ask(doc, List::counts)? {
-            Some(counts) => Ok(counts),
-            None => Ok(engine::counts_in(doc, self.get(doc)?)),
-        }
-    }
-
-    pub fn put_item(&mut self, doc: &Doc, id: &str, mut item: Value) -> Result<()> {
-        if self.ask(doc, |list| list.put(id, &mut item))?.is_some() {
-            self.note_write(doc);
-            return Ok(());
-        }
-        if self.get(doc)?.is_some() && self.loaded[&doc.file].new.is_none() {
-            let copy = self.loaded[&doc.file].base.clone();
-            self.write(doc, copy)?;
-        }
-        match self.load(doc)?.new.as_mut() {
-            Some(Some(value)) => engine::put_in(doc, value, id, item),
-            _ => engine::put_in(doc, &mut Value::Null, id, item),
-        }
-    }
-
-    pub fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {
-        if items.size() >= self.place.long && self.takes_bulk(doc)? {
-            self.bulks.insert(doc.file.clone(), items);
-            self.note_write(doc);
-            return Ok(());
-        }
-        self.extend_whole(doc, &items)
-    }
-
-    pub fn taken(&mut self, doc: &Doc, ids: &[&str]) -> Result<Option<Vec<bool>>> {
-        if self.list(doc)?.is_some() {
-            return self.ask(doc, |list| list.taken(ids));
-        }
-        let is_empty = self.get(doc)?.is_none_or(|value| engine::items(doc.kind, value).is_empty());
-        Ok(is_empty.then(|| vec![false; ids.len()]))
-    }
-
-    pub fn edits(&mut self, doc: &Doc) -> Result<Edits> {
-        if self.list(doc)?.is_some() {
-            return Ok(Edits::default());
-        }
-        let Loaded { edit: Some(edit), base: Some(_), .. } = self.load(doc)? else {
-            return Ok(Edits::default());
-        };
-        let (changes, clashes) = (edit.changes.clone().unwrap_or_default(), edit.clashes.clone());
-        Ok(Edits { changes, how: edit.how, clashes })
-    }
-
-    pub fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
-        let bytes = self.place.read_doc(&paper.file(), papers::LIMIT)?;
-        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-    }
-
-    pub fn folder(&mut self, dir: &'static str) -> Result<Vec<String>> {
-        let path = self.place.doc(dir);
-        let stamp =
-            self.place.fs.folder_stamp(&path).map_err(|error| self.place.failed("look at", &path, error))?;
-        self.folders.insert(dir, stamp);
-        self.place.fs.entries(&path).map_err(|error| self.place.failed("list", &path, error))
-    }
-
-    pub fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
-        self.papers.insert(paper.file(), Writing::Whole(text));
-        Ok(())
-    }
-
-    pub fn remove_paper(&mut self, paper: &Paper) -> Result<()> {
-        self.papers.insert(paper.file(), Writing::Gone);
-        Ok(())
-    }
-
-    pub fn folder_changed(&self, dir: &'static str) -> Result<bool> {
-        let path = self.place.doc(dir);
-        let stamp =
-            self.place.fs.folder_stamp(&path).map_err(|error| self.place.failed("look at", &path, error))?;
-        Ok(stamp != self.head.folders.get(dir).copied())
-    }
-
-    pub fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()> {
-        self.papers.entry(paper.file()).or_insert_with(|| Writing::Piece(String::new())).push(piece);
-        Ok(())
     }
 }
 
@@ -885,5 +706,5 @@ pub fn entry_of(
     content: Option<Value>,
 ) -> DocEntry {
     let (file, kind) = (doc.file.clone(), doc.kind.name.into());
-    DocEntry { file, kind, revision, sum, base, changes, content, stored: None }
+    DocEntry { file, kind, revision, sum, base, changes, names: Names::new(), content, stored: None }
 }

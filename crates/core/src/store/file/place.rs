@@ -114,6 +114,34 @@ pub struct Opened {
     pub bytes: Vec<u8>,
 }
 
+impl Head {
+    /// Returns what is known of a document that is not there: of a member of a family that left long ago, no more than
+    /// that none of them had a higher revision.
+    pub fn gone(&self, doc: &Doc) -> Option<&HeadDoc> {
+        self.docs.get(&doc.file).or_else(|| self.docs.get(&doc.kind.rest()?))
+    }
+
+    /// Forgets who the members of families were that are gone, when there are more than a few: what each commit reads and
+    /// writes must not grow with them. Their revisions never come again all the same.
+    pub fn forget_gone(&mut self, room: &Room) {
+        let rest_of = |file: &str| Doc::at(room, file).and_then(|doc| doc.kind.rest());
+        let gone = self.docs.iter().filter(|(_, known)| known.sum.is_none());
+        let gone: Vec<(String, String, u64)> =
+            gone.filter_map(|(file, known)| Some((file.clone(), rest_of(file)?, known.revision))).collect();
+        if gone.len() <= FEW_GONE {
+            return;
+        }
+        for (file, rest, revision) in gone {
+            self.docs.remove(&file);
+            let rest = self.docs.entry(rest).or_insert(HeadDoc { revision, sum: None });
+            rest.revision = rest.revision.max(revision);
+        }
+    }
+}
+
+/// So many members of families that are gone are remembered one by one.
+const FEW_GONE: usize = 16;
+
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct HeadDoc {
     pub revision: u64,
@@ -124,6 +152,9 @@ pub struct HeadDoc {
 /// How an operation on a path failed, before it is told to a person.
 fn wrap(place: &Place<'_>, action: &'static str, path: &str) -> impl FnOnce(io::Error) -> Error {
     move |source| {
+        if place.is_file_of_ours(path) {
+            return place.no_file(action, path, source);
+        }
         let path = place.fs.display(path);
         match source.kind() {
             io::ErrorKind::InvalidInput => Error::UnsupportedPlace { path, message: source.to_string() },
@@ -179,14 +210,25 @@ impl Place<'_> {
         self.hidden("head.json")
     }
 
+    /// Whether a path is that of a file of our own, in a directory that can be looked at.
+    fn is_file_of_ours(&self, path: &str) -> bool {
+        let is_named = parent(path) == self.room.hidden() || path == self.room.lock();
+        is_named && self.fs.entries(parent(path)).is_ok()
+    }
+
     /// Returns the path of one of our own files.
-    fn hidden(&self, name: &str) -> String {
+    pub fn hidden(&self, name: &str) -> String {
         [&self.room.hidden(), "/", name].concat()
     }
 
     pub fn lock(&self) -> Result<Box<dyn Lock>> {
-        let (path, waited) = (self.room.lock(), self.patience);
-        self.lock_file(&path, waited)?.ok_or_else(|| Error::Busy { path: self.fs.display(&path), waited })
+        let path = self.room.lock();
+        self.lock_file(&path, self.patience)?.ok_or_else(|| self.busy(&path))
+    }
+
+    /// The error of a lock that stayed taken.
+    pub fn busy(&self, path: &str) -> Error {
+        Error::Busy { path: self.fs.display(path), waited: self.patience }
     }
 
     /// Takes a lock, whose directory may have to be made first; `None` if it stayed taken.
@@ -264,8 +306,17 @@ impl Place<'_> {
 
     /// Refuses that a document is gone which the last commit left, unless that is how people begin anew. Whoever saves by
     /// removing first is waited for. Returns whether it is back.
-    pub fn missed(&self, doc: &Doc, known: Option<&HeadDoc>) -> Result<bool> {
-        if doc.kind.gone == Gone::Reset || known.is_none_or(|known| known.sum.is_none()) {
+    pub fn missed(&self, doc: &Doc, head: &Head) -> Result<bool> {
+        let is_there = |(file, known): (&String, &HeadDoc)| {
+            known.sum.is_some() && !matches!(self.doc_size(file), Ok(None))
+        };
+        let is_known = head.docs.get(&doc.file).is_some_and(|known| known.sum.is_some());
+        let is_reset = match doc.kind.gone {
+            Gone::Damage => false,
+            Gone::DamageAlone => !head.docs.iter().any(is_there),
+            Gone::Reset | Gone::Derived => true,
+        };
+        if is_reset || !is_known {
             return Ok(false);
         }
         let deadline = Instant::now() + self.patience.min(MID_SAVE);
@@ -275,7 +326,7 @@ impl Place<'_> {
                 return Ok(true);
             }
             if is_late {
-                return Err(Error::Gone { path: self.show(doc) });
+                return Err(Error::Gone { path: self.show(doc), typed: doc.typed() });
             }
             thread::sleep(MID_SAVE / 10);
         }
@@ -352,14 +403,12 @@ impl Place<'_> {
         head.turn += 1;
         let mut slot = journal::encode(head);
         slot.pop();
-        let long = slot.len() + 1 > HEAD_SLOT;
-        slot.resize(slot.len().max(HEAD_SLOT - 1), b' ');
-        slot.push(b'\n');
         let known = self.open.borrow_mut().head.take();
-        let open = || known.or_else(|| self.fs.open(&self.head(), Access::Write).ok().flatten());
-        let file = if long { None } else { open() };
-        match file.filter(|file| file.opened().size == 2 * HEAD_SLOT as u64) {
-            Some(file) => drop(file.write_at(head.turn % 2 * HEAD_SLOT as u64, &slot)),
+        let file = known.or_else(|| self.fs.open(&self.head(), Access::Write).ok().flatten());
+        let fits = |size: &usize| (size / SPARE..*size).contains(&slot.len().max(HEAD_SLOT / 2));
+        let size = |file: &dyn Handle| slots_of(file.opened().size).filter(fits);
+        match file.and_then(|file| Some((size(&*file)?, file))) {
+            Some((size, file)) => drop(file.write_at(head.turn % 2 * size as u64, &padded(slot, size))),
             None => self.replace_head(slot, head.turn),
         }
     }
@@ -376,8 +425,8 @@ impl Place<'_> {
 
     fn replace_head(&self, slot: Vec<u8>, turn: u64) {
         let (path, spare) = (self.head(), self.spare("head.json"));
-        let mut other = vec![b' '; HEAD_SLOT];
-        other[HEAD_SLOT - 1] = b'\n';
+        let size = (slot.len() + 1).next_power_of_two().max(HEAD_SLOT);
+        let (slot, other) = (padded(slot, size), padded(Vec::new(), size));
         let whole = if turn.is_multiple_of(2) { [slot, other] } else { [other, slot] }.concat();
         if self.write_spare("head.json", &whole).is_ok() {
             let _ = self.fs.exchange(&spare, &path).or_else(|_| self.fs.rename(&spare, &path));
@@ -459,7 +508,20 @@ impl Place<'_> {
 
     /// Reads a segment, with the contents that are kept beside it. One that is gone or spoiled stays unknown.
     pub fn segment(&self, bytes: &[u8]) -> Segment {
+        self.with_contents(Segment::parse(bytes))
+    }
+
+    /// The same, with what the lines say of one document and nothing else: a neighbour may be long.
+    pub fn segment_of(&self, bytes: &[u8], doc: &Doc) -> Segment {
         let mut segment = Segment::parse(bytes);
+        for line in &mut segment.lines {
+            line.docs.retain(|entry| entry.file == doc.file);
+            line.papers.clear();
+        }
+        self.with_contents(segment)
+    }
+
+    fn with_contents(&self, mut segment: Segment) -> Segment {
         for entry in segment.lines.iter_mut().flat_map(|line| &mut line.docs) {
             if let (Some(name), Some(doc)) = (&entry.stored, Doc::at(&self.room, &entry.file)) {
                 let path = format!("{}/{name}", self.room.hidden());
@@ -538,9 +600,8 @@ impl Place<'_> {
 
     /// Moves what stands in the place of a file of ours, whatever it is, into the quarantine. Returns where it is then.
     pub fn set_aside(&self, path: &str) -> io::Result<String> {
-        let dir = self.hidden("quarantine");
-        self.fs.create_dir(&dir)?;
-        let name = path.rsplit('/').next().unwrap_or_default();
+        let (dir, name) = (self.hidden(QUARANTINE), path.rsplit('/').next().unwrap_or_default());
+        let dir = if path == dir { self.room.hidden() } else { self.fs.create_dir(&dir).map(|_| dir)? };
         let mut kept = (1..).map(|number| format!("{dir}/{name}.{number}"));
         let kept = kept.find(|kept| !self.fs.may_exist(kept)).expect("numbers do not end");
         self.fs.rename(path, &kept)?;
@@ -549,7 +610,7 @@ impl Place<'_> {
 
     /// Keeps bytes that are about to be replaced and are nobody's known state.
     pub fn quarantine(&self, file: &str, bytes: &[u8]) -> Result<String> {
-        self.keep_in(&format!("{}/quarantine", self.room.hidden()), file, bytes)
+        self.keep_in(&self.hidden(QUARANTINE), file, bytes)
     }
 
     /// Keeps bytes in a directory of ours, durably, under a name that tells what they were.
@@ -607,14 +668,30 @@ const LONGEST_SEGMENT: u64 = 1 << 30;
 /// So many zero bytes are a hole.
 const HOLE: usize = 1 << 20;
 
-/// How long one of the two heads in a file may be, with the blanks behind it.
+/// How long one of the two heads in a file is at least, with the blanks behind it. Longer ones are powers of two.
 const HEAD_SLOT: usize = 1024;
+
+/// A head that fills less of its slot than one part of so many gets a shorter one.
+const SPARE: usize = 8;
+
+/// Returns how long the slots of a file of this size are; `None` if it has none.
+fn slots_of(size: u64) -> Option<usize> {
+    let slot = usize::try_from(size / 2).ok()?;
+    (size.is_power_of_two() && slot >= HEAD_SLOT).then_some(slot)
+}
+
+/// Fills a slot.
+fn padded(mut slot: Vec<u8>, size: usize) -> Vec<u8> {
+    slot.resize(size - 1, b' ');
+    slot.push(b'\n');
+    slot
+}
 
 /// Returns the newer of the heads in a file.
 fn newest_head(bytes: &[u8]) -> Option<Head> {
     let mut slots = [bytes, &[]];
-    if bytes.len() == 2 * HEAD_SLOT {
-        (slots[0], slots[1]) = bytes.split_at(HEAD_SLOT);
+    if let Some(size) = slots_of(bytes.len() as u64) {
+        (slots[0], slots[1]) = bytes.split_at(size);
     }
     slots.sort_by_key(|slot| std::cmp::Reverse(turn(slot)));
     slots.into_iter().find_map(|slot| journal::decode(slot.trim_ascii_end()))
@@ -626,6 +703,9 @@ fn turn(line: &[u8]) -> u64 {
     let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
     digits.fold(0, |turn, digit| turn.saturating_mul(10).saturating_add(u64::from(digit - b'0')))
 }
+
+/// Where bytes are kept that were replaced.
+pub const QUARANTINE: &str = "quarantine";
 
 /// How the names of contents begin that are kept beside the journal.
 pub const CONTENT: &str = "content-";

@@ -7,7 +7,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,9 +19,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::fs::{Access, Events, Fs, Handle, Identity, Lock, LockMode, Stat};
 #[cfg(target_os = "linux")]
 use super::kernel;
+use super::owners::{self, Rule};
 
 const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
-const DIR_MODE: u32 = 0o700;
+const DIR_MODE: Mode = Mode::from_raw_mode(0o700);
 
 /// A root directory on a disk.
 #[derive(Debug)]
@@ -30,7 +31,31 @@ pub struct RealFs {
     /// The root, once it was there.
     handle: OnceLock<OwnedFd>,
     /// Directories that were opened since the last lock was taken.
-    dirs: Mutex<Vec<(String, Arc<OwnedFd>)>>,
+    dirs: Mutex<Vec<(String, Arc<Dir>)>>,
+}
+
+/// A directory that names are made, changed or removed in.
+#[derive(Debug)]
+struct Dir {
+    fd: OwnedFd,
+    rule: OnceLock<Rule>,
+}
+
+impl AsFd for Dir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Dir {
+    /// Returns what becomes of new names in it.
+    fn rule(&self) -> io::Result<Rule> {
+        if let Some(rule) = self.rule.get() {
+            return Ok(*rule);
+        }
+        let rule = Rule::of(self.as_fd())?;
+        Ok(*self.rule.get_or_init(|| rule))
+    }
 }
 
 /// A directory that may have to be looked for.
@@ -83,48 +108,69 @@ impl RealFs {
         }
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        let mode = if flags.contains(OFlags::CREATE) { FILE_MODE } else { Mode::empty() };
-        let opened = match retry_on_intr(|| sys::openat2(root, path, flags, mode, resolve)) {
+        let opened = match retry_on_intr(|| sys::openat2(root, path, flags, Mode::empty(), resolve)) {
             // Old kernels and strict sandboxes lack openat2: walk down by hand.
-            Err(Errno::NOSYS | Errno::PERM) => walk(root, path, flags, mode),
+            Err(Errno::NOSYS | Errno::PERM) => walk(root, path, flags),
             other => other,
         };
-        opened.map_err(|errno| if errno == Errno::LOOP { irregular("a symbolic link") } else { errno.into() })
+        opened.map_err(told)
+    }
+
+    /// Makes a file that must not exist yet.
+    fn create(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
+        let (dir, name) = self.parent(path)?;
+        let (rule, flags) =
+            (dir.rule()?, flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC);
+        let made = retry_on_intr(|| sys::openat(&dir, name, flags, FILE_MODE)).map_err(told)?;
+        rule.hand_over(made.as_fd())?;
+        Ok(made)
+    }
+
+    /// Opens a file, making it if needed.
+    fn open_or_create(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
+        loop {
+            match self.open(path, flags) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                opened => return opened,
+            }
+            match self.create(path, flags) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made,
+            }
+        }
     }
 
     /// Opens a directory, unless it was opened since the last lock was taken.
-    fn known_dir(&self, dir: &str) -> io::Result<Arc<OwnedFd>> {
+    fn known_dir(&self, dir: &str) -> io::Result<Arc<Dir>> {
         let mut known = self.dirs();
         if let Some((_, dir)) = known.iter().find(|(path, _)| path == dir) {
             return Ok(Arc::clone(dir));
         }
-        let opened = Arc::new(self.open(dir, OFlags::PATH | OFlags::DIRECTORY)?);
+        let fd = self.open(dir, OFlags::PATH | OFlags::DIRECTORY)?;
+        let opened = Arc::new(Dir { fd, rule: OnceLock::new() });
         known.push((dir.to_owned(), Arc::clone(&opened)));
         Ok(opened)
     }
 
     /// Opens the directory that holds `path` and returns it with the last part of the name.
-    fn parent<'p>(&self, path: &'p str) -> io::Result<(Arc<OwnedFd>, &'p str)> {
+    fn parent<'p>(&self, path: &'p str) -> io::Result<(Arc<Dir>, &'p str)> {
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
         Ok((self.known_dir(dir)?, name))
     }
 
-    fn dirs(&self) -> MutexGuard<'_, Vec<(String, Arc<OwnedFd>)>> {
+    fn dirs(&self) -> MutexGuard<'_, Vec<(String, Arc<Dir>)>> {
         self.dirs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn regular(&self, path: &str, flags: OFlags) -> io::Result<File> {
-        self.measured(path, flags).map(|(file, _)| file)
+        let file = File::from(self.open(path, flags | OFlags::NONBLOCK)?);
+        measured(file).map(|(file, _)| file)
     }
 
-    /// Opens a regular file and says how long it is.
-    fn measured(&self, path: &str, flags: OFlags) -> io::Result<(File, u64)> {
-        let file = File::from(self.open(path, flags | OFlags::NONBLOCK)?);
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(irregular("not a regular file"));
-        }
-        Ok((file, metadata.len()))
+    /// The same, making it if needed.
+    fn regular_or_new(&self, path: &str, flags: OFlags) -> io::Result<File> {
+        let file = File::from(self.open_or_create(path, flags | OFlags::NONBLOCK)?);
+        measured(file).map(|(file, _)| file)
     }
 
     /// Returns the names in a directory that somebody wants, sorted.
@@ -145,33 +191,44 @@ impl RealFs {
     }
 
     fn existing(&self, path: &str) -> io::Result<Option<(File, u64)>> {
-        absent_as_none(self.measured(path, OFlags::RDONLY))
+        let opened = absent_as_none(self.open(path, OFlags::RDONLY | OFlags::NONBLOCK))?;
+        opened.map(|file| measured(file.into())).transpose()
     }
 }
 
 /// Makes a root and what is missing above it, each name durable before the next. Returns false if it was there already.
 fn make_root(root: &Path) -> io::Result<bool> {
-    let missing = root.ancestors().take_while(|dir| !dir.is_dir() && !dir.as_os_str().is_empty());
-    let missing: Vec<_> = missing.collect();
-    for dir in missing.iter().rev() {
-        match std::fs::DirBuilder::new().mode(DIR_MODE).create(dir) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => {}
-            other => other?,
-        }
-        let above = dir.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(above)?.sync_all()?;
-    }
-    Ok(!missing.is_empty())
+    owners::make_dirs(root, DIR_MODE, |above| File::open(above)?.sync_all())
 }
 
-fn walk(root: BorrowedFd<'_>, path: &str, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+/// Says how long a file is, which must be a regular one.
+fn measured(file: File) -> io::Result<(File, u64)> {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(irregular(NO_FILE));
+    }
+    Ok((file, metadata.len()))
+}
+
+fn told(errno: Errno) -> io::Error {
+    match errno {
+        Errno::LOOP => irregular("a symbolic link"),
+        // A directory, or a socket or pipe that nobody listens to.
+        Errno::ISDIR | Errno::NXIO => irregular(NO_FILE),
+        errno => errno.into(),
+    }
+}
+
+const NO_FILE: &str = "not a regular file";
+
+fn walk(root: BorrowedFd<'_>, path: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let (dirs, name) = path.rsplit_once('/').unwrap_or(("", path));
     let mut at: Option<OwnedFd> = None;
     for part in dirs.split('/').filter(|part| !part.is_empty()) {
         let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         at = Some(sys::openat(at.as_ref().map_or(root, AsFd::as_fd), part, step, Mode::empty())?);
     }
-    sys::openat(at.as_ref().map_or(root, AsFd::as_fd), name, flags, mode)
+    sys::openat(at.as_ref().map_or(root, AsFd::as_fd), name, flags, Mode::empty())
 }
 
 fn irregular(what: &str) -> io::Error {
@@ -181,7 +238,7 @@ fn irregular(what: &str) -> io::Error {
 fn check_regular(mode: sys::RawMode) -> io::Result<()> {
     match FileType::from_raw_mode(mode) {
         FileType::RegularFile => Ok(()),
-        _ => Err(irregular("not a regular file")),
+        _ => Err(irregular(NO_FILE)),
     }
 }
 
@@ -213,16 +270,20 @@ impl Fs for RealFs {
             Access::Read => OFlags::RDONLY,
             Access::Write => OFlags::RDWR,
             Access::Append => OFlags::WRONLY | OFlags::APPEND,
-            Access::Create => OFlags::RDWR | OFlags::CREATE,
+            Access::Create => OFlags::RDWR,
+        } | OFlags::NONBLOCK;
+        let opened = match access {
+            Access::Create => self.open_or_create(path, flags),
+            _ => self.open(path, flags),
         };
-        let opened = absent_as_none(self.open(path, flags | OFlags::NONBLOCK))?;
+        let opened = absent_as_none(opened)?;
         let Some(file) = opened.map(File::from) else { return Ok(None) };
         let opened = stat(file.as_fd())?;
         Ok(Some(Box::new(RealFile { file, opened })))
     }
 
     fn copy(&self, from: &dyn Handle, to: &str) -> io::Result<()> {
-        let to = File::from(self.open(to, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
+        let to = File::from(self.create(to, OFlags::WRONLY)?);
         let mut at = 0;
         loop {
             let piece = from.read_at(at, PIECE)?;
@@ -271,24 +332,23 @@ impl Fs for RealFs {
             return Ok(false);
         }
         let (parent, name) = self.parent(dir)?;
-        match sys::mkdirat(&parent, name, Mode::from_raw_mode(DIR_MODE)) {
-            Ok(()) => Ok(true),
-            Err(Errno::EXIST) => self.known_dir(dir).map(|_| false),
-            Err(errno) => Err(errno.into()),
+        match parent.rule()?.make_dir(parent.as_fd(), Path::new(name), DIR_MODE)? {
+            true => Ok(true),
+            false => self.known_dir(dir).map(|_| false),
         }
     }
 
     fn write_new(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        let file = File::from(self.open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
+        let file = File::from(self.create(path, OFlags::WRONLY)?);
         write_pieces(&file, 0, bytes, PIECE)
     }
 
     fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.regular(path, OFlags::WRONLY | OFlags::CREATE)?.write_all_at(bytes, offset)
+        self.regular_or_new(path, OFlags::WRONLY)?.write_all_at(bytes, offset)
     }
 
     fn append(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        self.regular(path, OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND)?.write_all(bytes)
+        self.regular_or_new(path, OFlags::WRONLY | OFlags::APPEND)?.write_all(bytes)
     }
 
     fn truncate(&self, path: &str, length: u64) -> io::Result<()> {
@@ -328,16 +388,24 @@ impl Fs for RealFs {
         Ok(absent_as_none(removed)?.is_some())
     }
 
+    fn remove_dir(&self, dir: &str) -> io::Result<bool> {
+        let Some((above, name)) = absent_as_none(self.parent(dir))? else { return Ok(false) };
+        self.dirs().retain(|(known, _)| known != dir);
+        match sys::unlinkat(&above, name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
+            other => Ok(other.map(|()| true)?),
+        }
+    }
+
     fn lock(&self, path: &str, mode: LockMode, patience: Duration) -> io::Result<Box<dyn Lock>> {
-        let flags = match mode {
-            LockMode::Shared => OFlags::RDONLY,
-            LockMode::Exclusive => OFlags::RDWR | OFlags::CREATE,
-        };
         loop {
             // Others may have moved or replaced directories, last while they had the room.
             self.dirs().clear();
-            let file = File::from(self.open(path, flags | OFlags::NONBLOCK)?);
-            let locked = take_lock(file, mode, patience)?;
+            let file = match mode {
+                LockMode::Shared => self.open(path, OFlags::RDONLY | OFlags::NONBLOCK)?,
+                LockMode::Exclusive => self.open_or_create(path, OFlags::RDWR | OFlags::NONBLOCK)?,
+            };
+            let locked = take_lock(file.into(), mode, patience)?;
             self.dirs().clear();
             let stat = sys::fstat(locked.0.as_fd())?;
             check_regular(stat.st_mode)?;
@@ -378,7 +446,10 @@ impl Fs for RealFs {
         let Some(fd) = absent_as_none(opened)? else { return Ok(None) };
         let stat = sys::fstat(&fd)?;
         let modified = nanoseconds(stat.st_mtime, stat.st_mtime_nsec as u32);
-        let parts = [i128::from(stat.st_ino), modified].map(i128::to_le_bytes);
+        let changed = nanoseconds(stat.st_ctime, stat.st_ctime_nsec as u32);
+        // Most file systems count the folders in a folder as its names, also within a tick of their clock.
+        let names = i128::from(stat.st_nlink);
+        let parts = [i128::from(stat.st_ino), modified, changed, names].map(i128::to_le_bytes);
         Ok(Some(xxh3_64(parts.as_flattened())))
     }
 

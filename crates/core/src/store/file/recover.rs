@@ -10,9 +10,9 @@
 //! | a line that no head has passed and that names other rooms | killed before all were done | finish those first |
 //! | same life: the file is as before a line that the head has not seen | killed before publishing | publish |
 //! | another life: the file is an earlier state of this segment | power was lost before the bytes were on disk | publish |
-//! | another life: the file is no JSON, or no list where one is kept | the same | keep the bytes aside, publish |
+//! | another life: the file is no JSON, or not what its kind is | the same | keep the bytes aside, publish |
 //! | another life: the file is a mix of the states that its list had (`list::mix`) | the same | publish |
-//! | another life: the file is missing, the last line made it, no head knows it | the same | publish |
+//! | another life: the file is missing | the same: a file system without a journal loses names, too | publish |
 //! | anything else | somebody edited or deleted it | leave it; the next write absorbs it |
 //!
 //! Without a head (lost, spoiled) there is no telling: it counts as another life; so do a reboot, a disk that was mounted anew and a copy of the directory.
@@ -21,11 +21,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::journal::{Known, Lead, Line, Replay, Segment};
 use super::place::{self, Head, HeadDoc, Life, Place, parent};
-use super::{list, papers};
-use crate::model::json;
+use super::{list, news, papers};
 use crate::model::kind::Doc;
 use crate::model::room::Room;
 use crate::store::error::{Error, Result};
+use crate::store::state;
 
 /// How the room was found.
 pub enum View {
@@ -65,6 +65,8 @@ pub struct Plan {
 
 struct Publish {
     exists: bool,
+    /// Whether it was there once and is gone, so that a person may wonder.
+    is_missed: bool,
     /// Bytes that no line knows, to be kept.
     unknown: Option<Vec<u8>>,
 }
@@ -180,8 +182,9 @@ pub fn plan(place: &Place<'_>, head: Option<&Head>, life: Life) -> Result<Plan> 
     for (file, known) in &replay.docs {
         // A journal may come from a stranger's repository: it names no other files than documents.
         let Some(doc) = Doc::at(&place.room, file) else { continue };
-        let last = known.seq == replay.seq;
-        if let Some(action) = judge(place, &doc, known, &segment, last, head, same_life)? {
+        if let Some(mut action) = judge(place, &doc, known, &segment, same_life)? {
+            let was_there = |head: &Head| head.docs.get(file).is_some_and(|doc| doc.sum.is_some());
+            action.is_missed = !action.exists && head.is_some_and(was_there);
             publish.insert(file.clone(), action);
         }
     }
@@ -224,8 +227,6 @@ fn judge(
     doc: &Doc,
     known: &Known,
     segment: &Segment,
-    last: bool,
-    head: Option<&Head>,
     same_life: Option<&Head>,
 ) -> Result<Option<Publish>> {
     let bytes = match place.read_doc(&doc.file, doc.kind.limit) {
@@ -235,34 +236,24 @@ fn judge(
         Err(error) => return Err(error),
     };
     let sum = bytes.as_deref().map(|bytes| place::sum(doc, bytes));
-    let publish = |unknown| Ok(Some(Publish { exists: sum.is_some(), unknown }));
+    let publish = |unknown| Ok(Some(Publish { exists: sum.is_some(), is_missed: false, unknown }));
     if sum == known.sum {
         return Ok(None);
     }
     if let Some(head) = same_life {
         return if known.seq > head.seq && sum == known.base { publish(None) } else { Ok(None) };
     }
-    if sum.is_none() {
-        // A head of any life was written after the name was durable.
-        let published =
-            head.and_then(|head| head.docs.get(&doc.file)).is_some_and(|doc| doc.sum == known.sum);
-        return if last && known.base.is_none() && !published { publish(None) } else { Ok(None) };
+    let Some(bytes) = bytes.filter(|_| !known.past.contains(&sum)) else { return publish(None) };
+    match state::open(doc, &place.show(doc), &bytes) {
+        Ok(value) => match list::field_of(doc) {
+            Some(field) if list::mix::is_mix(doc, field, &value, segment) => publish(None),
+            _ => Ok(None),
+        },
+        Err(_) => {
+            let blank = bytes.iter().all(|byte| *byte == 0);
+            publish((!blank).then_some(bytes))
+        }
     }
-    if known.past.contains(&sum) {
-        return publish(None);
-    }
-    let Some(bytes) = bytes else { return Ok(None) };
-    let readable = match (json::parse(&bytes), list::field_of(doc)) {
-        (Err(_), _) => false,
-        (Ok(value), Some(field)) if list::mix::is_mix(doc, field, &value, segment) => return publish(None),
-        (Ok(value), Some(_)) => doc.kind.shape.check(&value).is_ok(),
-        (Ok(_), None) => true,
-    };
-    if readable {
-        return Ok(None);
-    }
-    let blank = bytes.iter().all(|byte| *byte == 0);
-    publish((!blank).then_some(bytes))
 }
 
 /// Carries out the plan; the room's lock is held.
@@ -280,10 +271,16 @@ pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
         let (Some(known), Some(doc)) = (plan.replay.docs.get(file), Doc::at(&place.room, file)) else {
             continue;
         };
-        if let Some(bytes) = &action.unknown {
-            place.quarantine(file, bytes)?;
-        }
+        let kept = action.unknown.as_ref().map(|bytes| place.quarantine(file, bytes)).transpose()?;
         publish(place, &doc, known, action.exists)?;
+        let shown = place.show(&doc);
+        if let Some(kept) = kept {
+            news::tell(&format!(
+                "`{shown}` could not be read and was replaced by what the last commit left; what stood there is kept: {kept}"
+            ));
+        } else if action.is_missed {
+            news::tell(&format!("`{shown}` was gone and is again what the last commit left"));
+        }
     }
     papers::redo(place, &plan.segment, plan.reached)?;
     finish_others(place, plan)?;

@@ -11,6 +11,7 @@ use super::recover::Glance;
 use super::{list, papers, recover};
 use crate::model::json;
 use crate::model::kind::Doc;
+use crate::model::names::Names;
 use crate::model::room::Room;
 use crate::store::error::{Error, Result};
 
@@ -45,7 +46,11 @@ fn try_rotate(place: &Place<'_>, head: &Head) -> Result<Rotated> {
         return Ok(Rotated { end: None, rotate_at });
     }
     // Asked while the journal is in its place: the room may be the one that holds the configuration.
-    let kept = place.engine.kept_segments();
+    let kept = match place.room {
+        // Its texts have all that its journal tells.
+        Room::Archive => 0,
+        _ => place.engine.kept_segments(),
+    };
     for content in &contents {
         if let Some(bytes) = &content.bytes {
             place.store_content(head.seq, &content.file, bytes)?;
@@ -92,14 +97,10 @@ struct Content {
 fn contents(place: &Place<'_>, head: &Head, journal: &[u8]) -> Result<Vec<Content>> {
     let (mut contents, mut replay) = (Vec::new(), None);
     for (file, known) in &head.docs {
-        let Some(doc) = Doc::at(&place.room, file) else { continue };
-        let mut content = Content {
-            file: file.clone(),
-            kind: doc.kind.name.into(),
-            known: *known,
-            value: None,
-            bytes: None,
-        };
+        let Some(kind) = Doc::kind_at(&place.room, file) else { continue };
+        let doc = Doc { kind, room: place.room.clone(), file: file.clone() };
+        let mut content =
+            Content { file: file.clone(), kind: kind.name.into(), known: *known, value: None, bytes: None };
         if let Some(sum) = known.sum {
             let published = place.read_doc(file, doc.kind.limit).ok().flatten();
             let published = published.filter(|bytes| place::sum(&doc, bytes) == sum);
@@ -127,13 +128,14 @@ fn snapshot_of(contents: &[Content], head: &Head, journal: &[u8]) -> Line {
         sum: content.known.sum,
         base: None,
         changes: Vec::new(),
+        names: Names::new(),
         content: content.value.clone(),
         stored: content.bytes.as_ref().map(|_| place::content_name(head.seq, &content.file)),
     });
     let at = journal::last_time(journal).unwrap_or_default();
     let (by, op, docs) = ("anthill".into(), SNAPSHOT.into(), docs.collect());
-    let (papers, with) = (Vec::new(), Vec::new());
-    Line { seq: head.seq, at, by, op, undoes: None, made_from: None, docs, papers, with, lead: None }
+    let (papers, with, undoes, made_from, author, lead) = Default::default();
+    Line { seq: head.seq, at, by, op, undoes, made_from, author, docs, papers, with, lead }
 }
 
 /// Makes the published bytes and names durable: the new segment no longer knows how they came about.
@@ -156,7 +158,7 @@ fn sync_documents(place: &Place<'_>, snapshot: &Line) -> Result<()> {
 }
 
 /// Makes durable that other rooms have published what they share with a segment: nobody will look for its lines.
-fn sync_others(place: &Place<'_>, segment: &Segment) -> Result<()> {
+pub fn sync_others(place: &Place<'_>, segment: &Segment) -> Result<()> {
     let rooms: BTreeSet<Room> = segment.lines.iter().flat_map(Line::others).collect();
     for room in rooms {
         let other = place.engine.place_of(&room);

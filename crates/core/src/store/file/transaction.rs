@@ -25,9 +25,9 @@ use serde_json::Value;
 
 use super::journal::{self, Lead};
 use super::part::{Part, Stage};
-use super::recover;
+use super::{recover, roster};
 use crate::model::kind::Doc;
-use crate::model::listing::Among;
+use crate::model::listing::{Among, Marks};
 use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::model::time::Moment;
@@ -143,12 +143,16 @@ impl Transaction for FileTransaction<'_> {
         self.part(&doc.room).item(doc, id)
     }
 
+    fn item_at(&mut self, doc: &Doc, position: usize) -> Result<Option<Value>> {
+        self.part(&doc.room).item_at(doc, position)
+    }
+
     fn find(&mut self, doc: &Doc, among: Among<'_>) -> Result<Vec<Value>> {
         self.part(&doc.room).find(doc, among)
     }
 
-    fn best(&mut self, doc: &Doc, after: Option<Rank>) -> Result<Option<(Rank, Value)>> {
-        self.part(&doc.room).best(doc, after)
+    fn best(&mut self, doc: &Doc, after: Option<Rank>, without: &Marks) -> Result<Option<(Rank, Value)>> {
+        self.part(&doc.room).best(doc, after, without)
     }
 
     fn may_be_due(&mut self, doc: &Doc, now: &Moment) -> Result<bool> {
@@ -161,6 +165,10 @@ impl Transaction for FileTransaction<'_> {
 
     fn may_be_occupied(&mut self, doc: &Doc, keys: &[u64]) -> Result<bool> {
         self.part(&doc.room).may_be_occupied(doc, keys)
+    }
+
+    fn frame(&mut self, doc: &Doc) -> Result<Option<Value>> {
+        self.part(&doc.room).frame(doc)
     }
 
     fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
@@ -221,14 +229,20 @@ impl Transaction for FileTransaction<'_> {
             [only] if only.part.may_be_lazy(&only.stage) => entry.durability,
             _ => Durability::Synced,
         };
-        if let Err(error) = carry_out(&mut steps, durability) {
+        let enlisted = steps.iter().filter(|step| step.part.enlists(&step.stage));
+        let enlisted = enlisted.map(|step| &step.part.place).try_for_each(roster::enlist);
+        if let Err(error) = enlisted.and_then(|()| carry_out(&mut steps, durability)) {
             steps.iter().for_each(|step| recover::sweep(&step.part.place));
             return Err(error);
         }
         let mut committed = Committed::default();
         // The lead's head goes last: it says that the others have theirs.
         for Step { part, stage, end } in steps.into_iter().rev() {
+            let retired = stage.lines.last().filter(|_| part.retires(&stage)).map(|line| line.at.clone());
             let Committed { documents, warnings } = part.finish(stage, end);
+            if let Some(at) = retired {
+                roster::retire(&part.place, &at);
+            }
             committed.documents.splice(0..0, documents);
             committed.warnings.extend(warnings);
         }

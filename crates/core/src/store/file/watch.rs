@@ -3,12 +3,15 @@
 //! The events are armed before the first look, so nothing falls between snapshot and watch. Commits come
 //! from the journal, every one of them; edits by other programs from comparing the file with the head.
 
+pub mod long;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use self::long::LongWatch;
 use super::fs::{Access, Events, Handle};
 use super::journal::{EDIT, HAND, Line, RESTORE, Replay, SNAPSHOT, Sum};
 use super::place::{self, Head, HeadDoc, Place, parent};
@@ -55,7 +58,14 @@ pub struct FileWatch {
     /// Since when the file is missing without a commit that says so.
     missing: Option<Instant>,
     queue: VecDeque<Event>,
+    /// How much text is in the queue.
+    queued: usize,
+    /// Follows the document instead, from when it is long.
+    long: Option<LongWatch>,
 }
+
+/// So much text may wait for a reader. Whoever is further behind gets the document as it is then.
+const MOST_QUEUED: usize = 8 << 20;
 
 /// The file as it was reported last, and the look that found it so.
 struct Ready {
@@ -84,8 +94,11 @@ impl FileWatch {
             unsummed: false,
             missing: None,
             queue: VecDeque::new(),
+            queued: 0,
+            long: None,
         };
         match from {
+            _ if watch.follow_long(from)? => {}
             Some(revision) => watch.resume(revision)?,
             None => watch.snapshot()?,
         }
@@ -99,8 +112,7 @@ impl FileWatch {
         let Seen { value, revision, sum, .. } = see(&place, &self.doc)?;
         (self.began, self.revision, self.sum) = (revision, revision, sum);
         if let Some(value) = value {
-            let (by, op) = ("anthill".into(), SNAPSHOT.into());
-            self.tell(Event { revision, at: None, by, op, text: json::dense(&value).into() });
+            self.tell(Event::new(revision, None, "anthill", SNAPSHOT, json::dense(&value)));
         }
         let (head, _) = self.look(&place)?;
         self.read_all(&place, &head, revision)
@@ -113,6 +125,9 @@ impl FileWatch {
         let (head, _) = self.look(&place)?;
         (self.began, self.revision) = (from, from);
         self.read_all(&place, &head, from)?;
+        if self.catch_up()? {
+            return Ok(());
+        }
         let kept =
             |(revision, op): &(u64, String)| *revision <= from || (*revision == from + 1 && op != SNAPSHOT);
         if !self.oldest.as_ref().is_none_or(kept) {
@@ -155,7 +170,7 @@ impl FileWatch {
     fn read_all(&mut self, place: &Place<'_>, head: &Head, revision: u64) -> Result<()> {
         (self.replay, self.oldest) = (Replay::default(), None);
         let mut lines = Vec::new();
-        each_line(place, &mut |line| lines.push(line.clone()))?;
+        each_line(place, Some(&self.doc), &mut |line| lines.push(line.clone()))?;
         for line in lines.iter().filter(|line| line.seq <= head.seq) {
             self.take_line(line, revision);
         }
@@ -179,14 +194,48 @@ impl FileWatch {
         if reported {
             return;
         }
-        let text = json::dense(self.replay.content(&self.doc.file).unwrap_or(&Value::Null)).into();
-        let (at, by, op) = (Some(line.at.clone()), line.by.clone(), line.op.clone());
-        self.tell(Event { revision: entry.revision, at, by, op, text });
+        // Who is left behind is not told each state.
+        let text = match self.queued > MOST_QUEUED {
+            true => String::new(),
+            false => json::dense(self.replay.content(&self.doc.file).unwrap_or(&Value::Null)),
+        };
+        self.tell(Event::new(entry.revision, Some(line.at.clone()), &line.by, &line.op, text));
     }
 
     fn tell(&mut self, event: Event) {
         (self.ready, self.text) = (None, Some(Arc::clone(&event.text)));
+        self.queued += event.text.len();
         self.queue.push_back(event);
+    }
+
+    /// Puts the state of now in the place of more events than a reader can be expected to fetch. Returns whether it had to.
+    fn catch_up(&mut self) -> Result<bool> {
+        let queued = std::mem::take(&mut self.queued);
+        if queued <= MOST_QUEUED {
+            return Ok(false);
+        }
+        let missed = self.queue.len() as u64;
+        self.queue.clear();
+        self.snapshot()?;
+        self.queue.iter_mut().for_each(|event| event.missed = missed.saturating_sub(1));
+        self.queued = 0;
+        Ok(true)
+    }
+
+    /// Follows the document by its changes from now on, if it is long. Returns whether it does.
+    fn follow_long(&mut self, after: Option<u64>) -> Result<bool> {
+        let engine = self.engine.clone();
+        let place = engine.open(&self.doc.room)?;
+        if self.long.is_none() && long::is_long(&place, &self.doc) {
+            self.long = Some(LongWatch::start(&place, &self.doc, after)?);
+            (self.replay, self.ready, self.text, self.clean) = (Replay::default(), None, None, None);
+        }
+        let Some(watch) = &mut self.long else { return Ok(false) };
+        if watch.queue.is_empty() {
+            watch.refresh(&place, &self.doc)?;
+        }
+        self.queue.append(&mut watch.queue);
+        Ok(true)
     }
 
     /// Queues what happened since the last look.
@@ -194,8 +243,12 @@ impl FileWatch {
         let engine = self.engine.clone();
         let place = engine.open(&self.doc.room)?;
         self.sum_up();
+        if self.follow_long(Some(self.revision))? {
+            return Ok(());
+        }
         let (head, calm) = self.look(&place)?;
         self.read_new(&place, &head, calm)?;
+        self.catch_up()?;
         // Commits do not wait for a look at the file.
         if !self.queue.is_empty() || !calm || self.replay.seq != head.seq {
             return Ok(());
@@ -260,7 +313,7 @@ impl FileWatch {
         };
         let bytes = file.map(read).transpose();
         let bytes = bytes.map_err(failed)?.unwrap_or_default();
-        let lines = place.segment(&bytes).lines;
+        let lines = place.segment_of(&bytes, &self.doc).lines;
         let follows = lines.first().is_some_and(|line| line.seq == self.replay.seq + 1)
             && lines.last().is_some_and(|line| line.seq == head.seq);
         Ok(follows.then_some(lines))
@@ -349,7 +402,7 @@ fn is_edit(line: &Line) -> bool {
 }
 
 fn edit_event(revision: u64, text: Arc<String>) -> Event {
-    Event { revision, at: None, by: HAND.into(), op: EDIT.into(), text }
+    Event::new(revision, None, HAND, EDIT, text)
 }
 
 impl Ready {

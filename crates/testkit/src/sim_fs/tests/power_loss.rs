@@ -53,6 +53,18 @@ fn synced_file_can_lose_its_name() {
 }
 
 #[test]
+fn name_of_an_unsynced_file_can_be_dropped() {
+    let fs = SimFs::new();
+    fs.put("doc", b"ab");
+    fs.write_new("next", b"cd").unwrap();
+    fs.sync_dir("").unwrap();
+    fs.exchange("next", "doc").unwrap();
+    check_outcomes(&fs, "doc", &[None, Some("ab"), Some(""), Some("cd"), Some("c"), Some("0d"), Some("00")]);
+    fs.sync_file("doc").unwrap();
+    check_outcomes(&fs, "doc", &[Some("ab"), Some("cd")]);
+}
+
+#[test]
 fn synced_name_can_lose_its_bytes() {
     let fs = SimFs::new();
     fs.write_new("doc", b"ab").unwrap();

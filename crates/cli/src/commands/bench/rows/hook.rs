@@ -31,13 +31,13 @@ pub fn rows(bench: &Bench) -> Vec<Row> {
 }
 
 /// A project with a session in it, and its events.
-struct Client<'b> {
+pub struct Client<'b> {
     bench: &'b Bench,
-    root: PathBuf,
+    pub root: PathBuf,
 }
 
 impl<'b> Client<'b> {
-    fn start(bench: &'b Bench, name: &str) -> Measured<Client<'b>> {
+    pub fn start(bench: &'b Bench, name: &str) -> Measured<Client<'b>> {
         let client = Client { bench, root: bench.stage.dir.join(name) };
         stage::make_dir(&client.root)?;
         let start = client.event("SessionStart", &json!({"source": "startup"}))?;
@@ -46,7 +46,7 @@ impl<'b> Client<'b> {
     }
 
     /// Writes an event, with the fields that all have.
-    fn event(&self, name: &str, fields: &Value) -> Measured<PathBuf> {
+    pub fn event(&self, name: &str, fields: &Value) -> Measured<PathBuf> {
         let mut event = json!({
             "session_id": "0d1c2f6a-5a4e-4a8e-9d5b-3c1f7f2f9a10",
             "transcript_path": "/home/user/.claude/projects/-home-user-project/0d1c2f6a-5a4e-4a8e-9d5b-3c1f7f2f9a10.jsonl",
@@ -60,7 +60,7 @@ impl<'b> Client<'b> {
         Ok(file)
     }
 
-    fn hook(&self) -> Command {
+    pub fn hook(&self) -> Command {
         self.bench.stage.anthill(&self.root, &["hook"])
     }
 
@@ -76,7 +76,8 @@ impl<'b> Client<'b> {
     }
 }
 
-fn tool(name: &str, file: &str) -> Value {
+/// Returns the fields of a tool call.
+pub fn tool(name: &str, file: &str) -> Value {
     json!({
         "tool_name": name, "tool_use_id": "toolu_01", "tool_input": {"command": "cargo test", "file_path": file},
         "tool_response": {"stdout": "x".repeat(400), "stderr": "", "interrupted": false}, "duration_ms": 15,

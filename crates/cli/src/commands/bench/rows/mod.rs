@@ -2,12 +2,16 @@
 
 mod bulk;
 mod hook;
+mod kept;
 mod messages;
+mod old;
+mod past;
 mod queue;
 mod single;
 mod storm;
 mod wake;
 mod weight;
+mod worn;
 
 use std::path::Path;
 use std::process::Command;
@@ -29,6 +33,8 @@ pub struct Bench {
     pub storm: usize,
     /// How many messages are followed at most.
     pub letters: usize,
+    /// How many failures, agents and prompts an old project has seen, each.
+    pub past: usize,
 }
 
 /// A part of the measurement: what it is called while it runs, and how to run it.
@@ -41,6 +47,15 @@ pub fn steps(bench: &Bench) -> Vec<Step> {
     for size in bench.sizes.clone() {
         steps.push((format!("a queue of {size} tasks"), Box::new(move |bench| queue::rows(bench, size))));
     }
+    for size in bench.sizes.clone() {
+        steps.push((
+            format!("{size} tasks that are kept back"),
+            Box::new(move |bench| kept::rows(bench, size)),
+        ));
+    }
+    let largest = bench.sizes.last().copied().unwrap_or(1);
+    steps
+        .push((format!("an old queue of {largest} tasks"), Box::new(move |bench| old::rows(bench, largest))));
     steps.push((
         format!("a changed file of {typical} tasks"),
         Box::new(move |bench| vec![bulk::cold(bench, typical)]),
@@ -54,7 +69,9 @@ pub fn steps(bench: &Bench) -> Vec<Step> {
     steps.push(("32 at once".into(), Box::new(move |bench| storm::rows(bench, typical))));
     steps.push(("waking up".into(), Box::new(wake::rows)));
     steps.push(("hooks".into(), Box::new(hook::rows)));
+    steps.push((format!("hooks after {} failures and agents", bench.past), Box::new(worn::rows)));
     steps.push(("messages".into(), Box::new(messages::rows)));
+    steps.push(("a long past".into(), Box::new(past::rows)));
     steps.push(("memory and size".into(), Box::new(weight::rows)));
     steps
 }
@@ -102,6 +119,12 @@ impl Bench {
     fn time(&self, command: Command) -> Measured<Duration> {
         self.settle()?;
         spawn::timed(command)
+    }
+
+    /// The same for a process that is to say no, with this exit code.
+    fn time_refused(&self, command: Command, code: i32) -> Measured<Duration> {
+        self.settle()?;
+        spawn::refused(command, code)
     }
 
     /// The same for a process that reads a file on its standard input.

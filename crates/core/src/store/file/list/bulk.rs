@@ -186,7 +186,8 @@ impl Bulk {
     pub fn entry(&self) -> DocEntry {
         let (file, kind) = (self.doc.file.clone(), self.doc.kind.name.into());
         let (sum, base, revision) = (Some(self.sum), self.base, self.revision);
-        DocEntry { file, kind, revision, sum, base, changes: Vec::new(), content: None, stored: None }
+        let (changes, names, content, stored) = Default::default();
+        DocEntry { file, kind, revision, sum, base, changes, names, content, stored }
     }
 
     pub fn doc(&self) -> &Doc {

@@ -5,34 +5,41 @@
 //!
 //! ```text
 //! header | records, by position | order | ready, active, … : one bit each | ids | needs | held | late | dues
+//!        | kin | families | tree | common
 //! ```
 //! - *order* lists the positions by class and age; `ready` and `waiting` have a bit for each place in it. Items that
-//!   came later have the places behind; *late* lists at most [`LATE`] of them by class and age, then all are sorted anew.
+//!   came later, or got another class, have places behind; *late* lists at most [`LATE`] of them by class and age, then
+//!   all are sorted anew.
 //! - *active*, *loose*, *barred* and *failed* have a bit for each position.
 //! - *ids* is a hash table of positions (plus one), by the hash of the item's id.
 //! - *needs* are linked lists: from an item to those that need it.
 //! - *held* is a hash table of the keys that active items occupy, and how many do.
 //! - *dues* has a time for each position: when somebody has to look after the item, as long as it is active.
 //! - The header has the few items that were done last.
+//! - *families* are the marks that items have in common, *kin* tells the family of each position, and *tree* finds the
+//!   best item that has none of some marks: see `tree`. A kind without marks has none of these.
 
 mod build;
+mod families;
 mod held;
 mod order;
 mod recent;
+mod tree;
 
 use std::io;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 pub use self::build::Build;
+use self::families::FAMILY;
+use self::tree::Search;
 use super::layout::{self, Frame, Slot};
 use super::pages::{PAYLOAD, Pages};
 use crate::model::listing::{Facet, Listing, Standing};
 use crate::model::raw::Raw;
-use crate::store::engine::Rank;
 use crate::store::file::fs::Handle;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"anthill3");
+const MAGIC: u64 = u64::from_le_bytes(*b"anthill4");
 const RECORD: u64 = 64;
 const HELD: u64 = 16;
 /// How many places there are for keys at first.
@@ -83,7 +90,12 @@ mod at {
     pub const RECENTS: u64 = 376;
     pub const SCARCE: u64 = 472;
     pub const BARRED: u64 = 480;
+    /// The next place in the order that nobody has had, and how many came late.
+    pub const NEXT: u64 = 488;
+    pub const LATES: u64 = 496;
+    pub const FAMILIES: u64 = 504;
     pub const RANGES: u64 = 512;
+    pub const ROOM_FAMILIES: u64 = 896;
 }
 
 /// What the header says about the file that the index was made from.
@@ -122,6 +134,8 @@ pub struct Index {
     pages: Pages,
     listing: &'static Listing,
     regions: Regions,
+    /// The search for the best item that is still going on.
+    search: Option<Search>,
 }
 
 /// Where the parts begin, by the room that they were given.
@@ -131,6 +145,8 @@ struct Regions {
     edges: u64,
     ids: u64,
     held: u64,
+    /// How many families there may be; 0 for a kind without marks.
+    families: u64,
 }
 
 /// Which bits.
@@ -159,12 +175,15 @@ impl Regions {
 
     fn bits(self, bits: Bits) -> u64 {
         let first = after(self.order(), self.room * 4);
-        let length = after(0, self.room.div_ceil(8));
-        first + length * bits as u64
+        first + self.bits_length() * bits as u64
+    }
+
+    fn bits_length(self) -> u64 {
+        after(0, (self.room + LATE).div_ceil(8))
     }
 
     fn id_table(self) -> u64 {
-        self.bits(Bits::Ready) + after(0, self.room.div_ceil(8)) * BITS
+        self.bits(Bits::Ready) + self.bits_length() * BITS
     }
 
     fn needs(self) -> u64 {
@@ -180,11 +199,32 @@ impl Regions {
     }
 
     fn dues(self) -> u64 {
-        after(self.late(), LATE * 4)
+        after(self.late(), LATE * 8)
+    }
+
+    fn kin(self) -> u64 {
+        after(self.dues(), self.room * 8)
+    }
+
+    fn families(self) -> u64 {
+        after(self.kin(), self.marked() * 8)
+    }
+
+    fn tree(self) -> u64 {
+        after(self.families(), self.families * FAMILY)
+    }
+
+    fn common(self) -> u64 {
+        after(self.tree(), self.numbers() * 4)
     }
 
     fn pages(self) -> u32 {
-        (after(self.dues(), self.room * 8) / PAYLOAD as u64) as u32
+        (after(self.common(), self.inner_numbers() * FAMILY) / PAYLOAD as u64) as u32
+    }
+
+    /// Returns how many items may have marks.
+    fn marked(self) -> u64 {
+        if self.families > 0 { self.room } else { 0 }
     }
 }
 
@@ -202,8 +242,9 @@ impl Index {
             edges: pages.u64(at::ROOM_EDGES)?,
             ids: pages.u64(at::ROOM_IDS)?,
             held: pages.u64(at::ROOM_HELD)?,
+            families: pages.u64(at::ROOM_FAMILIES)?,
         };
-        (pages.u64(at::MAGIC)? == MAGIC).then_some(Index { pages, listing, regions })
+        (pages.u64(at::MAGIC)? == MAGIC).then_some(Index { pages, listing, regions, search: None })
     }
 
     /// Makes the index of a file; `None` if that is no list, or has the same id twice.
@@ -380,6 +421,7 @@ impl Index {
             Standing::Ready => {
                 self.add(at::READY, by)?;
                 self.set_bit(Bits::Ready, place, on)?;
+                self.offer(position, on.then_some(record.place))?;
                 if record.open > 0 || record.timed {
                     self.add(at::BARRED, by)?;
                     self.set_bit(Bits::Barred, position, on)?;
@@ -479,17 +521,19 @@ impl Index {
         Some(self.each_bit(bits, 0, end)?.into_iter().map(|position| position as usize).collect())
     }
 
-    /// Puts an item in the place of another. `None` also if it is another item to the order or to its needs.
+    /// Puts an item in the place of another. `None` also if it has another id.
     pub fn replace(&mut self, position: usize, slot: Slot, raw: &Raw) -> Option<()> {
         let facet = (self.listing.facet)(raw)?;
         let old = self.record(position)?;
-        let same = (old.id, old.class, old.age) == (hash(&facet.id), facet.class, facet.age);
-        if !same {
+        if old.id != hash(&facet.id) {
             return None;
         }
         let timed = is_timed(self.listing, facet.state, raw);
         let sum = layout::item_sum(raw.text(), position);
-        let new = Record { slot, sum, state: facet.state, timed, ..old };
+        let (class, age) = (facet.class, facet.age);
+        let mut new = Record { slot, sum, state: facet.state, timed, class, age, ..old };
+        let family = self.family_of(raw)?;
+        let moves = (old.class, old.age) != (class, age) || family != self.family_at(position as u64)?;
         let sum = self.items_sum()?.wrapping_sub(old.sum).wrapping_add(new.sum);
         self.pages.set_u64(at::ITEMS_SUM, sum)?;
         let [was_done, is_done] =
@@ -498,16 +542,22 @@ impl Index {
         if was_done {
             self.forget_done(position as u32)?;
         }
+        if moves {
+            self.leave_order(position, &old)?;
+            self.set_kin(position as u64, family, None)?;
+            new.place = self.next_place()?;
+        }
         self.set_record(position as u64, &new)?;
         self.enter(position as u64, &new, 1)?;
         if is_done {
             self.note_done(position as u32, raw)?;
         }
         match (was_done, is_done) {
-            (false, true) => self.count_open(position, -1),
-            (true, false) => self.count_open(position, 1),
-            _ => Some(()),
+            (false, true) => self.count_open(position, -1)?,
+            (true, false) => self.count_open(position, 1)?,
+            _ => {}
         }
+        if moves { self.insert_late(position) } else { Some(()) }
     }
 
     /// Says that an item stands elsewhere now.
@@ -538,7 +588,9 @@ impl Index {
     pub fn has_room(&mut self) -> Option<bool> {
         let (count, edges) = (self.pages.u64(at::COUNT)?, self.pages.u64(at::EDGES)?);
         let worn = self.pages.u64(at::CROWDED)? > 0 || self.pages.u64(at::SCARCE)? > 0;
-        Some(!worn && count + 64 <= self.regions.room && edges + 512 <= self.regions.edges)
+        let families = self.pages.u64(at::FAMILIES)? + 64 <= self.most_families();
+        let families = families || self.regions.families == 0;
+        Some(!worn && families && count + 64 <= self.regions.room && edges + 512 <= self.regions.edges)
     }
 
     /// Adds an item at the end. `None` also if somebody needs it already, or there is no place left.
@@ -550,7 +602,7 @@ impl Index {
             return None;
         }
         let mut item = record(slot, raw, count as u32, &facet, self.listing);
-        item.place = count as u32;
+        item.place = self.next_place()?;
         for need in &facet.needs {
             let needed = self.position(need)??;
             let mut needed_item = self.record(needed)?;
@@ -564,19 +616,15 @@ impl Index {
         self.pages.set_u64(at::COUNT, count + 1)?;
         let sum = self.items_sum()?.wrapping_add(item.sum);
         self.pages.set_u64(at::ITEMS_SUM, sum)?;
-        let late = count - self.pages.u64(at::SORTED)?;
+        let family = self.family_of(raw)?;
+        self.set_kin(count, family, None)?;
         self.set_record(count, &item)?;
         self.insert_id(item.id, count as u32)?;
         self.enter(count, &item, 1)?;
         if self.listing.standing(item.state) == Standing::Done {
             self.note_done(count as u32, raw)?;
         }
-        match late + 1 < LATE {
-            true => {
-                self.insert_late(Rank { class: item.class, age: item.age, position: count as usize }, late)
-            }
-            false => self.sort_again(),
-        }
+        self.insert_late(count as usize)
     }
 
     /// Writes the index to a new file, and later changes too.

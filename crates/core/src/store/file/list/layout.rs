@@ -22,7 +22,7 @@
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use crate::model::raw::{Raw, Walk};
+use crate::model::raw::{self, Raw, Walk};
 use crate::store::file::journal::Sum;
 
 /// Between two slots, and before the first: a new line, and the indentation of the items.
@@ -236,6 +236,19 @@ pub fn item_text(item: &Map<String, Value>) -> Vec<u8> {
         write_field(&mut text, "      ", key, value);
     }
     text.extend_from_slice(if item.is_empty() { b"}" } else { b"\n    }" });
+    text
+}
+
+/// Writes an item in that form from its text, whatever its form was. Not a letter changes.
+pub fn respell(item: &Raw) -> Vec<u8> {
+    let mut text = Vec::with_capacity(item.text().len() * 2);
+    for (key, value) in item.fields() {
+        text.extend_from_slice(if text.is_empty() { b"{\n      \"" } else { b",\n      \"" });
+        text.extend_from_slice(key);
+        text.extend_from_slice(b"\": ");
+        raw::write_on_a_line(&mut text, value);
+    }
+    text.extend_from_slice(if text.is_empty() { b"{}" } else { b"\n    }" });
     text
 }
 

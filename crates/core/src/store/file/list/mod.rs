@@ -11,25 +11,33 @@
 //! [`List::open`] believes the index only if life, file and journal are those that it was written for.
 
 pub mod bulk;
+mod draft;
+mod edited;
 pub mod index;
 pub mod layout;
 pub mod mix;
 mod pages;
+mod recall;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
-use self::index::{Index, Stamp};
+use self::draft::Draft;
+use self::edited::Found;
+use self::index::{Build, Index, Stamp};
 use self::layout::{Frame, Slot};
+use self::recall::Past;
+use super::edits::Edit;
 use super::fs::{Access, Handle, Stat};
 use super::journal::{DocEntry, Sum};
 use super::place::{self, Head, HeadDoc, Place};
 use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
-use crate::model::listing::{Among, Excerpt, Listing, Most, Standing};
+use crate::model::listing::{Among, Excerpt, Listing, Marks, Most, Standing};
+use crate::model::names::Names;
 use crate::model::raw::Raw;
 use crate::model::time::Moment;
 use crate::store::engine::{Entry, Rank};
@@ -64,6 +72,8 @@ pub struct List {
     sum: Sum,
     /// Where the parts of the file were when it was opened.
     stored: Frame,
+    /// What counts of an edit by hand, if the file is not what the last commit left.
+    draft: Option<Draft>,
     /// What this transaction has put, by position.
     puts: BTreeMap<usize, Put>,
     /// The item that was read last.
@@ -89,6 +99,7 @@ pub struct Patch {
     pub sum: Sum,
     pub base: Sum,
     pub changes: Vec<Change>,
+    names: Names,
     writes: Vec<(u64, Vec<u8>)>,
     frame: Frame,
     /// What the new file looks like, once it is written.
@@ -109,6 +120,7 @@ impl Patch {
             sum: Some(self.sum),
             base: Some(self.base),
             changes: std::mem::take(&mut self.changes),
+            names: std::mem::take(&mut self.names),
             content: None,
             stored: None,
         }
@@ -130,7 +142,8 @@ fn sure<T>(answer: Option<T>) -> Answer<T> {
 }
 
 impl List {
-    /// Opens a list that is as the head knows it. `None` if somebody edited it, or there is none.
+    /// Opens a list that is as the head knows it, or was edited within few items. `None` if it has to be read as a whole, or
+    /// there is none.
     pub fn open(place: &Place<'_>, doc: &Doc, head: &Head) -> Result<Option<List>> {
         let (Some(field), Some(listing)) = (field_of(doc), doc.kind.listing) else { return Ok(None) };
         let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&doc.file).copied() else {
@@ -139,26 +152,29 @@ impl List {
         let path = place.doc(&doc.file);
         let opened =
             place.fs.open(&path, Access::Read).map_err(|error| place.no_file("open", &path, error))?;
-        let Some(file) = opened else { return Ok(None) };
+        let Some(file) = opened.filter(|file| file.opened().size > listing.short) else { return Ok(None) };
         let (stamp, life) = (stamp_of(file.opened()), head.life.number());
         let index = place.fs.open(&place.index(&doc.file), Access::Write).ok().flatten();
-        let fits = |index: &mut Index| {
-            let found = index.stamp()?;
-            let ours =
-                (found.life, found.file, found.revision, found.sum) == (life, stamp, revision, sum.bits());
-            (ours && index.has_room()?).then_some(())
+        let ours = Stamp { life, file: stamp, twin: 0, revision, sum: sum.bits() };
+        let index = index.and_then(|index| Index::open(index, listing));
+        // An index of this revision, whose file may be another one by now.
+        let mut known = index.and_then(|mut index| {
+            let Stamp { file, twin, .. } = index.stamp()?;
+            (index.stamp()? == Stamp { file, twin, ..ours }).then_some((file, index))
+        });
+        let fits =
+            known.as_mut().is_some_and(|(file, index)| *file == stamp && index.has_room() == Some(true));
+        let opened = match (fits, known) {
+            (true, Some((_, index))) => Some((index, None)),
+            (_, known) => {
+                let past = Past { place, doc, field, head };
+                reopen(&past, &*file, &ours, known.map(|(_, index)| index))?
+            }
         };
-        let mut index = index.and_then(|index| Index::open(index, listing));
-        if index.as_mut().and_then(fits).is_none() {
-            let stamp = Stamp { life, file: stamp, twin: 0, revision, sum: sum.bits() };
-            index = rebuild(place, doc, &*file, &stamp)?;
-        }
-        let Some((index, stored)) = index.and_then(|mut index| index.frame().map(|frame| (index, frame)))
-        else {
-            return Ok(None);
-        };
-        let (doc, puts) = (doc.clone(), BTreeMap::new());
-        Ok(Some(List {
+        let Some((mut index, draft)) = opened else { return Ok(None) };
+        let Some(stored) = index.frame() else { return Ok(None) };
+        let (doc, puts, last) = (doc.clone(), BTreeMap::new(), None);
+        let mut list = List {
             doc,
             field,
             listing,
@@ -169,9 +185,24 @@ impl List {
             revision,
             sum,
             stored,
+            draft: None,
             puts,
-            last: None,
-        }))
+            last,
+        };
+        if let Some(draft) = draft {
+            (list.sum, list.revision, list.draft) = (draft.base, draft.revision, Some(draft));
+        }
+        Ok(Some(list))
+    }
+
+    /// Returns what somebody did to the file since the last commit.
+    pub fn edit(&self) -> Option<&Edit> {
+        self.draft.as_ref().map(|draft| &draft.edit)
+    }
+
+    /// Returns the checksum of the file as it is, and of the list after an edit by hand.
+    pub fn sums(&mut self) -> Answer<(Sum, Sum)> {
+        Ok((self.sum, Sum::from_parts(self.stored.sum, sure(self.index.items_sum())?)))
     }
 
     /// Whether this transaction has put anything.
@@ -198,6 +229,11 @@ impl List {
         }
     }
 
+    /// Returns the item at a position; `None` behind the last.
+    pub fn item_at(&mut self, position: usize) -> Answer<Option<Value>> {
+        if position < sure(self.index.count())? { self.at(position).map(Some) } else { Ok(None) }
+    }
+
     /// Returns the item at a position.
     fn at(&mut self, position: usize) -> Answer<Value> {
         if let Some(put) = self.puts.get(&position) {
@@ -215,7 +251,10 @@ impl List {
 
     fn read(&mut self, position: usize) -> Answer<Value> {
         let record = sure(self.index.record(position))?;
-        let bytes = self.file.read_at(record.slot.start, record.slot.length as usize).map_err(|_| Lost)?;
+        let bytes = match &self.draft {
+            Some(draft) => sure(draft.text(position))?.to_vec(),
+            None => self.file.read_at(record.slot.start, record.slot.length as usize).map_err(|_| Lost)?,
+        };
         let mut raw = Raw::default();
         let end = sure(raw.read(&bytes, 0))?;
         // The sum tells a stale or spoiled index from a good one.
@@ -275,8 +314,8 @@ impl List {
         Ok(open)
     }
 
-    pub fn best(&mut self, after: Option<Rank>) -> Answer<Option<(Rank, Value)>> {
-        match sure(self.index.best(after))? {
+    pub fn best(&mut self, after: Option<Rank>, without: &Marks) -> Answer<Option<(Rank, Value)>> {
+        match sure(self.index.best_without(after, without))? {
             None => Ok(None),
             Some(rank) => Ok(Some((rank, self.at(rank.position)?))),
         }
@@ -486,15 +525,21 @@ impl List {
         let revision = self.revision + 1;
         state::stamp_document(&self.doc, &mut stamped, revision, entry);
         let mut changes = diff::diff(&Value::Object(frame), &Value::Object(stamped.clone()));
+        let mut names = Names::new();
         for (position, put) in &self.puts {
             let path = format!("{}[{position}]", self.field);
             state::check_item(&self.doc, &path, &put.after)?;
             match &put.before {
-                Some(before) => changes.extend(diff::diff_at(&path, before, &put.after)),
+                Some(before) => {
+                    let made = diff::diff_at(&path, before, &put.after);
+                    let id = before.get("id").and_then(Value::as_str).filter(|_| !made.is_empty());
+                    names.extend(id.map(|id| (path, id.to_owned())));
+                    changes.extend(made);
+                }
                 None => changes.push(Change { path, before: None, after: Some(put.after.clone()), at: None }),
             }
         }
-        let patch = self.patch(&stamped, revision, changes);
+        let patch = self.patch(&stamped, revision, (changes, names));
         if let Ok(Patch { frame, .. }) = &patch
             && frame.size > self.doc.kind.limit
         {
@@ -504,7 +549,12 @@ impl List {
         Ok(patch)
     }
 
-    fn patch(&mut self, document: &Map<String, Value>, revision: u64, changes: Vec<Change>) -> Answer<Patch> {
+    fn patch(
+        &mut self,
+        document: &Map<String, Value>,
+        revision: u64,
+        (changes, names): (Vec<Change>, Names),
+    ) -> Answer<Patch> {
         let (prefix, suffix) = sure(layout::frame(document, self.field))?;
         let mut frame = sure(self.index.frame())?;
         let mut writes = vec![(0, sure(layout::fill_prefix(prefix.clone(), frame.prefix))?)];
@@ -527,11 +577,14 @@ impl List {
         frame.sum = sure(layout::scan(&whole, self.field, &mut |_, _| {}))?.sum;
         let sum = Sum::from_parts(frame.sum, sure(self.index.items_sum())?);
         let (stamp, exchanged, twin) = (0, false, 0);
-        Ok(Patch { revision, sum, base: self.sum, changes, writes, frame, stamp, exchanged, twin })
+        Ok(Patch { revision, sum, base: self.sum, changes, names, writes, frame, stamp, exchanged, twin })
     }
 
     /// Returns the fields of the document, with an empty list.
-    fn read_frame(&self) -> Answer<Map<String, Value>> {
+    pub fn read_frame(&self) -> Answer<Map<String, Value>> {
+        if let Some(draft) = &self.draft {
+            return Ok(draft.fields.clone());
+        }
         let Frame { prefix, suffix, size, .. } = self.stored;
         let read = |from: u64, to: u64| self.file.read_at(from, (to - from) as usize).map_err(|_| Lost);
         let text = [read(0, prefix)?, read(suffix, size)?].concat();
@@ -560,7 +613,8 @@ impl List {
 
     /// Whether somebody has written into the file since it was opened: what was made from it may be half of either then.
     pub fn is_touched(&self) -> bool {
-        !self.file.look().is_ok_and(|stat| stamp_of(&stat) == self.stamp)
+        // After an edit by hand nothing is made from it any more.
+        self.draft.is_none() && !self.file.look().is_ok_and(|stat| stamp_of(&stat) == self.stamp)
     }
 
     /// Puts the twin in the place of the file.
@@ -588,8 +642,18 @@ impl List {
                 _ => return Err(error),
             }
         }
-        place.fs.copy(&*self.file, path)?;
-        place.fs.open(path, Access::Write)?.ok_or_else(|| std::io::ErrorKind::NotFound.into())
+        let made = match &self.draft {
+            None => {
+                place.fs.copy(&*self.file, path)?;
+                place.fs.open(path, Access::Write)?
+            }
+            Some(draft) => {
+                let made = place.fs.open(path, Access::Create)?;
+                made.as_ref().map_or(Ok(()), |made| draft.write(&self.doc, self.field, &**made))?;
+                made
+            }
+        };
+        made.ok_or_else(|| std::io::ErrorKind::NotFound.into())
     }
 
     fn old_twin(
@@ -601,7 +665,7 @@ impl List {
         let (Some(stamp), Some(pending)) = (self.index.stamp(), self.index.pending()) else {
             return Ok(None);
         };
-        if stamp.twin == 0 {
+        if stamp.twin == 0 || self.draft.is_some() {
             return Ok(None);
         }
         // Whatever stands there and cannot be opened gives way to a new one.
@@ -623,7 +687,8 @@ impl List {
     /// Looks at the file that was replaced. Returns where it is, if somebody changed it meanwhile.
     pub fn look_back(&self, place: &Place<'_>, patch: &mut Patch) -> Option<String> {
         let holder = if patch.exchanged { place.twin(&self.doc.file) } else { place.copy(&self.doc.file) };
-        if patch.exchanged {
+        // Two edits within one tick of a coarse clock look alike: only the bytes tell them apart.
+        if patch.exchanged && self.draft.is_none() {
             // By its name: an editor may have put another file in the place of the one that we have open.
             let twin = place.fs.stat(&holder).ok().flatten().map_or(0, |stat| stamp_of(&stat));
             if twin == self.stamp {
@@ -632,6 +697,9 @@ impl List {
             if twin == 0 || twin == self.stamp {
                 return None;
             }
+        }
+        if self.draft.as_ref().is_some_and(|draft| draft.is_in(place, &holder)) {
+            return None;
         }
         let bytes = place.fs.read(&holder, self.doc.kind.limit).ok().flatten()?;
         (place::sum(&self.doc, &bytes) != patch.base).then_some(holder)
@@ -662,11 +730,32 @@ impl List {
 
 /// Makes the index of a file that holds what the head knows. It is written with the next commit: who changes
 /// nothing writes nothing.
-fn rebuild(place: &Place<'_>, doc: &Doc, file: &dyn Handle, stamp: &Stamp) -> Result<Option<Index>> {
+fn reopen(
+    past: &Past<'_>,
+    file: &dyn Handle,
+    stamp: &Stamp,
+    known: Option<Index>,
+) -> Result<Option<(Index, Option<Draft>)>> {
+    let Past { place, doc, field, .. } = past;
+    let Some(listing) = doc.kind.listing else { return Ok(None) };
     let path = place.doc(&doc.file);
     let length = usize::try_from(file.opened().size.min(doc.kind.limit)).unwrap_or(usize::MAX);
     let bytes = file.read_at(0, length + 1).map_err(|error| place.failed("read", &path, error))?;
-    Ok(build(doc, &bytes, stamp))
+    let mut build = Build::of(listing);
+    let Some(frame) = layout::scan(&bytes, field, &mut |slot, raw| build.add(slot, raw)) else {
+        return Ok(None);
+    };
+    let found = Found { bytes, frame, build };
+    if found.sum().bits() == stamp.sum {
+        let index = found.build.finish(&frame);
+        return Ok(index.and_then(|mut index| index.set_stamp(stamp).map(|()| (index, None))));
+    }
+    let taken =
+        known.filter(|_| found.build.fits()).map(|index| edited::take_in(past, index, stamp.revision, found));
+    Ok(match taken {
+        Some(Ok((index, draft))) => Some((index, Some(draft))),
+        Some(Err(Lost)) | None => None,
+    })
 }
 
 /// Makes the index of bytes that must have this stamp's sum.
@@ -698,7 +787,10 @@ pub fn mark_whole(place: &Place<'_>, doc: &Doc) -> Option<u64> {
 
 /// Writes the index of a list that was published as a whole. Without it the next command makes it.
 pub fn index_whole(place: &Place<'_>, doc: &Doc, head: &Head, file: u64, bytes: &[u8]) {
-    if let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&doc.file).copied() {
+    let is_short = doc.kind.listing.is_some_and(|listing| bytes.len() as u64 <= listing.short);
+    if let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&doc.file).copied()
+        && !is_short
+    {
         let stamp = Stamp { life: head.life.number(), file, twin: 0, revision, sum: sum.bits() };
         if let Some(index) = build(doc, bytes, &stamp) {
             write_new(place, doc, index);

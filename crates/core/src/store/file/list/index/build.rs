@@ -1,5 +1,6 @@
 //! Making an index from the items of a list, in their order.
 
+use super::families::{Family, family};
 use super::recent::{End, RECENT};
 use super::{FEW_HELD, Index, MAGIC, Record, Regions, at, hash, record};
 use crate::model::listing::{Hold, Listing, Standing};
@@ -7,6 +8,9 @@ use crate::model::quick_hash::QuickMap;
 use crate::model::raw::Raw;
 use crate::store::file::list::layout::{Frame, Slot};
 use crate::store::file::list::pages::Pages;
+
+/// How many families there may be at least.
+const FEW_FAMILIES: u64 = 256;
 
 /// What an index is made from, item by item.
 #[derive(Debug)]
@@ -19,13 +23,22 @@ pub struct Build {
     holds: Vec<(usize, Hold)>,
     /// When which items were done.
     ends: Vec<End>,
+    /// The mark of each item's kin, and the families that have one.
+    kins: Vec<u64>,
+    families: QuickMap<u64, Family>,
     fits: bool,
 }
 
 impl Build {
     pub fn of(listing: &'static Listing) -> Build {
         let (before, items, edges, holds, ends) = Default::default();
-        Build { listing, before, items, edges, holds, ends, fits: true }
+        let (kins, families) = Default::default();
+        Build { listing, before, items, edges, holds, ends, kins, families, fits: true }
+    }
+
+    /// Begins one for other items of the same kind.
+    pub fn anew(&self) -> Build {
+        Build::of(self.listing)
     }
 
     /// Begins another one for what comes behind so many more items.
@@ -40,6 +53,8 @@ impl Build {
         self.edges.extend(other.edges);
         self.holds.extend(other.holds);
         self.ends.extend(other.ends);
+        self.kins.extend(other.kins);
+        self.families.extend(other.families);
     }
 
     pub fn reserve(&mut self, count: usize) {
@@ -61,6 +76,23 @@ impl Build {
             _ => {}
         }
         self.items.push(item);
+        if let Some(marking) = &self.listing.marking {
+            let kin = (marking.kin)(raw);
+            self.kins.push(kin);
+            if kin != 0 {
+                self.families.entry(kin).or_insert_with(|| family((marking.all)(raw)));
+            }
+        }
+    }
+
+    /// Returns what is known of the items.
+    pub fn items(&self) -> &[Record] {
+        &self.items
+    }
+
+    /// Says that the items stand elsewhere.
+    pub fn relocate(&mut self, slots: &[Slot]) {
+        self.items.iter_mut().zip(slots).for_each(|(item, slot)| item.slot = *slot);
     }
 
     /// Whether all items could be read.
@@ -83,9 +115,9 @@ impl Build {
     }
 
     /// Returns the index; `None` also if an item has the id of another.
-    pub fn finish(self, frame: &Frame) -> Option<Index> {
-        let Build { listing, items, edges, holds, mut ends, fits, .. } = self;
-        let mut index = fits.then(|| Index::assemble(frame, items, &edges, &holds, listing)).flatten()?;
+    pub fn finish(mut self, frame: &Frame) -> Option<Index> {
+        let mut index = self.fits.then(|| Index::assemble(frame, &mut self)).flatten()?;
+        let Build { holds, mut ends, .. } = self;
         for (position, hold) in &holds {
             index.hold(hold, 1)?;
             index.set_due(*position, hold.due)?;
@@ -98,13 +130,9 @@ impl Build {
 }
 
 impl Index {
-    fn assemble(
-        frame: &Frame,
-        mut items: Vec<Record>,
-        edges: &[(u32, u64)],
-        holds: &[(usize, Hold)],
-        listing: &'static Listing,
-    ) -> Option<Index> {
+    fn assemble(frame: &Frame, build: &mut Build) -> Option<Index> {
+        let mut items = std::mem::take(&mut build.items);
+        let Build { listing, edges, holds, families, kins, .. } = build;
         let mut by_id: QuickMap<u64, u32> = QuickMap::default();
         by_id.reserve(items.len());
         let mut ids = items.iter().map(|item| item.id).zip(0..);
@@ -119,8 +147,13 @@ impl Index {
             edges: edges.len() as u64 * 2 + 2048,
             ids: (room * 2).next_power_of_two(),
             held: (keys as u64 * 4).max(room).next_power_of_two(),
+            families: if listing.marking.is_some() {
+                (families.len() as u64 * 4 / 3).max(FEW_FAMILIES)
+            } else {
+                0
+            },
         };
-        let mut index = Index { pages: Pages::default(), listing, regions };
+        let mut index = Index { pages: Pages::default(), listing, regions, search: None };
         index.pages.make(regions.pages());
         let fields = [
             (at::MAGIC, MAGIC),
@@ -128,6 +161,7 @@ impl Index {
             (at::ROOM_EDGES, regions.edges),
             (at::ROOM_IDS, regions.ids),
             (at::ROOM_HELD, regions.held),
+            (at::ROOM_FAMILIES, regions.families),
             (at::HELD_PLACES, FEW_HELD),
             (at::DUE_BOOT, i64::MAX as u64),
             (at::DUE, i64::MAX as u64),
@@ -166,6 +200,16 @@ impl Index {
         for (position, item) in items.iter().enumerate() {
             index.enter(position as u64, item, 1)?;
         }
+        index.note_families(kins, families)?;
+        index.plant(&items)?;
         Some(index)
+    }
+
+    fn note_families(&mut self, kins: &[u64], families: &QuickMap<u64, Family>) -> Option<()> {
+        for (position, kin) in kins.iter().enumerate() {
+            let family = families.get(kin).map_or(Some(0), |family| self.insert_family(family))?;
+            self.set_kin(position as u64, family, None)?;
+        }
+        Some(())
     }
 }

@@ -1,7 +1,7 @@
 //! In which order items are picked: by class, then by age, then by position; and those that came late.
 
-use super::{Bits, Index, Record, at};
-use crate::model::listing::Standing;
+use super::{Bits, Index, LATE, Record, at};
+use crate::model::listing::{Marks, Standing};
 use crate::store::engine::Rank;
 
 impl Index {
@@ -22,7 +22,7 @@ impl Index {
     }
 
     fn first(&mut self, bits: Bits, after: Option<Rank>) -> Option<Option<Rank>> {
-        let (sorted, count) = (self.pages.u64(at::SORTED)?, self.pages.u64(at::COUNT)?);
+        let sorted = self.pages.u64(at::SORTED)?;
         let from = match after {
             None => 0,
             Some(after) => self.sorted_after(after, sorted)?,
@@ -31,33 +31,46 @@ impl Index {
             Some(place) => Some(self.rank_at(place)?),
             None => None,
         };
-        if let Some(late) = self.first_late(bits, after, count - sorted)? {
+        if let Some(late) = self.first_late(bits, after, None)? {
             best = Some(best.map_or(late, |best| best.min(late)));
         }
         Some(best)
     }
 
-    /// Returns the first of those that came late; each of them has the place of its position.
-    fn first_late(&mut self, bits: Bits, after: Option<Rank>, late: u64) -> Option<Option<Rank>> {
+    /// Returns the first of those that came late, and have none of these marks.
+    pub(super) fn first_late(
+        &mut self,
+        bits: Bits,
+        after: Option<Rank>,
+        without: Option<&Marks>,
+    ) -> Option<Option<Rank>> {
+        let late = self.pages.u64(at::LATES)?;
         let from = match after {
             None => 0,
             Some(after) => self.first_after(after, late, Index::late_rank)?,
         };
         for number in from..late {
-            let position = u64::from(self.pages.u32(self.regions.late() + number * 4)?);
-            if self.next_bit(bits, position, position + 1)?.is_some() {
+            let (position, place) = self.late(number)?;
+            let there = self.next_bit(bits, place, place + 1)?.is_some();
+            if there && !without.map_or(Some(false), |marks| self.is_marked(position, marks))? {
                 return self.rank_of(position as usize).map(Some);
             }
         }
         Some(None)
     }
 
-    fn late_rank(&mut self, number: u64) -> Option<Rank> {
-        let position = self.pages.u32(self.regions.late() + number * 4)? as usize;
-        self.rank_of(position)
+    /// Returns the position of one that came late, and its place in the order.
+    fn late(&mut self, number: u64) -> Option<(u64, u64)> {
+        let word = self.pages.u64(self.regions.late() + number * 8)?;
+        Some((word & u64::from(u32::MAX), word >> 32))
     }
 
-    fn rank_at(&mut self, place: u64) -> Option<Rank> {
+    fn late_rank(&mut self, number: u64) -> Option<Rank> {
+        let (position, _) = self.late(number)?;
+        self.rank_of(position as usize)
+    }
+
+    pub(super) fn rank_at(&mut self, place: u64) -> Option<Rank> {
         let position = self.pages.u32(self.regions.order() + place * 4)? as usize;
         self.rank_of(position)
     }
@@ -67,17 +80,68 @@ impl Index {
         Some(Rank { class: record.class, age: record.age, position })
     }
 
-    /// Puts a new item among those that came late.
-    pub(super) fn insert_late(&mut self, rank: Rank, late: u64) -> Option<()> {
+    /// Returns a place in the order for one that comes late.
+    pub(super) fn next_place(&mut self) -> Option<u32> {
+        let next = self.pages.u64(at::NEXT)?;
+        self.pages.set_u64(at::NEXT, next + 1)?;
+        u32::try_from(next).ok()
+    }
+
+    /// Puts an item that has its [place](Index::next_place) among those that came late.
+    pub(super) fn insert_late(&mut self, position: usize) -> Option<()> {
+        if self.pages.u64(at::NEXT)? - self.pages.u64(at::SORTED)? >= LATE {
+            return self.sort_again();
+        }
+        let (late, rank) = (self.pages.u64(at::LATES)?, self.rank_of(position)?);
         let at = self.first_after(rank, late, Index::late_rank)?;
-        let mut moved = rank.position as u32;
+        let mut moved = position as u64 | u64::from(self.record(position)?.place) << 32;
         for number in at..=late {
-            let place = self.regions.late() + number * 4;
-            let next = self.pages.u32(place)?;
-            self.pages.set_u32(place, moved)?;
+            let place = self.regions.late() + number * 8;
+            let next = self.pages.u64(place)?;
+            self.pages.set_u64(place, moved)?;
             moved = next;
         }
-        Some(())
+        self.pages.set_u64(at::LATES, late + 1)
+    }
+
+    /// Gives up an item's place in the order. No bit is set there any more.
+    pub(super) fn leave_order(&mut self, position: usize, old: &Record) -> Option<()> {
+        let (place, sorted) = (u64::from(old.place), self.pages.u64(at::SORTED)?);
+        match place < sorted {
+            true => self.leave_sorted(position as u32, place, sorted),
+            false => self.leave_late(position),
+        }
+    }
+
+    /// Lets a neighbour stand for the item, so that ranks still rise from place to place.
+    fn leave_sorted(&mut self, position: u32, place: u64, sorted: u64) -> Option<()> {
+        let order = self.regions.order();
+        let (mut first, mut end) = (place, place + 1);
+        while first > 0 && self.pages.u32(order + (first - 1) * 4)? == position {
+            first -= 1;
+        }
+        while end < sorted && self.pages.u32(order + end * 4)? == position {
+            end += 1;
+        }
+        let neighbour = match (first, end) {
+            (0, end) if end == sorted => return Some(()),
+            (0, end) => end,
+            (first, _) => first - 1,
+        };
+        let neighbour = self.pages.u32(order + neighbour * 4)?;
+        (first..end).try_for_each(|place| self.pages.set_u32(order + place * 4, neighbour))
+    }
+
+    fn leave_late(&mut self, position: usize) -> Option<()> {
+        let late = self.pages.u64(at::LATES)?;
+        let rank = self.rank_of(position)?;
+        let at = self.first_after(rank, late, Index::late_rank)?.checked_sub(1)?;
+        (self.late(at)?.0 == position as u64).then_some(())?;
+        for number in at + 1..late {
+            let next = self.pages.u64(self.regions.late() + number * 8)?;
+            self.pages.set_u64(self.regions.late() + (number - 1) * 8, next)?;
+        }
+        self.pages.set_u64(at::LATES, late - 1)
     }
 
     /// Returns the first of `count` numbers whose rank comes after another.
@@ -96,7 +160,7 @@ impl Index {
     }
 
     /// Returns the first of the sorted places that comes after a rank.
-    fn sorted_after(&mut self, after: Rank, sorted: u64) -> Option<u64> {
+    pub(super) fn sorted_after(&mut self, after: Rank, sorted: u64) -> Option<u64> {
         let place = u64::from(self.record(after.position)?.place);
         if place < sorted {
             return Some(place + 1);
@@ -116,6 +180,8 @@ impl Index {
             self.pages.set_u32(self.regions.order() + place as u64 * 4, *position)?;
             self.set_record(u64::from(*position), &items[*position as usize])?;
         }
+        self.pages.set_u64(at::LATES, 0)?;
+        self.pages.set_u64(at::NEXT, order.len() as u64)?;
         self.pages.set_u64(at::SORTED, order.len() as u64)
     }
 
@@ -124,12 +190,13 @@ impl Index {
         let count = self.count()?;
         let mut items = (0..count).map(|position| self.record(position)).collect::<Option<Vec<_>>>()?;
         for bits in [Bits::Ready, Bits::Waiting] {
-            for place in self.each_bit(bits, 0, count as u64)? {
+            let places = self.pages.u64(at::NEXT)?;
+            for place in self.each_bit(bits, 0, places)? {
                 self.set_bit(bits, place, false)?;
             }
         }
         self.sort(&mut items)?;
-        for item in items {
+        for item in &items {
             let bits = match self.listing.standing(item.state) {
                 Standing::Ready => Bits::Ready,
                 Standing::Waiting => Bits::Waiting,
@@ -137,6 +204,6 @@ impl Index {
             };
             self.set_bit(bits, u64::from(item.place), true)?;
         }
-        Some(())
+        self.plant(&items)
     }
 }

@@ -1,0 +1,42 @@
+//! Results stay with their tasks when somebody goes back in time.
+
+use serde_json::Value;
+
+use crate::model::paper::Paper;
+use crate::model::task::{Status, Task};
+use crate::ops::{Error, Result};
+use crate::store::Transaction;
+use crate::view::{papers, shell};
+
+/// Takes the result of a task back that has not ended then, and brings back one that has.
+pub fn follow(transaction: &mut dyn Transaction, now: Option<&Value>, then: Option<&Value>) -> Result<()> {
+    let result = |task: Option<&Value>| {
+        let task = Task::of(task?.clone());
+        let is_over = matches!(task.status(), Status::Done | Status::Failed);
+        is_over.then(|| papers::result(task.value()))
+    };
+    let (was, is) = (result(now), result(then));
+    let id = now.or(then).and_then(|task| task.get("id")).and_then(Value::as_str);
+    let Some(paper) = id.and_then(|id| id.parse().ok()).map(Paper::Result).filter(|_| was != is) else {
+        return Ok(());
+    };
+    match (transaction.paper(&paper)?, was, is) {
+        (Some(found), Some(was), _) if found != was => Err(edited(&paper, id.unwrap_or_default())),
+        (Some(_), Some(_), None) => Ok(transaction.remove_paper(&paper)?),
+        (_, _, Some(text)) => Ok(transaction.write_paper(&paper, text)?),
+        (_, _, None) => Ok(()),
+    }
+}
+
+fn edited(paper: &Paper, id: &str) -> Error {
+    let file = paper.file();
+    Error::refused(
+        format!(
+            "`{file}` is not what `{id}` was reported with: somebody changed it, and it would stay without its task"
+        ),
+        format!(
+            "move {file} away and repeat this, or open the task again: anthill leader reset {} --force",
+            shell::word(id)
+        ),
+    )
+}

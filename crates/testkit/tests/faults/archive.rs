@@ -1,0 +1,187 @@
+//! Sessions start, end, come back and go to the archive, with a misfortune at every call.
+//!
+//! Whatever happens: a session that is not over is on the roster; a session and a message is either in its place or once in the
+//! archive; and when the same is done again, all is as it would have been.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use anthill_core::model::ids::SessionId;
+use anthill_core::model::kind::Doc;
+use anthill_core::model::message::{Letter, Sender};
+use anthill_core::model::paper::{Paper, Tray};
+use anthill_core::model::room::Room;
+use anthill_core::model::session::{Start, is_over};
+use anthill_core::ops::archive::{self, Request};
+use anthill_core::ops::{Actor, Result, messages, sessions};
+use anthill_core::store::Engine;
+use anthill_core::store::file::fs::Fs;
+use anthill_testkit::effort::sample;
+use anthill_testkit::sim_fs::{Plan, SimFs, errno};
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use crate::probe::{PART, contents, report};
+use crate::scenarios::{Store, actor};
+
+/// How many disks are made of one on which the power failed.
+const IMAGES: usize = 3;
+
+type Act = fn(&dyn Engine, &Actor) -> Result<()>;
+
+const ACTS: [(&str, Act); 4] = [
+    ("a new session", |engine, actor| start(engine, "s3", actor)),
+    ("a session comes back", |engine, actor| start(engine, "s1", actor)),
+    ("a session ends", |engine, actor| end(engine, "s2", actor)),
+    ("the archive", |engine, actor| {
+        let before = actor.now() + SignedDuration::from_hours(1);
+        archive::all(engine, Request::before(before), actor).and_then(|archived| {
+            match archived.warnings.first() {
+                Some(warning) => Err(anthill_core::ops::Error::Input(warning.clone())),
+                None => Ok(()),
+            }
+        })
+    }),
+];
+
+fn id(text: &str) -> SessionId {
+    text.parse().unwrap()
+}
+
+fn start(engine: &dyn Engine, name: &str, actor: &Actor) -> Result<()> {
+    sessions::start(engine, Some(&id(name)), &Start::default(), actor).map(drop)
+}
+
+fn end(engine: &dyn Engine, name: &str, actor: &Actor) -> Result<()> {
+    sessions::end(engine, &id(name), actor).map(drop)
+}
+
+/// One session that is over and has a mailbox with a message, and one that is not.
+fn prepared() -> SimFs {
+    let fs = SimFs::new();
+    let store = store(&fs);
+    for name in ["s1", "s2"] {
+        start(&store.engine, name, &actor()).unwrap();
+    }
+    let letter = Letter {
+        from: id("s2"),
+        to: id("s1"),
+        kind: "note".into(),
+        payload: json!("hello"),
+        priority: "normal",
+        ttl: None,
+        id: Some("m1".parse().unwrap()),
+        in_reply_to: None,
+        sender: Sender::default(),
+    };
+    messages::send(&store.engine, &letter, &actor()).unwrap();
+    end(&store.engine, "s1", &actor()).unwrap();
+    fs.flush();
+    fs.after_kill()
+}
+
+fn store(fs: &SimFs) -> Store {
+    Store::new(fs, 1 << 20)
+}
+
+fn run(fs: &SimFs, act: Act) -> Result<()> {
+    act(&store(fs).engine, &actor())
+}
+
+/// Returns how many records the archive has of session s1, and of message m1 in the mailbox of s1.
+fn archived(engine: &dyn Engine) -> (usize, usize) {
+    let mut look = engine.begin(&[&Room::Archive]).unwrap();
+    let mut texts = |what: &str, found: &dyn Fn(&Value) -> bool| {
+        let names = look.folder(&Room::Archive, "").unwrap();
+        let papers: Vec<_> = names
+            .iter()
+            .filter(|name| name.starts_with(what))
+            .filter_map(|name| Paper::at(&Room::Archive, name))
+            .collect();
+        let mut count = 0;
+        for paper in papers {
+            let text = look.paper(&paper).unwrap().unwrap();
+            count += text.lines().filter(|line| found(&serde_json::from_str(line).unwrap())).count();
+        }
+        count
+    };
+    let of_session = texts("sessions-", &|record| record["session_id"] == "s1");
+    let of_message =
+        texts("messages-", &|record| record["mailbox"] == "s1" && record["message"]["id"] == "m1");
+    (of_session, of_message)
+}
+
+/// What must hold at any moment.
+fn check(fs: &SimFs, point: &str) {
+    let engine = &store(fs).engine;
+    let live: HashSet<_> = engine.live().unwrap().ids.into_iter().collect();
+    for name in ["s1", "s2", "s3"] {
+        let state = engine.read(&Doc::session(&id(name))).unwrap();
+        if state.as_ref().is_some_and(|state| !is_over(&state.value)) {
+            assert!(live.contains(&id(name)), "{point}: {name} is not seen, only {live:?}");
+        }
+    }
+    let (of_session, of_message) = archived(engine);
+    let in_place = usize::from(engine.read(&Doc::session(&id("s1"))).unwrap().is_some());
+    assert_eq!(
+        of_session + in_place,
+        1,
+        "{point}: the session is there {in_place} times, archived {of_session}"
+    );
+    let paper = Paper::Message { mailbox: id("s1"), tray: Tray::Inbox, id: "m1".parse().unwrap() };
+    let there = engine.begin(&[&paper.room()]).unwrap().paper(&paper).unwrap();
+    assert_eq!(of_message + usize::from(there.is_some()), 1, "{point}: the message, archived {of_message}");
+    for room in engine.rooms().unwrap() {
+        let findings = engine.check(&room, false).unwrap();
+        assert!(findings.is_empty(), "{point}: doctor finds {findings:?}");
+    }
+}
+
+#[test]
+fn nobody_is_lost_or_doubled_whatever_happens_to_a_start_an_end_or_the_archive() {
+    let (mut disk, mut points) = (prepared(), 0);
+    for (name, act) in ACTS {
+        points += sweep(name, act, &disk);
+        // s1 is over again for what follows.
+        disk = disk.after_kill();
+        run(&disk, act).unwrap();
+        if name == "a session comes back" {
+            end(&store(&disk).engine, "s1", &actor()).unwrap();
+        }
+        disk.flush();
+    }
+    assert!(!disk.files().iter().any(|file| file.contains("s1")), "{:?}", disk.files());
+    report(points, "points in starts, ends and the archive");
+}
+
+fn sweep(name: &str, act: Act, disk: &SimFs) -> usize {
+    let rehearsal = disk.after_kill();
+    rehearsal.set_plan(Plan::None);
+    run(&rehearsal, act).unwrap();
+    let (calls, mut points, mut seen) = (rehearsal.calls(), 0, HashSet::new());
+    let plans = |call| {
+        let fail = |errno, persistent| Plan::FailAt { call, errno, persistent };
+        [Plan::KillAt(call), Plan::KillMid(call), fail(errno::EIO, false), fail(errno::ENOSPC, true)]
+    };
+    for plan in sample(name, PART, 1..=calls).into_iter().flat_map(plans) {
+        let fs = disk.after_kill();
+        fs.set_plan(plan);
+        let result = run(&fs, act);
+        let point = format!("{name}, {plan:?} of {calls} -> {result:?}");
+        points += 1;
+        let images = match plan {
+            Plan::KillAt(call) if call % 2 == 0 => fs.crash_images(IMAGES),
+            _ => Vec::new(),
+        };
+        for fs in std::iter::once(fs.after_kill()).chain(images) {
+            let mut hasher = DefaultHasher::new();
+            (contents(&fs), fs.boot_id().unwrap()).hash(&mut hasher);
+            if seen.insert(hasher.finish()) {
+                check(&fs.after_kill(), &point);
+                run(&fs, act).unwrap_or_else(|error| panic!("{point}\nagain: {error}"));
+                check(&fs, &format!("{point}\nagain"));
+            }
+        }
+    }
+    points
+}
