@@ -35,10 +35,6 @@ pub struct Changed {
 }
 
 /// Puts `value` there; a missing document starts from its kind's default.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "it is given away; that it may be tried twice is our affair"
-)]
 pub fn set(engine: &dyn Engine, target: &Target<'_>, value: Value, actor: &Actor) -> Result<Changed> {
     json::check_input(&value).map_err(Error::Input)?;
     change(engine, target, actor, "set", move |document| {
@@ -48,10 +44,6 @@ pub fn set(engine: &dyn Engine, target: &Target<'_>, value: Value, actor: &Actor
 }
 
 /// Appends `item` to the list there; a missing document starts from its kind's default.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "it is given away; that it may be tried twice is our affair"
-)]
 pub fn append(engine: &dyn Engine, target: &Target<'_>, item: Value, actor: &Actor) -> Result<Changed> {
     json::check_input(&item).map_err(Error::Input)?;
     change(engine, target, actor, "append", move |document| {

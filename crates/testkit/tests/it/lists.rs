@@ -387,7 +387,7 @@ fn item_of(put: &Put, document: &Value, made: &mut usize) -> Value {
     });
     item["status"] = STATUSES[put.state].into();
     item["description"] = format!("é\"\n{}", "x".repeat(put.text)).into();
-    if !known_item || put.odd % 3 == 0 {
+    if !known_item || put.odd.is_multiple_of(3) {
         let files = FILES.iter().enumerate().filter(|(bit, _)| put.files & (1 << bit) != 0);
         item["context"] = json!({"files": files.map(|(_, file)| *file).collect::<Vec<_>>()});
         item["required_capabilities"] = json!(CAPABILITIES[..put.text % 3]);

@@ -53,9 +53,12 @@ fn fill(engine: &dyn Engine) {
     transaction.commit(&entry("test")).unwrap();
 }
 
-/// What is read, changed and explained, and what comes of it in words.
-fn acts() -> Vec<(String, Box<dyn Fn(&dyn Engine) -> String>)> {
-    let mut acts: Vec<(String, Box<dyn Fn(&dyn Engine) -> String>)> = Vec::new();
+/// Something done with the engine, and what comes of it in words.
+type Act = Box<dyn Fn(&dyn Engine) -> String>;
+
+/// What is read, changed and explained, by name.
+fn acts() -> Vec<(String, Act)> {
+    let mut acts: Vec<(String, Act)> = Vec::new();
     let path = |text: &str| text.parse::<Path>().unwrap();
     for text in
         ["revision", "version", "tasks[id=t7]", "tasks[id=t7].priority", "tasks[id=t250].context.files[0]"]
