@@ -100,8 +100,13 @@ fn settings_without_effect_are_named() {
         let said = env.ok(&["validate", "config"]).stderr;
         assert!(said.contains(&format!("`{key}` in the configuration has no effect")), "{said}");
     }
-    let known =
-        [("features.enable_edit_guard", "false"), ("retention.errors", "3"), ("journal.kept_segments", "4")];
+    let known = [
+        ("features.enable_edit_guard", "false"),
+        ("retention.errors", "3"),
+        ("journal.kept_segments", "4"),
+        ("x", "1"),
+        ("features.x_mine", "true"),
+    ];
     known.iter().for_each(|(key, value)| drop(env.ok(&["set", "config", key, value])));
     assert_eq!(findings(&env).len(), 5);
     env.ok(&["set", "config", "features.enable_orchestration", "false"]);

@@ -35,6 +35,9 @@ fn a_list_that_the_kind_does_not_know_is_not_begun() {
     // One's own list is one's own.
     env.ok(&["set", "config", "mine", "[]"]);
     env.ok(&["append", "config", "mine", "1"]);
+    env.ok(&["append", "config", "x_items", "1"]);
+    env.ok(&["append", "config", "global.x-notes", "1"]);
+    refused(&env, &["append", "config", "xitems", "1"], &["config has no list `xitems`"]);
     env.ok(&["set", "epics", "epics[0].note", "\"unknown fields are fine\""]);
 }
 

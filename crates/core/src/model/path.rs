@@ -88,6 +88,12 @@ impl Path {
         &self.0
     }
 
+    /// Tells whether this is a place of somebody's own: beneath a key `x`, or one that begins with `x_` or `x-`.
+    pub fn is_own(&self) -> bool {
+        let is_own = |key: &str| key == "x" || key.starts_with("x_") || key.starts_with("x-");
+        self.0.iter().any(|segment| matches!(segment, Segment::Key(key) if is_own(key)))
+    }
+
     /// Returns the value at this path.
     pub fn get<'v>(&self, root: &'v Value) -> Result<&'v Value, PathError> {
         let mut place = root;

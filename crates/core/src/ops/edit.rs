@@ -154,7 +154,7 @@ pub(super) fn check_flaws(doc: &Doc, before: Option<&Value>, after: &Value) -> R
 /// Refuses to begin a list that nobody would read.
 fn check_list(target: &Target<'_>, document: &Value) -> Result<()> {
     let is_known = target.doc.kind.shape.at(target.path.segments()).is_some_and(Shape::is_list);
-    if is_known || target.path.get(document).is_ok() {
+    if is_known || target.path.is_own() || target.path.get(document).is_ok() {
         return Ok(());
     }
     let (kind, path) = (target.doc.kind, target.path);

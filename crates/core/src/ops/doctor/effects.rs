@@ -1,5 +1,5 @@
 //! Which keys of the configuration do something. One that does not, and says something else than it says by default, is named: whoever
-//! set it waits for what does not come.
+//! set it waits for what does not come. Keys that begin with `x_` are somebody's own and promise nothing.
 
 use serde_json::Value;
 
@@ -47,8 +47,10 @@ pub fn without_effect(engine: &dyn Engine) -> Vec<Finding> {
 }
 
 fn is_effective(key: &str) -> bool {
-    let is_known =
-        || Path::from_record(key).is_ok_and(|path| Doc::config().kind.shape.at(path.segments()).is_some());
+    let is_known = || {
+        Path::from_record(key)
+            .is_ok_and(|path| path.is_own() || Doc::config().kind.shape.at(path.segments()).is_some())
+    };
     OURS.contains(&key) || !WITHOUT.iter().any(|(known, _)| *known == key) && is_known()
 }
 
