@@ -26,7 +26,7 @@ refuse '^Relocation section' "it has relocations" --relocs
 echo "static binary: $(stat -c %s "$anthill") bytes, $(readelf -lW "$anthill" | grep -c '^ *LOAD') segments, no relocations"
 
 # Nothing of the caller's environment, which every command reads through.
-clean=(env -i "ANTHILL_HOME=$here/home" "ANTHILL_ROOT=$here/project")
+clean=(env -i "USER=tester" "ANTHILL_HOME=$here/home" "ANTHILL_ROOT=$here/project")
 mkdir "$here/project"
 "${clean[@]}" "$anthill" set config features.x true 0<&- 1>&- 2>&-
 "${clean[@]}" "$anthill" doctor 2>&1 | grep -q "all is well" || { echo "closed standard files spoilt the state" >&2; exit 1; }

@@ -31,8 +31,9 @@ mod transaction;
 mod watch;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -95,7 +96,7 @@ pub struct FileEngine {
     /// Whether each root was found to be local, by [`Root`].
     local: Arc<[OnceLock<()>; 2]>,
     /// Rooms in which nothing that is not there can be a lost write.
-    settled: Arc<Mutex<Vec<Room>>>,
+    settled: Arc<Mutex<BTreeSet<Room>>>,
 }
 
 impl FileEngine {
@@ -179,7 +180,6 @@ impl FileEngine {
     /// Whether the journal may know a document that is not there. Where somebody may have removed it, only power that was lost tells that: whether the room
     /// is in another life is asked once, as a process does not outlive it.
     fn may_lack(&self, doc: &Doc) -> bool {
-        let settled = || self.settled.lock().unwrap_or_else(PoisonError::into_inner);
         let place = self.place_of(&doc.room);
         if !place.fs.may_exist(&place.journal()) {
             return false;
@@ -187,14 +187,18 @@ impl FileEngine {
         if !doc.kind.gone.is_allowed() {
             return true;
         }
-        if settled().contains(&doc.room) {
+        if self.settled().contains(&doc.room) {
             return false;
         }
         let is_settled = matches!(recover::glance(&place), Ok(Glance::Fresh | Glance::Clean(_)));
         if is_settled {
-            settled().push(doc.room.clone());
+            self.settled().insert(doc.room.clone());
         }
         !is_settled
+    }
+
+    fn settled(&self) -> MutexGuard<'_, BTreeSet<Room>> {
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the lock and finishes what a crash left.
@@ -205,6 +209,7 @@ impl FileEngine {
             View::Clean(head) => head,
             View::Unfinished(plan) => recover::finish(place, &plan)?,
         };
+        self.settled().insert(place.room.clone());
         Ok((lock, head))
     }
 
