@@ -233,10 +233,12 @@ fn what_is_not_valid_is_opened_again_with_the_reason() {
     assert!(ran.code == 2 && ran.stderr.contains("set EDITOR"), "{}", ran.shown());
 }
 
-/// Workers, and editors that save what they read a while ago, each in its way. `ANTHILL_EDIT_TASKS` for more of it.
+/// Workers, and editors that save what they read a while ago, each in its way. For more of it: `ANTHILL_EDIT_TASKS=3000
+/// ANTHILL_EDIT_PACE=1.5` (seconds for a task) takes ten minutes, with copies that are hundreds of revisions old.
 #[test]
 fn an_edit_storm_loses_no_edit_and_undoes_no_work() {
     let (env, count) = (env(), crate::told("EDIT_TASKS", 120_usize));
+    let pace = crate::told("EDIT_PACE", 0.0_f64).to_string();
     let tasks: Vec<_> =
         (0..count).map(|id| json!({"id": format!("t{id}"), "description": format!("do t{id}")})).collect();
     env.write("project/all.json", serde_json::to_vec(&tasks).unwrap());
@@ -244,7 +246,7 @@ fn an_edit_storm_loses_no_edit_and_undoes_no_work() {
     env.write("project/editor.py", EDITOR);
     let anthill = env.binary().display().to_string();
     let worker = format!(
-        "while true; do T=$({anthill} worker claim $1 --json); CODE=$?; [ $CODE = 4 ] && exit 0; [ $CODE = 0 ] || exit 8; \
+        "while true; do T=$({anthill} worker claim $1 --json); CODE=$?; [ $CODE = 4 ] && exit 0; [ $CODE = 0 ] || exit 8; sleep {pace}; \
          {anthill} worker complete $1 $(echo \"$T\" | jq -r .id) made >/dev/null || exit 9; done"
     );
     let workers: Vec<_> = (0..8)
@@ -261,7 +263,7 @@ fn an_edit_storm_loses_no_edit_and_undoes_no_work() {
         .iter()
         .map(|style| {
             env.clean("python3")
-                .args(["editor.py", style, &edits, &anthill])
+                .args(["editor.py", style, &edits, &anthill, &pace])
                 .current_dir(env.project())
                 .spawn()
                 .unwrap()
@@ -306,7 +308,7 @@ fn aside(env: &TestEnv, word: &str) -> bool {
 /// command has seen yet replaces it, as with any file: they take turns to save.
 const EDITOR: &str = r#"
 import fcntl, json, os, subprocess, sys, time
-style, count, anthill = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+style, count, anthill, pace = sys.argv[1], int(sys.argv[2]), sys.argv[3], float(sys.argv[4])
 turn = open("turn", "w")
 path = ".coordination/tasks.json"
 def read():
@@ -317,7 +319,7 @@ def read():
 notes = {}
 for number in range(count):
     doc = read()
-    time.sleep(0.05 * (number % 4))
+    time.sleep(pace * 33 if number % 50 == 49 else max(pace, 0.05) * (number % 3))
     word = "%s-%d" % (style, number)
     index = (number * 7 + len(style)) % len(doc["tasks"])
     doc["tasks"][index].setdefault("remarks", {})[word] = "by hand"

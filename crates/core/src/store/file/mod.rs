@@ -26,7 +26,6 @@ mod recover;
 mod removal;
 mod roster;
 mod rotate;
-mod told;
 mod transaction;
 mod watch;
 

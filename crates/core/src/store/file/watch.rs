@@ -14,9 +14,8 @@ use serde_json::Value;
 use self::long::LongWatch;
 use super::fs::{Access, Events, Handle};
 use super::journal::{EDIT, HAND, Line, RESTORE, Replay, SNAPSHOT, Sum};
-use super::place::{self, Head, HeadDoc, Place, parent};
+use super::place::{self, Head, Place, parent};
 use super::recover::{self, Glance, View};
-use super::told::Told;
 use super::{FileEngine, Seen, each_line, edits, list, see};
 use crate::model::json;
 use crate::model::kind::Doc;
@@ -49,12 +48,6 @@ pub struct FileWatch {
     revision: u64,
     /// The content that was reported last; `None` while the document does not exist.
     sum: Option<Sum>,
-    /// How it was reported, until `ready` has it.
-    text: Option<Arc<String>>,
-    /// What the next edit needs, when the file was looked at since.
-    ready: Option<Ready>,
-    /// Whether `sum` is still that of the content before: nobody waits for it.
-    unsummed: bool,
     /// Since when the file is missing without a commit that says so.
     missing: Option<Instant>,
     queue: VecDeque<Event>,
@@ -66,13 +59,6 @@ pub struct FileWatch {
 
 /// So much text may wait for a reader. Whoever is further behind gets the document as it is then.
 const MOST_QUEUED: usize = 8 << 20;
-
-/// The file as it was reported last, and the look that found it so.
-struct Ready {
-    told: Told,
-    head: Arc<Head>,
-    journal: Box<dyn Handle>,
-}
 
 impl FileWatch {
     pub fn start(engine: FileEngine, doc: Doc, from: Option<u64>) -> Result<FileWatch> {
@@ -89,9 +75,6 @@ impl FileWatch {
             began: 0,
             revision: 0,
             sum: None,
-            text: None,
-            ready: None,
-            unsummed: false,
             missing: None,
             queue: VecDeque::new(),
             queued: 0,
@@ -137,7 +120,7 @@ impl FileWatch {
         self.sum = self.replay.docs.get(&self.doc.file).and_then(|known| known.sum);
         // An edit that no commit has absorbed yet may be what `from` means.
         if let Some(seen) = see(&place, &self.doc).ok().filter(|seen| seen.revision <= from) {
-            (self.sum, self.text) = (seen.sum, None);
+            self.sum = seen.sum;
         }
         Ok(())
     }
@@ -146,7 +129,7 @@ impl FileWatch {
     ///
     /// Lines beyond it are not reported yet: their commit may still fail, and its files cannot be read.
     fn look(&mut self, place: &Place<'_>) -> Result<(Arc<Head>, bool)> {
-        if let Some(head) = self.clean.take().filter(|head| newest_journal(place, head).is_some()) {
+        if let Some(head) = self.clean.take().filter(|head| is_newest(place, head)) {
             self.clean = Some(Arc::clone(&head));
             return Ok((head, true));
         }
@@ -203,7 +186,6 @@ impl FileWatch {
     }
 
     fn tell(&mut self, event: Event) {
-        (self.ready, self.text) = (None, Some(Arc::clone(&event.text)));
         self.queued += event.text.len();
         self.queue.push_back(event);
     }
@@ -228,7 +210,7 @@ impl FileWatch {
         let place = engine.open(&self.doc.room)?;
         if self.long.is_none() && long::is_long(&place, &self.doc) {
             self.long = Some(LongWatch::start(&place, &self.doc, after)?);
-            (self.replay, self.ready, self.text, self.clean) = (Replay::default(), None, None, None);
+            (self.replay, self.clean) = (Replay::default(), None);
         }
         let Some(watch) = &mut self.long else { return Ok(false) };
         if watch.queue.is_empty() {
@@ -242,7 +224,6 @@ impl FileWatch {
     fn refresh(&mut self) -> Result<()> {
         let engine = self.engine.clone();
         let place = engine.open(&self.doc.room)?;
-        self.sum_up();
         if self.follow_long(Some(self.revision))? {
             return Ok(());
         }
@@ -261,20 +242,14 @@ impl FileWatch {
         if self.missing.is_some_and(|since| looked.saturating_duration_since(since) < GRACE) {
             return Ok(());
         }
-        self.compare(&place, &head, bytes)
+        self.compare(&place, &head, bytes.as_deref())
     }
 
     /// Queues an edit, if the file is another one than was reported.
-    fn compare(&mut self, place: &Place<'_>, head: &Arc<Head>, bytes: Option<Vec<u8>>) -> Result<()> {
-        let is_same = |ready: &Ready| Some(&ready.told.bytes) == bytes.as_ref() && ready.head == *head;
-        if self.ready.as_ref().is_some_and(is_same) {
-            return Ok(());
-        }
-        let sum = bytes.as_deref().map(|bytes| place::sum(&self.doc, bytes));
-        if sum == self.sum {
-            self.keep(place, head, bytes);
-        } else if self.is_still(place, head)? {
-            self.judge(head, bytes.as_deref(), sum, place);
+    fn compare(&mut self, place: &Place<'_>, head: &Arc<Head>, bytes: Option<&[u8]>) -> Result<()> {
+        let sum = bytes.map(|bytes| place::sum(&self.doc, bytes));
+        if sum != self.sum && self.is_still(place, head)? {
+            self.judge(head, bytes, sum, place);
         }
         Ok(())
     }
@@ -349,51 +324,6 @@ impl FileWatch {
         (self.sum, self.revision) = (sum, revision);
         self.tell(edit_event(revision, json::dense(&value).into()));
     }
-
-    /// Queues an edit of one part of what was reported, if that is all that has happened. There is no time to lose:
-    /// what can wait until it was printed waits.
-    fn tell_edit(&mut self) -> Result<()> {
-        let engine = self.engine.clone();
-        let (place, Some(ready)) = (engine.open(&self.doc.room)?, &mut self.ready) else { return Ok(()) };
-        if !ready.nothing_follows() {
-            return Ok(());
-        }
-        let Ok(Some(bytes)) = place.read_doc(&self.doc.file, self.doc.kind.limit) else { return Ok(()) };
-        let Some(edit) = ready.told.edit(&bytes).filter(|_| ready.is_newest(&place)) else { return Ok(()) };
-        ready.told.take(&edit, bytes);
-        (self.revision, self.unsummed) = (ready.told.revision, true);
-        self.queue.push_back(edit_event(ready.told.revision, Arc::clone(&ready.told.text)));
-        Ok(())
-    }
-
-    /// Does what had to wait.
-    fn sum_up(&mut self) {
-        if let Some(ready) = self.ready.as_ref().filter(|_| self.unsummed) {
-            self.sum = Some(place::sum(&self.doc, &ready.told.bytes));
-        }
-        self.unsummed = false;
-    }
-
-    /// Keeps a file that is what was reported last, for the next edit.
-    fn keep(&mut self, place: &Place<'_>, head: &Arc<Head>, bytes: Option<Vec<u8>>) {
-        let text = self.ready.take().map(|ready| ready.told.text).or_else(|| self.text.take());
-        let (Some(bytes), Some(text), Some(journal)) = (bytes, text, newest_journal(place, head)) else {
-            return;
-        };
-        let known = head.docs.get(&self.doc.file);
-        let next = |stated| self.next_edit(known, stated);
-        let told = Told::new(&self.doc, known.is_some(), bytes, text, next);
-        self.ready = told.map(|told| Ready { told, head: Arc::clone(head), journal });
-    }
-
-    /// Returns what an edit counts as whatever it changes, besides the revision that the file states; see
-    /// [`super::effective_revision`]. One that takes back another is no newer than the last commit, unless the
-    /// other was reported.
-    fn next_edit(&self, known: Option<&HeadDoc>, stated: u64) -> Option<u64> {
-        let revision = known.map_or(stated, |known| stated.max(known.revision + 1));
-        let sure = known.is_none_or(|known| known.sum == self.sum) || self.revision >= revision;
-        sure.then(|| revision.max(self.revision))
-    }
 }
 
 /// Whether a line records what somebody did to a file.
@@ -405,29 +335,14 @@ fn edit_event(revision: u64, text: Arc<String>) -> Event {
     Event::new(revision, None, HAND, EDIT, text)
 }
 
-impl Ready {
-    /// Whether the journal of the last look has no more lines than then.
-    fn nothing_follows(&self) -> bool {
-        self.journal.read_at(self.head.end, 1).is_ok_and(|next| next.is_empty() || next == b"\n")
-    }
-
-    /// The same, if that is still the room's journal.
-    fn is_newest(&self, place: &Place<'_>) -> bool {
-        let Ok(Some(journal)) = place.open_journal() else { return false };
-        let identity = &journal.opened().identity;
-        identity.is_some()
-            && *identity == self.journal.opened().identity
-            && place.ends_at(&*journal, self.head.end).unwrap_or(false)
-    }
-}
-
-/// Returns the journal if nothing was committed since this head: no line follows, in the same journal. That is half of what
-/// a whole look reads.
-fn newest_journal(place: &Place<'_>, head: &Head) -> Option<Box<dyn Handle>> {
-    let journal = place.open_journal().ok()??;
-    let life = place.life_with(Some(journal.opened()), Some(&head.life)).ok()?;
-    let same = life.journal.is_some() && life.continues(&head.life);
-    (same && place.ends_at(&*journal, head.end).unwrap_or(false)).then_some(journal)
+/// Whether nothing was committed since this head: no line follows, in the same journal. That is half of what a whole look
+/// reads.
+fn is_newest(place: &Place<'_>, head: &Head) -> bool {
+    let Ok(Some(journal)) = place.open_journal() else { return false };
+    let Ok(life) = place.life_with(Some(journal.opened()), Some(&head.life)) else { return false };
+    life.journal.is_some()
+        && life.continues(&head.life)
+        && place.ends_at(&*journal, head.end).unwrap_or(false)
 }
 
 /// Starts to listen to the system, before the first look.
@@ -522,9 +437,7 @@ impl Watch for FileWatch {
             }
             let patience = if self.missing.is_some() { GRACE } else { SAFETY };
             let pause = left.map_or(patience, |left| left.min(patience));
-            if wait_for(&self.engine, &self.doc, &mut *self.events, pause)? {
-                self.tell_edit()?;
-            }
+            wait_for(&self.engine, &self.doc, &mut *self.events, pause)?;
         }
     }
 }
