@@ -859,7 +859,7 @@ fn every_command_has_help_with_an_example() {
         ("leader", 15),
         ("worker", 11),
         ("session", 7),
-        ("message", 4),
+        ("message", 5),
         ("epic", 3),
         ("story", 4),
         ("sprint", 3),

@@ -158,7 +158,9 @@ fn a_message_lies_where_and_as_the_seed_says() {
     assert_eq!(tray(&env, "session-xyz789/inbox"), [file.as_str()]);
     assert_eq!(tray(&env, "session-abc123/outbox"), [file.as_str()]);
     assert_eq!(lying(&env, &format!("session-xyz789/inbox/{file}")), sent);
-    assert_eq!(lying(&env, &format!("session-abc123/outbox/{file}")), sent);
+    let copy = lying(&env, &format!("session-abc123/outbox/{file}"));
+    assert_eq!((&copy["payload"], &copy["status"]), (&sent["payload"], &json!("sent")));
+    assert!(["read", "processed", "delivered_at"].iter().all(|field| copy.get(field).is_none()), "{copy}");
     assert!(env.read_text(&format!("{MAIL}/session-xyz789/inbox/{file}")).contains("\n  \"read\": false,\n"));
     assert_eq!(lying(&env, "session-abc123/sent.json")["last_seq"], 1);
     env.ok(&["doctor"]);
@@ -191,7 +193,7 @@ fn reading_marks_a_message_and_done_moves_it() {
         (&json!("read"), &json!("2026-01-01T00:00:02.000Z"))
     );
     assert_eq!(lying(&env, "b/inbox/m.json"), read[0]);
-    assert_eq!(lying(&env, "a/outbox/m.json")["read"], false, "the sender's copy is what was sent");
+    assert_eq!(lying(&env, "a/outbox/m.json")["read"], Value::Null, "the sender's copy is what was sent");
     assert_eq!(notes(&env, "b"), ["m read"]);
 
     let done = env.json(&words("message done b m"));
@@ -492,15 +494,87 @@ fn messages_can_be_turned_off() {
     let env = env();
     send(&env, "a b note 1 --id m");
     env.ok(&words("set config features.enable_message_passing false"));
-    for line in
-        ["send a b note 1", "poll b", "poll b --wait 1", "poll b --again", "done b m", "broadcast a note 1"]
-    {
+    for line in [
+        "send a b note 1",
+        "poll b",
+        "poll b --wait 1",
+        "poll b --again",
+        "done b m",
+        "outbox a",
+        "broadcast a note 1",
+    ] {
         let error = refused(&env, line, 1);
         let hint = error["hint"].as_str().unwrap();
         assert!(hint.contains("anthill set config features.enable_message_passing true"), "{line}: {error}");
     }
     env.ok(&words("set config features.enable_message_passing true"));
     assert_eq!(polled(&env, "b"), ["m"]);
+}
+
+// ---- what became of them
+
+/// Returns what a sender sees, as `id status read processed`.
+#[track_caller]
+fn outbox(env: &TestEnv, line: &str) -> Vec<String> {
+    let sent = env.json(&words(&format!("message outbox {line}")));
+    let line = |message: &Value| {
+        format!(
+            "{} {} {} {}",
+            id(message),
+            message["status"].as_str().unwrap(),
+            message["read"],
+            message["processed"]
+        )
+    };
+    sent.as_array().unwrap().iter().map(line).collect()
+}
+
+#[test]
+fn a_sender_sees_what_was_read() {
+    let env = env();
+    for line in ["b note 1 --id z", "b note 2 --id y", "c note 3 --id x --ttl 60", "b note 4 --id w"] {
+        send(&env, &format!("a {line}"));
+    }
+    let delivered =
+        |ids: &[&str]| ids.iter().map(|id| format!("{id} delivered false false")).collect::<Vec<_>>();
+    assert_eq!(outbox(&env, "a"), delivered(&["z", "y", "x", "w"]), "in the order of sending");
+    let before = env.bytes();
+    assert_eq!(outbox(&env, "a --limit 2"), delivered(&["x", "w"]), "the newest");
+    assert!(env.bytes() == before, "looking changes nothing");
+
+    polled(&env, "b --limit 2");
+    env.ok(&words("message done b z"));
+    let stand =
+        ["z processed true true", "y read true false", "x delivered false false", "w delivered false false"];
+    assert_eq!(outbox(&env, "a"), stand);
+    assert_eq!(outbox(&env, "a y"), ["y read true false"], "only this one");
+    let late = at(&env, "02:00", "message outbox a --format table").stdout;
+    assert!(late.lines().any(|line| line.contains("x") && line.contains("expired")), "{late}");
+    env.ok(&words("message done b y"));
+    assert_eq!(outbox(&env, "a y"), ["y processed true true"]);
+    assert_eq!(lying(&env, "a/outbox/y.json")["status"], "sent", "nobody writes into it");
+}
+
+#[test]
+fn a_sender_whose_recipients_cannot_be_asked() {
+    let env = env();
+    assert_eq!(outbox(&env, "nobody"), [""; 0]);
+    refused(&env, "outbox a m", 4);
+    assert!(!env.root().join(MAIL).exists(), "looking makes no mailbox");
+    send(&env, "a b note 1 --id m");
+    send(&env, "a c note 2 --id n");
+    refused(&env, "outbox a no-such", 4);
+    refused(&env, "outbox a ../../x", 2);
+    // One list is damaged, one copy is no message: the others are told all the same.
+    polled(&env, "c");
+    env.write(&format!("{MAIL}/b/mailbox.json"), "{");
+    env.write(&format!("{MAIL}/a/outbox/torn.json"), "{");
+    let ran = env.ok(&words("message outbox a --json"));
+    let sent: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&sent[0]["status"], &sent[1]["status"]), (&json!("sent"), &json!("read")), "{sent}");
+    for told in ["messages to `b`", "torn.json` is left out"] {
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    }
 }
 
 // ---- other programs

@@ -166,6 +166,39 @@ pub fn is_expired(message: &Value, now: Timestamp) -> bool {
     end().is_some_and(|end| end <= now)
 }
 
+/// Returns the sender's copy: what was sent, without what only the recipient knows.
+pub fn copy(message: &Value) -> Value {
+    let mut copy = message.clone();
+    if let Some(copy) = copy.as_object_mut() {
+        for field in ["read", "processed", "delivered_at"] {
+            copy.shift_remove(field);
+        }
+        copy.insert("status".into(), "sent".into());
+    }
+    copy
+}
+
+/// Makes a copy say what its message said when it came: it is delivered with the commit that sends it.
+pub fn mark_delivered(message: &mut Value) {
+    message["read"] = false.into();
+    message["processed"] = false.into();
+    message["status"] = "delivered".into();
+    message["delivered_at"] = message.get("timestamp").cloned().unwrap_or_default();
+}
+
+/// Makes a copy say how its message stands, by what the recipient's list notes of it.
+pub fn stand(message: &mut Value, noted: &str, now: Timestamp) {
+    mark_delivered(message);
+    message["read"] = matches!(noted, "read" | "processed").into();
+    message["processed"] = (noted == "processed").into();
+    message["status"] = match noted {
+        "unread" if is_expired(message, now) => "expired",
+        "unread" => "delivered",
+        noted => noted,
+    }
+    .into();
+}
+
 pub fn mark_read(message: &mut Value, now: Timestamp) {
     message["read"] = true.into();
     message["status"] = "read".into();

@@ -6,6 +6,10 @@
 //!
 //! Other programs may leave messages in the inbox too. They are noticed by the folder and noted by the next poll.
 
+mod outbox;
+
+pub use outbox::{OutboxRequest, Sent, outbox};
+
 use std::io::ErrorKind;
 
 use jiff::Timestamp;
@@ -64,10 +68,13 @@ pub fn post(transaction: &mut dyn Transaction, letter: &Letter, now: Timestamp) 
     let letter = &letter.redacted();
     let (mailbox, sent) = (Doc::mailbox(&letter.to), Doc::sent(&letter.from));
     if let Some(id) = &letter.id
-        && let Some(known) = sent_before(transaction, letter, id)?
+        && let Some(mut known) = sent_before(transaction, letter, id)?
     {
         return match letter.is(&known) {
-            true => Ok(Posted { message: known, repeated: true }),
+            true => {
+                message::mark_delivered(&mut known);
+                Ok(Posted { message: known, repeated: true })
+            }
             false => Err(Error::clash(
                 format!("there is another message `{id}` already"),
                 "choose another --id, or leave it out to get a new one; nothing was sent",
@@ -95,11 +102,10 @@ pub fn post(transaction: &mut dyn Transaction, letter: &Letter, now: Timestamp) 
         }
     };
     let message = letter.message(&id, seq, now);
-    let text = render(&message);
     let id: Key = id.parse().map_err(|error: ids::InvalidId| Error::Input(error.to_string()))?;
     transaction.put_item(&mailbox, id.as_str(), message::note(&message, "unread"))?;
-    transaction.write_paper(&paper(&letter.to, Tray::Inbox, &id), text.clone())?;
-    transaction.write_paper(&paper(&letter.from, Tray::Outbox, &id), text)?;
+    transaction.write_paper(&paper(&letter.to, Tray::Inbox, &id), render(&message))?;
+    transaction.write_paper(&paper(&letter.from, Tray::Outbox, &id), render(&message::copy(&message)))?;
     Ok(Posted { message, repeated: false })
 }
 

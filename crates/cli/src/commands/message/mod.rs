@@ -2,6 +2,7 @@
 
 mod broadcast;
 pub(super) mod done;
+mod outbox;
 pub(super) mod poll;
 pub(super) mod send;
 
@@ -24,6 +25,7 @@ use crate::start::ExitCode;
 ///       --priority high
 ///   anthill message poll session-xyz789 --wait 600       # blocks until there is one; no polling
 ///   anthill message done session-xyz789 msg-20260131120000-1a2b
+///   anthill message outbox session-abc123                # what was read of what it has sent
 ///   anthill message broadcast session-abc123 emergency_stop '{}' --priority critical
 #[derive(Debug, Subcommand)]
 #[command(verbatim_doc_comment)]
@@ -31,6 +33,7 @@ pub enum Message {
     Send(send::SendArgs),
     Poll(poll::PollArgs),
     Done(done::DoneArgs),
+    Outbox(outbox::OutboxArgs),
     Broadcast(broadcast::BroadcastArgs),
 }
 
@@ -39,6 +42,7 @@ pub fn run(context: &Context<'_>, command: &Message) -> Result<()> {
         Message::Send(args) => send::run(context, args),
         Message::Poll(args) => poll::run(context, args),
         Message::Done(args) => done::run(context, args),
+        Message::Outbox(args) => outbox::run(context, args),
         Message::Broadcast(args) => broadcast::run(context, args),
     }
 }

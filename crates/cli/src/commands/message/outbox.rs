@@ -1,0 +1,43 @@
+use anthill_core::model::ids::SessionId;
+use anthill_core::ops::messages::{self, OutboxRequest};
+use clap::Args;
+use serde_json::Value;
+
+use crate::context::{Context, parse_id};
+use crate::error::Result;
+use crate::output::Format;
+
+/// See what became of the messages that a session has sent
+///
+/// Prints an array in the order of sending. `status` is how each message stands at its recipient now:
+/// `delivered`, `read`, `processed` or `expired`; `sent` where its mailbox is gone. Nothing is changed.
+///
+/// Examples:
+///   anthill message outbox session-abc123 --format table
+///   anthill message outbox session-abc123 msg-20260131120000-1a2b     # only this one
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct OutboxArgs {
+    /// The session that sent them
+    session: String,
+    /// Only this message
+    id: Option<String>,
+    /// Return at most so many, the newest
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    #[arg(long, value_enum, default_value_t = Format::Json)]
+    format: Format,
+}
+
+pub fn run(context: &Context<'_>, args: &OutboxArgs) -> Result<()> {
+    let session: SessionId = parse_id(&args.session)?;
+    let id = args.id.as_deref().map(parse_id).transpose()?;
+    let request = OutboxRequest { session: &session, id: id.as_ref(), limit: args.limit as usize };
+    let sent = messages::outbox(&*context.engine, &request, &context.actor)?;
+    sent.warnings.iter().for_each(|warning| context.output.warning(warning));
+    context.output.value(&Value::Array(sent.messages), args.format)?;
+    if sent.more {
+        context.output.status("there are older ones: see them with a higher --limit");
+    }
+    Ok(())
+}
