@@ -21,7 +21,8 @@ use crate::start::ExitCode;
 
 /// Check documents against their schemas
 ///
-/// Without arguments all stored documents are checked.
+/// Without arguments all documents are checked, also for being there: one that the history knows and
+/// that somebody removed is named.
 ///
 /// Examples:
 ///   anthill validate
@@ -101,17 +102,18 @@ fn validate_stored(context: &Context<'_>, args: &ValidateArgs) -> Result<ExitCod
     let (mut results, mut code) = (Vec::new(), ExitCode::SUCCESS);
     for Checked { doc, error, odd } in checked {
         let path = context.engine.place(&doc);
-        let error = error.map(CliError::from).map(|error| (error.code, error.message));
-        let odd = odd.into_iter().map(|finding| (finding.code, finding.message));
+        let error = error.map(CliError::from).map(|error| (error.code, error.message, error.hints));
+        let odd = odd.into_iter().map(|finding| (finding.code, finding.message, Vec::new()));
         let wrong: Vec<_> = error.into_iter().chain(odd).collect();
         if wrong.is_empty() {
             context.output.status(&format!("valid    {:<18} {path}", doc.kind.name));
         }
-        for (found, message) in &wrong {
+        for (found, message, hints) in &wrong {
             code = ExitCode::from(found.facts().exit);
             context.output.status(&format!("INVALID  {:<18} {message}", doc.kind.name));
+            hints.iter().for_each(|hint| context.output.status(&format!("    {hint}")));
         }
-        let messages: Vec<_> = wrong.into_iter().map(|(_, message)| message).collect();
+        let messages: Vec<_> = wrong.into_iter().map(|(_, message, _)| message).collect();
         let error = if messages.is_empty() { Value::Null } else { messages.join("\n").into() };
         let mut result =
             json!({"kind": doc.kind.name, "path": path, "valid": error.is_null(), "error": error});

@@ -58,6 +58,15 @@ fn a_live_document_that_is_gone_is_damage_with_two_ways_out() {
         let found = env.run(&["doctor", "--json"]);
         let findings = found.json()["findings"].clone();
         assert_eq!((found.code, &findings[0]["code"]), (7, &Value::from("damaged")), "{typed}: {findings}");
+        let all = env.run(&["validate", "--json"]);
+        let listed = all.json().as_array().unwrap().iter().any(|one| {
+            let error = one["error"].as_str().unwrap_or_default();
+            one["kind"] == typed.split(' ').next().unwrap()
+                && one["valid"] == false
+                && error.contains("is gone")
+        });
+        assert!(all.code == 7 && listed, "{typed}: {}", all.shown());
+        gone(&env, "validate", typed);
         // One way out.
         env.ok(&["doctor", "--repair"]);
         assert_eq!(env.json(&words(&get)), before, "{typed}");

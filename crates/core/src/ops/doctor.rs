@@ -101,11 +101,12 @@ pub struct Checked {
     pub odd: Vec<Finding>,
 }
 
-/// Returns every stored document that is wanted, with what is wrong with it.
+/// Returns every document that is wanted and stored, or should be, with what is wrong with it.
 pub fn validate(engine: &dyn Engine, wanted: impl Fn(&Doc) -> bool) -> Result<Vec<Checked>> {
     let mut checked = Vec::new();
     for room in engine.rooms()? {
-        for doc in engine.documents(&room)?.into_iter().filter(&wanted) {
+        let docs = engine.documents(&room)?.into_iter().chain(engine.lost(&room)?);
+        for doc in docs.filter(&wanted) {
             let (error, odd) = (engine.read(&doc).err(), wrong_in(engine, &doc)?);
             checked.push(Checked { doc, error, odd });
         }

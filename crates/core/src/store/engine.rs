@@ -151,6 +151,12 @@ pub trait Engine: Send + Sync {
     /// Returns the documents that a room holds, in the order of their files.
     fn documents(&self, room: &Room) -> Result<Vec<Doc>>;
 
+    /// Returns the documents that a room's history knows and that were lost, in the order of their files. An engine whose documents
+    /// only it can remove has none.
+    fn lost(&self, _: &Room) -> Result<Vec<Doc>> {
+        Ok(Vec::new())
+    }
+
     /// Removes what is left of a room without documents and texts: its history, its locks. Returns false if there is something in
     /// it, or if the engine does not keep such a thing.
     fn remove_room(&self, _: &Room) -> Result<bool> {

@@ -170,6 +170,10 @@ impl Engine for Observed {
         self.engine.note_aside(aside)
     }
 
+    fn lost(&self, room: &Room) -> Result<Vec<Doc>> {
+        self.engine.lost(room)
+    }
+
     fn notes(&self, room: &Room) -> Result<Vec<String>> {
         self.engine.notes(room)
     }

@@ -568,6 +568,16 @@ impl Engine for FileEngine {
         Ok(documents)
     }
 
+    fn lost(&self, room: &Room) -> Result<Vec<Doc>> {
+        let known = match recover::look_as_reader(&self.open(room)?)? {
+            View::Fresh => return Ok(Vec::new()),
+            View::Clean(head) => head.docs,
+            View::Unfinished(plan) => plan.head().docs,
+        };
+        let docs = known.keys().filter_map(|file| Doc::at(room, file));
+        Ok(docs.filter(|doc| matches!(self.read(doc), Err(Error::Gone { .. }))).collect())
+    }
+
     fn remove_room(&self, room: &Room) -> Result<bool> {
         removal::remove(&Place { writes: true, ..self.open(room)? })
     }
