@@ -14,7 +14,6 @@ use crate::model::present::{self, Arrival, Legacy, Present};
 use crate::model::raw::Raw;
 use crate::model::room::Room;
 use crate::model::session::{self, BEAT, Session, Start, Status, Whereabouts};
-use crate::model::task::Task;
 use crate::model::{time, transcript};
 use crate::ops::agent_loop::hold;
 use crate::ops::queue::{brief, work};
@@ -23,7 +22,6 @@ use crate::ops::sessions::{self, look};
 use crate::ops::surplus::What;
 use crate::ops::workflow::{self, hands};
 use crate::ops::{Error, Result, compact, readable};
-use crate::store::engine::items;
 use crate::store::{Durability, Transaction};
 use crate::view::brief::Brief;
 use crate::view::briefing;
@@ -198,10 +196,8 @@ pub fn brief_returned(turn: &mut Turn<'_>) -> Result<()> {
     }
     let events = Kind::find("events").expect("events is a kind");
     let log = turn.engine.read(&Doc::of_session(events, turn.event.session.clone()))?;
-    let Some(queue) = turn.engine.read(&Doc::queue())? else { return Ok(()) };
-    for id in log.as_ref().map_or_else(Vec::new, |log| session::returned(&log.value)) {
-        let task = items(Doc::queue().kind, &queue.value).into_iter().find(|task| task["id"] == id);
-        let Some(task) = task.map(|task| Task::of(task.clone())) else { continue };
+    let returned = log.as_ref().map(|log| session::returned(&log.value)).unwrap_or_default();
+    for task in brief::tasks(turn.engine, &returned)? {
         if !Session::has(&turn.event.session, &task) {
             turn.reply.parts.push(briefing::returned(&task));
         }

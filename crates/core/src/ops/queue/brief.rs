@@ -10,7 +10,7 @@ use crate::model::session::Session;
 use crate::model::task::Task;
 use crate::model::time;
 use crate::ops::{Error, Result, read};
-use crate::store::engine::find_in;
+use crate::store::engine::{find_in, item_in};
 use crate::store::{Engine, Transaction};
 use crate::view::brief::{Before, Brief};
 
@@ -76,6 +76,28 @@ pub fn in_hand(engine: &dyn Engine, holder: Holder<'_>) -> Result<Vec<Task>> {
         Holder::Session(session) => Session::has(session, task),
     });
     Ok(tasks)
+}
+
+/// Returns those of these tasks that there are, without reading the others if an index can tell.
+pub fn tasks(engine: &dyn Engine, ids: &[&str]) -> Result<Vec<Task>> {
+    let queue = Doc::queue();
+    if ids.is_empty() || !engine.may_exist(&queue) {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    match engine.browse(&queue.room)? {
+        Some(mut look) => {
+            for id in ids {
+                found.extend(look.item(&queue, id)?);
+            }
+        }
+        None => {
+            let read = engine.read(&queue)?;
+            let value = read.as_ref().map(|read| &read.value);
+            found.extend(ids.iter().filter_map(|id| item_in(&queue, value?, id)).cloned());
+        }
+    }
+    Ok(found.into_iter().map(Task::of).collect())
 }
 
 /// Returns the tasks that are worked on.
