@@ -7,7 +7,7 @@ use anthill_testkit::effort::sample;
 use anthill_testkit::sim_fs::{Plan, Save, SimFs};
 use serde_json::{Value, json};
 
-use crate::scenarios::{Failure, Store, doc};
+use crate::scenarios::{Failure, Store, doc, remove};
 
 /// One document, a commit of it, and an edit of the state before that.
 struct Edited {
@@ -41,6 +41,15 @@ const CASES: &[Edited] = &[
         },
         has_commit: |value| value["tasks"][1]["description"] == "new",
         has_edit: |value| value["tasks"][2]["description"] != "old",
+    },
+    Edited {
+        name: "the last item of a list, which goes",
+        kind: "queue",
+        prepare: |store| (0..5).for_each(|id| put(store, &format!("t{id}"), "old").unwrap()),
+        act: |store| remove(store, "t4"),
+        edit: |value| value["tasks"][1]["description"] = json!("other"),
+        has_commit: |value| value["tasks"].as_array().is_some_and(|tasks| tasks.len() == 4),
+        has_edit: |value| value["tasks"][1]["description"] == "other",
     },
     Edited {
         name: "a long list, written anew",

@@ -20,7 +20,7 @@ use anthill_core::ops::errors::{self, NewError};
 use anthill_core::ops::history::Terms;
 use anthill_core::ops::messages::{self, PollRequest};
 use anthill_core::ops::pipeline::{self, NewRun};
-use anthill_core::ops::queue::{lead, work};
+use anthill_core::ops::queue::{lead, revise, work};
 use anthill_core::ops::sessions::handoff::{self, Handoff};
 use anthill_core::ops::workflow::{self, NewWorkflow};
 use anthill_core::ops::{self, Actor, edit, history, sessions};
@@ -772,6 +772,36 @@ pub const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
     Scenario {
+        name: "the last task goes",
+        kinds: &["queue"],
+        prepare: with_buffers,
+        act: |store| remove(store, "third"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "a new task where another one was",
+        kinds: &["queue"],
+        prepare: |store| {
+            with_buffers(store);
+            remove(store, "third").unwrap();
+        },
+        act: |store| add(store, "fourth", &["second"]),
+        ..PLAIN
+    },
+    Scenario {
+        name: "a task that is gone comes back",
+        kinds: &["queue"],
+        prepare: |store| {
+            with_buffers(store);
+            remove(store, "third").unwrap();
+        },
+        act: |store| {
+            Ok(history::undo(&store.engine, &Target::whole(&doc("queue"), None), Terms::default(), &actor())
+                .map(drop)?)
+        },
+        ..PLAIN
+    },
+    Scenario {
         name: "a task that takes the room of its neighbours",
         kinds: &["queue"],
         prepare: with_buffers,
@@ -975,6 +1005,10 @@ pub fn add(store: &Store, id: &str, after: &[&str]) -> Result<(), Failure> {
     let dependencies = after.iter().map(|id| (*id).into()).collect();
     let new = NewTask { id: Some(id.into()), description: "d".into(), dependencies, ..NewTask::default() };
     Ok(lead::add(&store.engine, &new, &actor()).map(drop)?)
+}
+
+pub fn remove(store: &Store, id: &str) -> Result<(), Failure> {
+    Ok(revise::remove(&store.engine, &[id.parse().unwrap()], false, &actor()).map(drop)?)
 }
 
 /// Gives a task a text of some length.

@@ -10,7 +10,7 @@ use anthill_core::model::{json, marks};
 use anthill_core::store::file::FileEngine;
 use anthill_core::store::file::fs::{Access, Fs, Handle};
 use anthill_core::store::memory::MemoryEngine;
-use anthill_core::store::{Engine, Rank, Transaction};
+use anthill_core::store::{Engine, Rank, Transaction, engine};
 use anthill_core::view::board;
 use anthill_testkit::conformance::entry;
 use anthill_testkit::sim_fs::SimFs;
@@ -30,6 +30,8 @@ const STATUSES: [&str; 7] = ["created", "available", "claimed", "in_progress", "
 enum Step {
     /// Puts in one transaction, which is committed or dropped.
     Put(Vec<Put>, bool),
+    /// Some items go, mostly the last one, and others are put in the same transaction.
+    Take(Vec<Option<Pick>>, Vec<Put>, bool),
     /// The whole document in another order, with some items gone, and with another field before or behind the list.
     Whole {
         turn: Pick,
@@ -133,6 +135,12 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         24 => (prop::collection::vec(put(), 1..5), prop::bool::weighted(0.85))
             .prop_map(|(puts, commit)| Step::Put(puts, commit)),
+        8 => (
+            prop::collection::vec(prop::option::weighted(0.05, any::<Pick>()), 1..4),
+            prop::collection::vec(put(), 0..3),
+            prop::bool::weighted(0.85),
+        )
+            .prop_map(|(taken, puts, commit)| Step::Take(taken, puts, commit)),
         1 => (any::<Pick>(), any::<[u8; 2]>(), prop::option::of(any::<bool>()))
             .prop_map(|(turn, gone, field)| Step::Whole { turn, gone: gone[0] & gone[1], field }),
         4 => (format, save()).prop_map(|(format, save)| Step::Reformat(format, save)),
@@ -200,6 +208,7 @@ impl World {
     fn act(&mut self, step: &Step) {
         match step {
             Step::Put(puts, commit) => self.put(puts, *commit),
+            Step::Take(taken, puts, commit) => self.take_and_put(taken, puts, *commit),
             Step::Whole { turn, gone, field } => {
                 let value = self.turned(*turn, *gone, *field);
                 self.commit_on_both(|transaction| transaction.put(&Doc::queue(), value.clone()).unwrap());
@@ -228,11 +237,25 @@ impl World {
     }
 
     fn put(&mut self, puts: &[Put], commit: bool) {
+        self.take_and_put(&[], puts, commit);
+    }
+
+    fn take_and_put(&mut self, taken: &[Option<Pick>], puts: &[Put], commit: bool) {
         let queue = Doc::queue();
+        let is_empty = engine::items(queue.kind, &self.value()).is_empty();
+        if puts.is_empty() && (taken.is_empty() || is_empty) {
+            return;
+        }
         let mut file = self.engine.begin(&[&queue.room]).unwrap();
         let mut memory = self.memory.begin(&[&queue.room]).unwrap();
         let mut made = self.made;
         let mut value = memory.get(&queue).unwrap().unwrap().clone();
+        for pick in taken {
+            let items = value["tasks"].as_array_mut().unwrap();
+            let Some(last) = items.len().checked_sub(1) else { break };
+            let gone = items.remove(pick.map_or(last, |pick| pick.index(last + 1)));
+            file.remove_item(&queue, gone["id"].as_str().unwrap()).unwrap();
+        }
         for put in puts {
             let item = item_of(put, &value, &mut made);
             let id = item["id"].as_str().unwrap().to_owned();
@@ -882,6 +905,28 @@ fn items_are_changed_in_place() {
     assert_eq!(copies(&mut world, 3), 0);
     world.fs.set_leases_supported(false);
     assert_eq!(copies(&mut world, 4), 1, "nobody knows who has it open");
+}
+
+/// The last item goes without the others, also one that came in the same commit as what goes.
+#[test]
+fn the_last_item_goes_in_place() {
+    let mut world = with_two();
+    world.put_ids(&[("c", 0)]);
+    for (gone, new) in [(&["c"][..], None), (&["b"], Some("d")), (&["d", "a"], Some("e")), (&["e"], None)] {
+        world.fs.set_plan(anthill_testkit::sim_fs::Plan::None);
+        world.commit_on_both(|transaction| {
+            for id in gone {
+                transaction.remove_item(&Doc::queue(), id).unwrap();
+            }
+            if let Some(id) = new {
+                let item = json!({"id": id, "description": "", "status": "available"});
+                transaction.put_item(&Doc::queue(), id, item).unwrap();
+            }
+        });
+        let trace = world.fs.trace();
+        assert!(!trace.iter().any(|call| call.contains("next-tasks")), "{gone:?}: {trace:?}");
+        world.check();
+    }
 }
 
 proptest! {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 
-use super::then::{self, Then};
+use super::then::{self, Pair, Then};
 use crate::model::diff::{self, Change};
 use crate::model::kind::Doc;
 use crate::model::names::{Names, names_of};
@@ -161,9 +161,6 @@ struct Back<'b> {
     entry: Entry,
 }
 
-/// An item now and then, as far as it exists.
-type Pair = (Option<Value>, Option<Value>);
-
 impl Back<'_> {
     fn go(self, mut transaction: Box<dyn Transaction + '_>, actor: &Actor) -> Result<TakenBack> {
         let others: BTreeSet<String> =
@@ -204,20 +201,22 @@ impl Back<'_> {
     ) -> Result<(Vec<Change>, Names, bool)> {
         let (mut changes, mut names, mut pairs) = (Vec::new(), Names::new(), Vec::new());
         for then::Step { place, id, now, mut then } in steps {
-            match &mut then {
-                Some(then) => {
-                    merge::keep_epoch(self.doc.kind, &now, then);
-                    changes.extend(diff::diff_at(&place, &now, then));
-                    transaction.put_item(self.doc, &id, then.clone())?;
+            match (&now, &mut then) {
+                (Some(now), Some(then)) => {
+                    merge::keep_epoch(self.doc.kind, now, then);
+                    changes.extend(diff::diff_at(&place, now, then));
                 }
-                None => {
-                    let before = Some(now.clone());
-                    changes.push(Change { path: place.clone(), before, after: None, at: None });
-                    transaction.remove_item(self.doc, &id)?;
+                _ => {
+                    let (path, before, after) = (place.clone(), now.clone(), then.clone());
+                    changes.push(Change { path, before, after, at: None });
                 }
             }
+            match &then {
+                Some(then) => transaction.put_item(self.doc, &id, then.clone())?,
+                None => transaction.remove_item(self.doc, &id)?,
+            }
             names.insert(place, id);
-            pairs.push((Some(now), then));
+            pairs.push((now, then));
         }
         self.keep_together(transaction, &pairs)?;
         Ok((changes, names, false))

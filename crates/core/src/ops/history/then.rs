@@ -25,10 +25,13 @@ pub struct Step {
     /// Its place, for messages.
     pub place: String,
     pub id: String,
-    pub now: Value,
-    /// `None` if there was no such item.
+    /// `None` if there is no such item any more, or was none.
+    pub now: Option<Value>,
     pub then: Option<Value>,
 }
+
+/// An item now and then, as far as it exists.
+pub type Pair = (Option<Value>, Option<Value>);
 
 /// Returns what a document was before `records`, the newest first; `previous` is the revision before the last of them.
 pub fn then(
@@ -47,7 +50,8 @@ pub fn then(
     }
 }
 
-/// Takes the changes back item by item; `None` if the list is no long one, or they do more than change items and append some.
+/// Takes the changes back item by item; `None` if the list is no long one, or they do more than change items, append some and
+/// take some from the end.
 fn items_before(
     transaction: &mut dyn Transaction,
     doc: &Doc,
@@ -57,7 +61,7 @@ fn items_before(
     if !transaction.edits(doc)?.is_empty() || records.iter().any(|record| record.stored.is_some()) {
         return Ok(None);
     }
-    let mut touched: BTreeMap<usize, (Value, Option<Value>)> = BTreeMap::new();
+    let mut touched: BTreeMap<usize, Pair> = BTreeMap::new();
     for change in records.iter().flat_map(|record| diff::invert(&record.changes)) {
         let Some((position, rest)) = place_in(field, &change.path) else {
             if doc.kind.stamps(&change.path) {
@@ -67,10 +71,10 @@ fn items_before(
         };
         let (_, then) = match touched.entry(position) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => match transaction.item_at(doc, position)? {
-                Some(now) => place.insert((now.clone(), Some(now))),
-                None => return Ok(None),
-            },
+            Entry::Vacant(place) => {
+                let now = transaction.item_at(doc, position)?;
+                place.insert((now.clone(), now))
+            }
         };
         if !take_back(then, Change { path: rest.to_owned(), ..change.clone() }) {
             return Ok(None);
@@ -95,39 +99,60 @@ fn take_back(item: &mut Option<Value>, change: Change) -> bool {
         }
         (Some(_), true, Some(_)) if change.before.is_none() => false,
         (Some(value), ..) => diff::apply(value, &[change]).is_ok(),
+        (None, true, Some(_)) if change.before.is_none() => {
+            *item = change.after;
+            true
+        }
         (None, ..) => false,
     }
 }
 
-/// Makes sure that every item stays the same one, and that those that go are the last ones.
+/// Makes sure that every item stays the same one, and that those that go or come back are the last ones. Those that go are
+/// told from the last one on, the others from the first one on.
 fn steps(
     transaction: &mut dyn Transaction,
     doc: &Doc,
     field: &str,
-    touched: BTreeMap<usize, (Value, Option<Value>)>,
+    touched: BTreeMap<usize, Pair>,
 ) -> Result<Option<Vec<Step>>> {
-    let id = |item: &Value| item.get("id").and_then(Value::as_str).map(str::to_owned);
-    let mut steps = Vec::new();
-    let mut end = None;
-    for (position, (now, then)) in touched.into_iter().rev() {
-        let Some(name) = id(&now) else { return Ok(None) };
-        match &then {
-            Some(then) if id(then).as_ref() != Some(&name) => return Ok(None),
-            Some(_) => {}
-            None => {
-                let is_last = match end {
-                    Some(end) => position + 1 == end,
-                    None => transaction.item_at(doc, position + 1)?.is_none(),
-                };
-                if !is_last {
-                    return Ok(None);
-                }
-                end = Some(position);
-            }
-        }
-        steps.push(Step { place: format!("{field}[{position}]"), id: name, now, then });
+    // What came and went in between does not count.
+    let touched: BTreeMap<_, _> =
+        touched.into_iter().filter(|(_, (now, then))| now.is_some() || then.is_some()).collect();
+    let at = |is_there: fn(&Pair) -> bool| -> Vec<usize> {
+        touched.iter().filter(|(_, pair)| is_there(pair)).map(|(position, _)| *position).collect()
+    };
+    let (going, coming) = (at(|(_, then)| then.is_none()), at(|(now, _)| now.is_none()));
+    let fits = match (&going[..], &coming[..]) {
+        ([.., last], []) => is_row(&going) && transaction.item_at(doc, last + 1)?.is_none(),
+        ([], [0, ..]) => is_row(&coming),
+        ([], [first, ..]) => is_row(&coming) && transaction.item_at(doc, first - 1)?.is_some(),
+        ([], []) => true,
+        _ => false,
+    };
+    if !fits {
+        return Ok(None);
     }
+    let step = |(position, (now, then)): (usize, Pair)| {
+        let id = same_id(now.as_ref(), then.as_ref())?;
+        Some(Step { place: format!("{field}[{position}]"), id, now, then })
+    };
+    let Some(mut steps) = touched.into_iter().map(step).collect::<Option<Vec<_>>>() else { return Ok(None) };
+    let kept = steps.len() - going.len();
+    steps[kept..].reverse();
+    steps.rotate_left(kept);
     Ok(Some(steps))
+}
+
+/// Whether each position follows the one before it.
+fn is_row(positions: &[usize]) -> bool {
+    positions.windows(2).all(|two| two[0] + 1 == two[1])
+}
+
+/// Returns the id of an item, which must be the same now and then.
+fn same_id(now: Option<&Value>, then: Option<&Value>) -> Option<String> {
+    let mut ids = now.into_iter().chain(then).map(|item| item.get("id").and_then(Value::as_str));
+    let first = ids.next()??;
+    ids.all(|id| id == Some(first)).then(|| first.to_owned())
 }
 
 /// Takes the changes back from the whole document; `None` if they do not tell what was before them.

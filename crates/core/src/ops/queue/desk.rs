@@ -64,6 +64,11 @@ impl<'e> Desk<'e> {
         Ok(self.transaction.put_item(&self.queue, &id, task.into_value())?)
     }
 
+    pub fn remove(&mut self, id: &str) -> Result<()> {
+        self.dirty = true;
+        Ok(self.transaction.remove_item(&self.queue, id)?)
+    }
+
     /// Returns the tasks that somebody has.
     pub fn active(&mut self) -> Result<Vec<Task>> {
         Ok(self.transaction.find(&self.queue, Among::Active)?.into_iter().map(Task::of).collect())

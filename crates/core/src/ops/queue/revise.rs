@@ -10,7 +10,6 @@ use crate::model::paper::Paper;
 use crate::model::task::{Task, TaskEdit};
 use crate::ops::{Actor, Error, Result};
 use crate::store::Engine;
-use crate::store::engine::remove_in;
 use crate::view::shell;
 
 /// A task as it is now, and who has it.
@@ -81,14 +80,14 @@ pub fn remove(engine: &dyn Engine, ids: &[Key], only_look: bool, actor: &Actor) 
     if only_look {
         return Ok(tasks);
     }
-    let queue = desk.queue.clone();
-    let mut value = desk.transaction.get(&queue)?.cloned().unwrap_or(Value::Null);
+    // Tasks are mostly named in their order. From the last one on, each may be the last one of the queue.
+    for id in ids.iter().rev() {
+        desk.remove(id.as_str())?;
+    }
     for id in ids {
-        remove_in(&queue, &mut value, id.as_str());
         desk.transaction.remove_paper(&Paper::Result(id.clone()))?;
         desk.log(LEADER, "REMOVE", id.as_str())?;
     }
-    desk.transaction.put(&queue, value)?;
     desk.commit(LEADER, "remove", actor)?;
     Ok(tasks)
 }

@@ -138,6 +138,7 @@ impl<'e> Part<'e> {
         let loaded = self.load(doc)?;
         if changed {
             let mut value = loaded.base.clone().unwrap_or_default();
+            list.gone().for_each(|id| engine::remove_in(doc, &mut value, id));
             for (id, before, after) in list.into_puts() {
                 // Somebody may have edited the item after it was read.
                 let now = engine::item_in(doc, &value, &id).filter(|now| Some(*now) != before.as_ref());

@@ -175,6 +175,10 @@ impl Transaction for FileTransaction<'_> {
         self.part(&doc.room).counts(doc)
     }
 
+    fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
+        self.part(&doc.room).remove_item(doc, id)
+    }
+
     fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
         self.part(&doc.room).put_item(doc, id, item)
     }

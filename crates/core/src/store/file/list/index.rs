@@ -24,6 +24,7 @@ mod families;
 mod held;
 mod order;
 mod recent;
+mod removal;
 mod tree;
 
 use std::io;

@@ -19,6 +19,8 @@ use crate::store::file::journal::{Replay, Segment};
 struct States {
     /// The texts of each item, by id.
     items: BTreeMap<String, BTreeSet<Vec<u8>>>,
+    /// Who came to a place at the end of the list, or left it: each is written over the one before.
+    ends: BTreeMap<usize, BTreeSet<String>>,
     frames: Vec<Map<String, Value>>,
     /// How many items it had at least.
     fewest: usize,
@@ -30,7 +32,7 @@ pub fn is_mix(doc: &Doc, field: &str, file: &Value, segment: &Segment) -> bool {
     let found = items(doc.kind, file);
     found.len() >= states.fewest
         && states.frames.contains(&frame(doc, field, file))
-        && found.iter().all(|item| states.explain(item))
+        && found.iter().enumerate().all(|(position, item)| states.explain(position, item))
 }
 
 impl States {
@@ -48,6 +50,7 @@ impl States {
                     .filter_map(|at| list.get(at))
                     .for_each(|item| states.add(item)),
             }
+            entry.changes.iter().for_each(|change| states.note_end(field, change));
             states.fewest = states.fewest.min(list.len());
             let frame = frame(doc, field, content);
             if !states.frames.contains(&frame) {
@@ -63,14 +66,23 @@ impl States {
         }
     }
 
-    fn explain(&self, item: &Value) -> bool {
-        let (Some(known), Some(fields)) = (id(item).and_then(|id| self.items.get(id)), item.as_object())
+    fn note_end(&mut self, field: &str, change: &Change) {
+        let (Some((position, "")), Some(item)) =
+            (place_in(field, &change.path), change.before.as_ref().or(change.after.as_ref()))
         else {
-            return false;
+            return;
         };
+        self.ends.entry(position).or_default().extend(id(item).map(str::to_owned));
+    }
+
+    fn explain(&self, position: usize, item: &Value) -> bool {
+        let (Some(id), Some(fields)) = (id(item), item.as_object()) else { return false };
         let text = layout::item_text(fields);
+        let others = self.ends.get(&position).into_iter().flatten().map(String::as_str);
+        let known = std::iter::once(id).chain(others).filter_map(|id| self.items.get(id));
+        let known: Vec<_> = known.flatten().collect();
         let from_any = |(at, byte): (usize, &u8)| known.iter().any(|state| stands_at(state, at, *byte));
-        known.contains(&text) || text.iter().enumerate().all(from_any)
+        known.contains(&&text) || text.iter().enumerate().all(from_any)
     }
 }
 
@@ -93,10 +105,13 @@ fn frame(doc: &Doc, field: &str, document: &Value) -> Map<String, Value> {
 
 /// Returns the positions that changes speak of.
 fn touched<'c>(field: &'c str, changes: &'c [Change]) -> impl Iterator<Item = usize> + 'c {
-    changes.iter().filter_map(move |change| {
-        let rest = change.path.strip_prefix(field)?.strip_prefix('[')?;
-        rest.split_once(']')?.0.parse().ok()
-    })
+    changes.iter().filter_map(move |change| Some(place_in(field, &change.path)?.0))
+}
+
+/// Returns the position that a path leads to, and the rest of it.
+fn place_in<'p>(field: &str, path: &'p str) -> Option<(usize, &'p str)> {
+    let (position, rest) = path.strip_prefix(field)?.strip_prefix('[')?.split_once(']')?;
+    Some((position.parse().ok()?, rest))
 }
 
 fn id(item: &Value) -> Option<&str> {

@@ -76,6 +76,8 @@ pub struct List {
     draft: Option<Draft>,
     /// What this transaction has put, by position.
     puts: BTreeMap<usize, Put>,
+    /// What it has taken from the end of the file's list, by position.
+    gone: BTreeMap<usize, Value>,
     /// The item that was read last.
     last: Option<(usize, Value)>,
 }
@@ -173,7 +175,7 @@ impl List {
         };
         let Some((mut index, draft)) = opened else { return Ok(None) };
         let Some(stored) = index.frame() else { return Ok(None) };
-        let (doc, puts, last) = (doc.clone(), BTreeMap::new(), None);
+        let (doc, puts, gone, last) = (doc.clone(), BTreeMap::new(), BTreeMap::new(), None);
         let mut list = List {
             doc,
             field,
@@ -187,6 +189,7 @@ impl List {
             stored,
             draft: None,
             puts,
+            gone,
             last,
         };
         if let Some(draft) = draft {
@@ -205,20 +208,24 @@ impl List {
         Ok((self.sum, Sum::from_parts(self.stored.sum, sure(self.index.items_sum())?)))
     }
 
-    /// Whether this transaction has put anything.
+    /// Whether this transaction has put or taken anything.
     pub fn is_changed(&self) -> bool {
-        !self.puts.is_empty()
+        !self.puts.is_empty() || !self.gone.is_empty()
     }
 
     pub fn doc(&self) -> &Doc {
         &self.doc
     }
 
+    /// Returns the ids of what this transaction has taken from the end.
+    pub fn gone(&self) -> impl Iterator<Item = &str> {
+        self.gone.values().map(id_of)
+    }
+
     /// Returns what this transaction has put by id, in the order of positions: what an item was, and what it is to be.
     pub fn into_puts(self) -> impl Iterator<Item = (String, Option<Value>, Value)> {
-        let id = |item: &Value| item.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
         let changed = self.puts.into_values().filter(|put| put.before.as_ref() != Some(&put.after));
-        changed.map(move |put| (id(&put.after), put.before, put.after))
+        changed.map(|put| (id_of(&put.after).to_owned(), put.before, put.after))
     }
 
     /// Returns the item with this id.
@@ -414,7 +421,7 @@ impl List {
             self.spread(position, text.len())?;
         }
         let slot = Slot { length: text.len() as u32, ..sure(self.index.record(position))?.slot };
-        if self.listing.standing(old.state) == Standing::Active {
+        if self.is_active(position)? {
             sure(self.index.hold(&self.listing.hold_of(&before), -1))?;
         }
         sure(self.index.replace(position, slot, raw))?;
@@ -496,6 +503,37 @@ impl List {
         Ok(())
     }
 
+    /// Takes the item with this id out of the list, if it is there. [`Lost`] unless it is the last one and nobody needs it:
+    /// those behind it would stand elsewhere.
+    pub fn remove(&mut self, id: &str) -> Answer<()> {
+        let Some(position) = sure(self.index.position(id))? else { return Ok(()) };
+        let item = self.at(position)?;
+        let slot = sure(self.index.record(position))?.slot;
+        let (mut frame, start) = (sure(self.index.frame())?, slot.start - layout::GAP.len() as u64);
+        let end_before = match position.checked_sub(1) {
+            Some(before) => sure(self.index.record(before))?.slot.end(),
+            None => frame.prefix,
+        };
+        if end_before != start {
+            return Err(Lost);
+        }
+        if self.is_active(position)? {
+            sure(self.index.hold(&self.listing.hold_of(&item), -1))?;
+        }
+        sure(self.index.remove_last(position, &item))?;
+        frame.suffix = start;
+        sure(self.index.set_frame(&frame))?;
+        self.last = None;
+        let before = self.puts.remove(&position).map_or(Some(item), |put| put.before);
+        self.gone.extend(before.map(|before| (position, before)));
+        Ok(())
+    }
+
+    fn is_active(&mut self, position: usize) -> Answer<bool> {
+        let state = sure(self.index.record(position))?.state;
+        Ok(self.listing.standing(state) == Standing::Active)
+    }
+
     /// Notes what an item holds from now on.
     fn hold(&mut self, position: usize, raw: &Raw) -> Answer<()> {
         let facet = sure((self.listing.facet)(raw))?;
@@ -526,6 +564,10 @@ impl List {
         state::stamp_document(&self.doc, &mut stamped, revision, entry);
         let mut changes = diff::diff(&Value::Object(frame), &Value::Object(stamped.clone()));
         let mut names = Names::new();
+        for (position, item) in self.gone.iter().rev() {
+            let (path, before) = (format!("{}[{position}]", self.field), Some(item.clone()));
+            changes.push(Change { path, before, after: None, at: None });
+        }
         for (position, put) in &self.puts {
             let path = format!("{}[{position}]", self.field);
             state::check_item(&self.doc, &path, &put.after)?;
@@ -559,12 +601,9 @@ impl List {
         let mut frame = sure(self.index.frame())?;
         let mut writes = vec![(0, sure(layout::fill_prefix(prefix.clone(), frame.prefix))?)];
         let count = sure(self.index.count())?;
-        let first_new = self.puts.iter().find(|(_, put)| put.before.is_none()).map(|(position, _)| *position);
-        if let Some(last) =
-            first_new.and_then(|first| first.checked_sub(1)).filter(|last| !self.puts.contains_key(last))
-        {
+        if let Some((last, comma)) = self.comma(count) {
             let slot = sure(self.index.record(last))?.slot;
-            writes.push((slot.start + u64::from(slot.length), b",".to_vec()));
+            writes.push((slot.start + u64::from(slot.length), vec![comma]));
         }
         for (position, put) in &self.puts {
             let bytes = sure(put.slot.fill(&put.text, position + 1 == count))?;
@@ -578,6 +617,18 @@ impl List {
         let sum = Sum::from_parts(frame.sum, sure(self.index.items_sum())?);
         let (stamp, exchanged, twin) = (0, false, 0);
         Ok(Patch { revision, sum, base: self.sum, changes, names, writes, frame, stamp, exchanged, twin })
+    }
+
+    /// Returns the item that was the last one, or is now, if it is not written anyway; and what has to stand behind it.
+    fn comma(&self, count: usize) -> Option<(usize, u8)> {
+        let first_new = self.puts.iter().find(|(_, put)| put.before.is_none()).map(|(position, _)| *position);
+        let (end, comma) = match (first_new, self.gone.keys().next()) {
+            (Some(first), _) => (first, b','),
+            (None, Some(_)) => (count, b' '),
+            (None, None) => return None,
+        };
+        let last = end.checked_sub(1).filter(|last| !self.puts.contains_key(last))?;
+        Some((last, comma))
     }
 
     /// Returns the fields of the document, with an empty list.
@@ -601,7 +652,8 @@ impl List {
             for (offset, bytes) in &patch.writes {
                 twin.write_at(*offset, bytes)?;
             }
-            if twin.opened().size > patch.frame.size {
+            // It was brought to the file's size.
+            if twin.opened().size.max(self.stored.size) > patch.frame.size {
                 twin.truncate(patch.frame.size)?;
             }
             twin.mark()
@@ -806,6 +858,10 @@ fn write_new(place: &Place<'_>, doc: &Doc, mut index: Index) {
     {
         let _ = index.write_to(file);
     }
+}
+
+fn id_of(item: &Value) -> &str {
+    item.get("id").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Tells one state of one file from every other.

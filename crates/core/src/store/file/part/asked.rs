@@ -145,6 +145,16 @@ impl Part<'_> {
         }
     }
 
+    pub fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
+        if self.ask(doc, |list| list.remove(id))?.is_some() {
+            self.note_write(doc);
+            return Ok(());
+        }
+        let Some(mut value) = self.get(doc)?.cloned() else { return Ok(()) };
+        engine::remove_in(doc, &mut value, id);
+        self.write(doc, Some(value))
+    }
+
     pub fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {
         if items.size() >= self.place.long && self.takes_bulk(doc)? {
             self.bulks.insert(doc.file.clone(), items);
