@@ -9,7 +9,8 @@ use crate::planning::table;
 /// List the recorded errors, in the order in which they came up
 ///
 /// The newest stay in the list, first of all those that are not over. Older ones leave it for
-/// `.claude/state/archive/errors-YEAR-MONTH.jsonl`; how many stay is `retention.errors` of the configuration.
+/// `.claude/state/archive/errors-YEAR-MONTH.jsonl`. How many stay is set by `retention.errors` in
+/// the configuration.
 ///
 /// Examples:
 ///   anthill error list
