@@ -18,7 +18,8 @@ use crate::output::Format;
 ///
 /// With `--older-than`: sessions that ended before that, with their mailboxes, messages that were
 /// done with, and tasks of the queue that are done and that no open task needs. Without an age,
-/// what the configuration says counts (`retention.sessions_days`, `messages_days`, `tasks_days`).
+/// what the configuration says counts (`retention.sessions_days`, `messages_days`, `tasks_days`:
+/// 30, 30 and 90 unless set). Commands do this in passing too, a few at a time.
 /// They go to an archive, one readable file for each month:
 /// `orchestration/archive/sessions-2026-11.jsonl`, `messages-2026-11.jsonl`, and
 /// `.coordination/archive/tasks-2026-11.jsonl` in the project.
@@ -117,7 +118,7 @@ fn make_room(context: &Context<'_>, age: &str, dry_run: bool) -> Result<()> {
     context.output.said(&format!("{word}: {sessions} sessions, {messages} messages, {tasks} tasks"))?;
     context.output.status(match dry_run {
         true => "nothing was changed",
-        false => "see them: anthill session list --archived   (or the files in orchestration/archive and .coordination/archive)",
+        false => "see them: anthill session list --archived, anthill history queue --archived   (or the files in orchestration/archive and .coordination/archive)",
     });
     Ok(())
 }

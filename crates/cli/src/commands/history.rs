@@ -1,19 +1,31 @@
+use anthill_core::error::Code;
+use anthill_core::model::kind::Doc;
+use anthill_core::ops::archive::shelf::{self, Shelf};
 use anthill_core::ops::{history, read};
+use anthill_core::view::text::escape;
 use clap::Args;
+use serde_json::Value;
 
 use super::revisions::{Window, show_revisions};
 use crate::args::Select;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{CliError, Result};
+use crate::output::{Format, shorten};
 
 /// Show the changes of a document, oldest first
 ///
 /// Items of lists are named by their ids. With a limit, a change that is too long for the journal
 /// (an import) is named by the file that has it.
 ///
+/// What is over leaves its document after a while, and goes to an archive of its month: tasks of the
+/// queue, sessions, messages, errors, agents, metrics. --archived shows that instead, the oldest
+/// first. A session that is gone is looked for there anyway.
+///
 /// Examples:
 ///   anthill history config
 ///   anthill history queue --limit 10 --json
+///   anthill history queue --archived
+///   anthill history queue --archived --item parser --json
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct HistoryArgs {
@@ -21,18 +33,79 @@ pub struct HistoryArgs {
     select: Select,
     #[command(flatten)]
     window: Window,
+    /// Show what has left the document for its archive
+    #[arg(long)]
+    archived: bool,
+    /// Only what was archived by this id
+    #[arg(long, value_name = "ID", requires = "archived")]
+    item: Option<String>,
 }
 
 pub fn run(context: &Context<'_>, args: &HistoryArgs) -> Result<()> {
     let doc = context.select(&args.select)?;
+    let shelf = Shelf::of(&doc);
+    if args.archived {
+        let shelf = shelf.ok_or_else(|| not_archived(&doc))?;
+        return show_archived(context, args, &shelf);
+    }
     let revisions = match args.window.limit(context.output) {
         Some(limit) => history::newest(&*context.engine, &doc, limit)?,
         None => history::history(&*context.engine, &doc)?,
     };
-    if revisions.is_empty() {
-        read::document(&*context.engine, &doc)?;
+    if revisions.is_empty()
+        && let Err(error) = read::document(&*context.engine, &doc)
+    {
+        let is_gone = error.code() == Code::NotFound;
+        return match shelf.filter(|_| is_gone) {
+            Some(shelf) if !shelf.newest(&*context.engine, None, Some(1))?.is_empty() => {
+                show_archived(context, args, &shelf)
+            }
+            _ => Err(error.into()),
+        };
     }
     show_revisions(context.output, &revisions)?;
     args.window.say_if_cut(context.output, revisions.len());
+    if !context.output.json && shelf.is_some_and(|shelf| shelf.is_used(&*context.engine).unwrap_or(false)) {
+        context
+            .output
+            .status(&format!("what is over for long: anthill history {} --archived", doc.kind.name));
+    }
     Ok(())
 }
+
+fn not_archived(doc: &Doc) -> CliError {
+    CliError::invalid(format!("nothing of `{}` goes to an archive", doc.kind.name))
+        .hinted(format!("see its changes: anthill history {}", doc.kind.name))
+}
+
+fn show_archived(context: &Context<'_>, args: &HistoryArgs, shelf: &Shelf) -> Result<()> {
+    let output = context.output;
+    let records = shelf.newest(&*context.engine, args.item.as_deref(), args.window.limit(output))?;
+    if output.json {
+        return output.value(&records.into(), Format::Json);
+    }
+    for record in &records {
+        output.data(&escape(&line(record)))?;
+    }
+    match records.is_empty() {
+        true => output.status("nothing was archived"),
+        false => args.window.say_if_cut(output, records.len()),
+    }
+    Ok(())
+}
+
+/// Tells a record in one line: when, what, how it stood, and the first of its words.
+fn line(record: &Value) -> String {
+    let inner = [record, &record["message"], &record["session"]];
+    let text = |fields: &[&str]| {
+        let found = inner.iter().flat_map(|record| fields.iter().map(|field| &record[*field]));
+        found.filter_map(Value::as_str).next().unwrap_or("-").to_owned()
+    };
+    let at = text(&["completed_at", "processed_at", "ended_at", "last_seen", "timestamp", "updated_at"]);
+    let words = text(&["description", "payload", "summary", "type", "project_id"]);
+    let id = shelf::id_of(record).unwrap_or("-");
+    format!("{at}  {id}  {}  {}", text(&["status", "tray"]), shorten(&words, WIDTH))
+}
+
+/// How much is shown of the words of a record.
+const WIDTH: usize = 60;

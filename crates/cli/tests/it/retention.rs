@@ -262,6 +262,103 @@ fn tasks_that_are_done_go_unless_an_open_one_needs_them() {
     on(&env, "03-01", "doctor");
 }
 
+/// A queue of so many tasks, all but the last done on a day in January.
+fn queue_of_the_past(env: &TestEnv, count: usize) {
+    let plan: String = (0..count)
+        .map(|number| format!("{}\n", json!({"id": format!("p-{number}"), "description": "Do it"})))
+        .collect();
+    env.write("project/plan.jsonl", &plan);
+    on(env, "01-05", &format!("leader import {}", env.root().join("project/plan.jsonl").display()));
+    let file = "project/.coordination/tasks.json";
+    let mut queue: Value = serde_json::from_str(&env.read_text(file)).unwrap();
+    for task in queue["tasks"].as_array_mut().unwrap().iter_mut().take(count - 1) {
+        (task["status"], task["completed_at"]) = (json!("done"), json!("2026-01-06T12:00:00Z"));
+    }
+    env.write(file, &queue.to_string());
+}
+
+fn task_ids(env: &TestEnv) -> Vec<String> {
+    let tasks = json_of(env, "get queue --field tasks");
+    tasks.as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn tasks_that_were_done_long_ago_leave_a_long_queue_when_others_come() {
+    let env = env();
+    queue_of_the_past(&env, 1151);
+    on(&env, "01-10", "leader add-task more --id p-more --depends p-7");
+    let archive = "project/.coordination/archive/tasks-2026-01.jsonl";
+    assert!(!env.bytes().contains_key(archive), "they are done, but not for long");
+    on(&env, "06-01", "leader add-task new --id p-new --depends p-9");
+    let kept = ["p-7", "p-9", "p-1150", "p-more", "p-new"];
+    assert_eq!(task_ids(&env), kept, "what is open, and what it needs");
+    assert_eq!(lines(&env, archive).len(), 1148);
+    on(&env, "06-01", "undo queue");
+    assert_eq!(task_ids(&env), kept[..4], "the archive is no change that somebody made");
+    let refused = env.run(&["undo", "queue"]);
+    assert_eq!(refused.code, 1, "nor is it taken back by accident");
+    assert!(refused.stderr.contains("retention"), "{}", refused.shown());
+
+    let found = on(&env, "06-01", "history queue --archived --item p-5 --json").json();
+    assert_eq!((found.as_array().unwrap().len(), &found[0]["status"]), (1, &json!("done")));
+    let last = on(&env, "06-01", "history queue --archived --limit 2 --json").json();
+    assert_eq!((&last[0]["id"], &last[1]["id"]), (&json!("p-1148"), &json!("p-1149")));
+    assert!(on(&env, "06-01", "history queue --archived").stdout.contains("p-1149  done  Do it"));
+    assert!(on(&env, "06-01", "history queue --limit 1").stderr.contains("history queue --archived"));
+    let shown = on(&env, "06-01", "leader show p-5 --json").json();
+    assert_eq!((&shown["status"], &shown["reasons"][0]["kind"]), (&json!("done"), &json!("archived")));
+    assert_eq!(env.run(&["leader", "show", "p-none"]).code, 4);
+    assert_eq!(env.run(&["history", "config", "--archived"]).code, 2);
+    on(&env, "06-01", "doctor");
+}
+
+#[test]
+fn tasks_stay_in_a_short_queue_and_where_nothing_is_to_leave() {
+    let env = env();
+    queue_of_the_past(&env, 959);
+    on(&env, "01-10", "leader add-task more --id p-more");
+    on(&env, "06-01", "leader add-task new --id p-new");
+    assert_eq!(task_ids(&env).len(), 961);
+    let other = crate::env();
+    queue_of_the_past(&other, 1151);
+    other.ok(&["set", "config", "retention.tasks_days", "0"]);
+    on(&other, "01-10", "leader add-task more --id p-more");
+    on(&other, "06-01", "leader add-task new --id p-new");
+    assert_eq!(task_ids(&other).len(), 1153);
+}
+
+#[test]
+fn messages_make_room_when_others_are_sent_or_done_with() {
+    let env = env();
+    for number in 0..63 {
+        on(&env, "01-05", &format!("message send s1 s2 note {number} --id m{number:02}"));
+        on(&env, "01-05", &format!("message done s2 m{number:02}"));
+    }
+    on(&env, "01-20", "message send s3 s2 note 1 --id m98");
+    assert_eq!((files(&env, "/outbox/").len(), files(&env, "/processed/").len()), (64, 63));
+    on(&env, "03-01", "message send s1 s2 note 1 --id m99");
+    assert_eq!(files(&env, "messages/s1/outbox/").len(), 1, "the copies of January are archived");
+    on(&env, "03-01", "message done s2 m99");
+    assert_eq!(files(&env, "/processed/").len(), 1);
+    let records = lines(&env, &format!("{HOME}/orchestration/archive/messages-2026-01.jsonl"));
+    assert_eq!(records.len(), 2 * 63);
+    let ran = env.run(&["history", "mailbox", "--session-id", "s2", "--archived", "--item", "m05", "--json"]);
+    assert_eq!(ran.json().as_array().unwrap().len(), 1);
+    assert!(files(&env, "m98").len() == 2, "one that nobody has read stays, and so does its young copy");
+    on(&env, "03-01", "doctor");
+}
+
+#[test]
+fn the_history_of_a_session_that_is_gone_is_what_the_archive_has() {
+    let env = env();
+    on(&env, "01-05", "session start s1 --project-id shop");
+    on(&env, "01-06", "session end s1");
+    on(&env, "03-01", "clean --older-than");
+    let ran = on(&env, "03-01", "history session --session-id s1 --json");
+    assert_eq!(ran.json()[0]["session"]["project_id"], "shop");
+    assert_eq!(env.run(&["history", "session", "--session-id", "s9"]).code, 4);
+}
+
 #[test]
 fn an_age_that_is_none_is_refused() {
     let env = env();

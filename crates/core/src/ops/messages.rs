@@ -15,6 +15,7 @@ use std::io::ErrorKind;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::archive::messages as archive;
 use super::settings::Settings;
 use super::{Actor, Error, Result, read};
 use crate::model::ids::{self, Key, ProjectId, SessionId};
@@ -43,19 +44,23 @@ pub struct Posted {
 
 /// Sends a letter: into the recipient's inbox and the sender's outbox, or nowhere.
 pub fn send(engine: &dyn Engine, letter: &Letter, actor: &Actor) -> Result<Posted> {
-    need_messages(engine)?;
+    let settings = need_messages(engine)?;
     letter.check().map_err(Error::Input)?;
     let rooms = [Room::Mailbox(letter.from.clone()), Room::Mailbox(letter.to.clone())];
     let mut transaction = engine.begin(&[&rooms[0], &rooms[1]])?;
     let posted = post(&mut *transaction, letter, actor.now())?;
     if !posted.repeated {
         transaction.commit(&actor.entry("send"))?;
+        let number = posted.message["seq"].as_u64().unwrap_or_default();
+        archive::in_passing(engine, &letter.from, number, &settings, actor);
     }
     Ok(posted)
 }
 
-fn need_messages(engine: &dyn Engine) -> Result<()> {
-    Settings::read(engine)?.need("enable_message_passing", "message passing")
+fn need_messages(engine: &dyn Engine) -> Result<Settings> {
+    let settings = Settings::read(engine)?;
+    settings.need("enable_message_passing", "message passing")?;
+    Ok(settings)
 }
 
 /// Whether a session has ever registered.
@@ -264,7 +269,7 @@ pub fn deliver(
 /// Says that a message is done with, and puts it aside; a session that has registered has it in its history then.
 /// Returns it.
 pub fn done(engine: &dyn Engine, session: &SessionId, id: &Key, actor: &Actor) -> Result<Posted> {
-    need_messages(engine)?;
+    let settings = need_messages(engine)?;
     let history = is_registered(engine, session)?.then(|| Doc::messages(session));
     let rooms: Vec<_> = history.iter().map(|history| &history.room).collect();
     let mut desk = Desk::open(engine, session, &rooms, actor)?;
@@ -285,7 +290,9 @@ pub fn done(engine: &dyn Engine, session: &SessionId, id: &Key, actor: &Actor) -
         remember(&mut *desk.transaction, history, &message, desk.now)?;
     }
     desk.clear_up()?;
+    let number = desk.finished()? as u64;
     desk.transaction.commit(&actor.entry("done"))?;
+    archive::in_passing(engine, session, number, &settings, actor);
     Ok(Posted { message, repeated: false })
 }
 
@@ -503,12 +510,17 @@ impl<'e> Desk<'e> {
         self.note(id, message::note(message, status), status)
     }
 
+    /// Returns how many messages that are done with the list has.
+    fn finished(&mut self) -> Result<usize> {
+        Ok(self.transaction.counts(&self.mailbox)?.iter().skip(2).sum())
+    }
+
     /// Forgets the oldest of those that are done with, once there are many: their files stay.
     fn clear_up(&mut self) -> Result<()> {
         if !self.transaction.exists(&self.mailbox)? {
             return Ok(());
         }
-        let finished: usize = self.transaction.counts(&self.mailbox)?.iter().skip(2).sum();
+        let finished = self.finished()?;
         if finished <= KEPT + SLACK {
             return Ok(());
         }

@@ -15,8 +15,9 @@ pub struct Settings(Value);
 /// How long a session lives without a sign of life, unless the configuration says otherwise.
 const SESSION_TIMEOUT: f64 = 3600.0;
 
-/// How many days what is over stays, unless the configuration says otherwise.
+/// How many days what is over stays, unless the configuration says otherwise; and tasks of the queue, which people look up.
 const KEPT_DAYS: u64 = 30;
+const KEPT_TASKS_DAYS: u64 = 90;
 
 /// The feature that denies edits of files that others work on.
 const GUARD: &str = "enable_edit_guard";
@@ -81,7 +82,8 @@ impl Settings {
 
     /// How long something that is over stays, by its field of `retention`; `None` for ever.
     pub fn kept_for(&self, field: &str) -> Option<Duration> {
-        let days = self.0["retention"][field].as_u64().unwrap_or(KEPT_DAYS);
+        let usual = if field == "tasks_days" { KEPT_TASKS_DAYS } else { KEPT_DAYS };
+        let days = self.0["retention"][field].as_u64().unwrap_or(usual);
         (days > 0).then(|| Duration::from_secs(days.saturating_mul(24 * 60 * 60)))
     }
 
@@ -127,6 +129,7 @@ mod tests {
         let day = Duration::from_secs(24 * 60 * 60);
         let silent = Settings::default();
         assert_eq!((silent.kept_for("sessions_days"), silent.kept_number("errors", 7)), (Some(30 * day), 7));
+        assert_eq!(silent.kept_for("tasks_days"), Some(90 * day));
         let told =
             Settings(json!({"retention": {"sessions_days": 2, "tasks_days": 0, "errors": 0, "agents": 3}}));
         assert_eq!((told.kept_for("sessions_days"), told.kept_for("tasks_days")), (Some(2 * day), None));

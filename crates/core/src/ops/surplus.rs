@@ -6,11 +6,11 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::Result;
+use super::archive::shelf::Shelf;
 use super::settings::Settings;
 use crate::error::Code;
 use crate::model::json;
 use crate::model::paper::Paper;
-use crate::model::room::Room;
 use crate::store::{Engine, Transaction};
 
 /// Something of which the newest stay, and its name in `retention` and of its archives.
@@ -75,21 +75,6 @@ impl What {
 
     /// Returns all that was archived, the oldest first. A line that somebody spoiled is passed over.
     pub fn read(self, engine: &dyn Engine) -> Result<Vec<Value>> {
-        // A project without this room does not get one for being looked at.
-        if engine.documents(&Room::State)?.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut transaction = engine.begin(&[&Room::State])?;
-        let mut names = transaction.folder(&Room::State, Paper::ARCHIVES)?;
-        names.retain(|name| name.strip_prefix(self.name()).is_some_and(|rest| rest.starts_with('-')));
-        names.sort();
-        let mut entries = Vec::new();
-        for paper in
-            names.iter().filter_map(|name| Paper::at(&Room::State, &format!("{}/{name}", Paper::ARCHIVES)))
-        {
-            let text = transaction.paper(&paper)?.unwrap_or_default();
-            entries.extend(text.lines().filter_map(|line| json::parse(line.as_bytes()).ok()));
-        }
-        Ok(entries)
+        Shelf::of_state(self.name()).newest(engine, None, None)
     }
 }

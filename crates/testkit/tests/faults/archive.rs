@@ -1,7 +1,7 @@
 //! Sessions start, end, come back and go to the archive, with a misfortune at every call.
 //!
 //! Whatever happens: a session that is not over is on the roster; a session and a message is either in its place or once in the
-//! archive; and when the same is done again, all is as it would have been.
+//! archive, and so is a task; and when the same is done again, all is as it would have been.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,6 +12,7 @@ use anthill_core::model::message::{Letter, Sender};
 use anthill_core::model::paper::{Paper, Tray};
 use anthill_core::model::room::Room;
 use anthill_core::model::session::{Start, is_over};
+use anthill_core::ops::archive::shelf::Shelf;
 use anthill_core::ops::archive::{self, Request};
 use anthill_core::ops::{Actor, Result, messages, sessions};
 use anthill_core::store::Engine;
@@ -76,8 +77,18 @@ fn prepared() -> SimFs {
     };
     messages::send(&store.engine, &letter, &actor()).unwrap();
     end(&store.engine, "s1", &actor()).unwrap();
+    let task =
+        json!({"id": "t1", "description": "Do it", "status": "done", "completed_at": "2020-01-01T00:00:00Z"});
+    store.set("queue", "tasks", json!([task])).unwrap();
     fs.flush();
     fs.after_kill()
+}
+
+/// Returns how often task t1 is in the queue, and in its archive.
+fn task(engine: &dyn Engine) -> (usize, usize) {
+    let queue = engine.read(&Doc::queue()).unwrap().unwrap();
+    let archived = Shelf::tasks().newest(engine, Some("t1"), None).unwrap();
+    (queue.value["tasks"].as_array().unwrap().len(), archived.len())
 }
 
 fn store(fs: &SimFs) -> Store {
@@ -131,6 +142,12 @@ fn check(fs: &SimFs, point: &str) {
     let paper = Paper::Message { mailbox: id("s1"), tray: Tray::Inbox, id: "m1".parse().unwrap() };
     let there = engine.begin(&[&paper.room()]).unwrap().paper(&paper).unwrap();
     assert_eq!(of_message + usize::from(there.is_some()), 1, "{point}: the message, archived {of_message}");
+    let (in_queue, of_task) = task(engine);
+    assert_eq!(
+        in_queue + of_task,
+        1,
+        "{point}: the task is in the queue {in_queue} times, archived {of_task}"
+    );
     for room in engine.rooms().unwrap() {
         let findings = engine.check(&room, false).unwrap();
         assert!(findings.is_empty(), "{point}: doctor finds {findings:?}");

@@ -60,9 +60,9 @@ document!(
     RetentionSettings {
         /// Days after its end that a session stays.
         sessions_days: Option<Integer>,
-        /// Days that a message stays after it was done with, or sent, when `clean --older-than` looks.
+        /// Days that a message stays after it was done with, or sent.
         messages_days: Option<Integer>,
-        /// Days after its end that a task stays in the queue, when `clean --older-than` looks.
+        /// Days after its end that a task stays in the queue.
         tasks_days: Option<Integer>,
         /// How many errors that are over stay.
         errors: Option<Integer>,

@@ -18,6 +18,7 @@ use crate::model::quick_hash::{QuickMap, QuickSet};
 use crate::model::room::Room;
 use crate::model::task::{self, Status, Task};
 use crate::model::time;
+use crate::ops::archive::tasks as old;
 use crate::ops::{Actor, Error, Result};
 use crate::store::Engine;
 use crate::store::engine::items;
@@ -69,7 +70,7 @@ pub fn init(engine: &dyn Engine, goal: &str, approach: Option<&str>, actor: &Act
 /// Adds one task. The same task under the same id is no second one.
 pub fn add(engine: &dyn Engine, new: &NewTask<'_>, actor: &Actor) -> Result<Task> {
     new.check().map_err(Error::Input)?;
-    let mut desk = Desk::open(engine, actor)?;
+    let mut desk = open(engine, std::slice::from_ref(new), actor)?;
     start_queue(&mut desk)?;
     if let Some(id) = &new.id
         && let Some(known) = desk.transaction.item(&desk.queue, id)?.map(Task::of)
@@ -99,6 +100,21 @@ pub fn add(engine: &dyn Engine, new: &NewTask<'_>, actor: &Actor) -> Result<Task
     desk.log(LEADER, "ADD_TASK", &format!("{id}: {}", new.description))?;
     desk.commit(LEADER, "add-task", actor)?;
     Ok(task)
+}
+
+/// Takes a seat to add tasks. From time to time what is over makes room first, so that the new ones are the last change; but not what
+/// they name.
+fn open<'e>(engine: &'e dyn Engine, new: &[NewTask<'_>], actor: &Actor) -> Result<Desk<'e>> {
+    let mut desk = Desk::open(engine, actor)?;
+    if !desk.transaction.exists(&desk.queue)?
+        || !old::is_time(&mut *desk.transaction, &desk.queue, new.len())?
+    {
+        return Ok(desk);
+    }
+    drop(desk);
+    let named = new.iter().flat_map(|new| new.id.iter().chain(&new.dependencies));
+    old::in_passing(engine, &named.map(|id| id.as_ref()).collect(), actor);
+    Desk::open(engine, actor)
 }
 
 /// Refuses to wait for nothing.
@@ -170,7 +186,7 @@ pub fn import<'n>(
     actor: &Actor,
     step: &mut dyn FnMut(usize),
 ) -> Result<Imported<'n>> {
-    let mut desk = Desk::open(engine, actor)?;
+    let mut desk = open(engine, new, actor)?;
     start_queue(&mut desk)?;
     let (queue, now) = (desk.queue.clone(), desk.now.at);
     let (known, ids) = match needed(&mut desk, new)? {

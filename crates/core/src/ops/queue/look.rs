@@ -13,6 +13,7 @@ use crate::model::kind::Doc;
 use crate::model::listing::{Among, Excerpt, Most};
 use crate::model::task::{self, Status, Task, word};
 use crate::model::time::{self, Moment};
+use crate::ops::archive::shelf::Shelf;
 use crate::ops::{Actor, Error, Result, read};
 use crate::store::engine::items;
 use crate::store::{Engine, Transaction};
@@ -160,6 +161,14 @@ pub struct Reason {
     pub task: Option<String>,
 }
 
+/// Finds a task that has left the queue.
+fn archived(engine: &dyn Engine, id: &str) -> Result<Explained> {
+    let found = Shelf::tasks().newest(engine, Some(id), Some(1))?.pop();
+    let task = found.map(Task::of).ok_or_else(|| Error::NoTask { id: id.into() })?;
+    let text = format!("it is over ({}) and has left the queue for its archive", word(task.status()));
+    Ok(Explained { task, reasons: vec![Reason::new("archived", text, None)], ready: false })
+}
+
 /// Says why a task is not running.
 pub fn explain(engine: &dyn Engine, id: &str, actor: &Actor) -> Result<Explained> {
     let now = actor.clock.moment();
@@ -167,7 +176,7 @@ pub fn explain(engine: &dyn Engine, id: &str, actor: &Actor) -> Result<Explained
         Some(neighbours) => Tasks::of(neighbours, HashMap::new(), &now),
         None => Tasks::of_queue(read::document(engine, &Doc::queue())?.value, &now),
     };
-    let task = tasks.get(id).ok_or_else(|| Error::NoTask { id: id.into() })?.clone();
+    let Some(task) = tasks.get(id).cloned() else { return archived(engine, id) };
     let open = matches!(task.status(), Status::Created | Status::Available);
     let mut reasons = match open {
         true => {

@@ -12,6 +12,7 @@ use crate::model::ids::SessionId;
 use crate::model::room::Room;
 use crate::model::session::{Session, Status, is_open, word};
 use crate::model::task::Task;
+use crate::ops::archive::shelf::Shelf;
 use crate::ops::queue::brief::{self, Holder};
 use crate::ops::settings::Settings;
 use crate::ops::{Actor, Error, Result, archive};
@@ -60,12 +61,13 @@ pub fn list(engine: &dyn Engine, wanted: &Wanted<'_>, actor: &Actor) -> Result<F
 pub fn archived(engine: &dyn Engine, project: Option<&str>, actor: &Actor) -> Result<Vec<Value>> {
     let timeout = Settings::read(engine)?.session_timeout();
     let mut found = Vec::new();
-    archive::each_session(engine, &mut |record| {
+    Shelf::sessions().each(engine, &mut |mut record| {
         let id = record["session_id"].as_str().and_then(|id| id.parse().ok());
         let session = Session::of(record["session"].take());
         if let Some(id) = id.filter(|_| project.is_none_or(|project| session.project() == Some(project))) {
             found.push((id, session));
         }
+        true
     })?;
     sort(&mut found);
     Ok(found.iter().map(|(id, session)| entry(id, session, timeout, actor.now())).collect())

@@ -1,0 +1,154 @@
+//! Messages that are done with, and the copies of what was sent.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{OP, Request, append, is_over_now};
+use crate::model::ids::SessionId;
+use crate::model::kind::Doc;
+use crate::model::paper::{Paper, Tray};
+use crate::model::room::Room;
+use crate::model::{message, time};
+use crate::ops::settings::Settings;
+use crate::ops::{Actor, Result, readable};
+use crate::store::{Engine, Transaction};
+
+/// How many messages one commit moves at most.
+pub(super) const BATCH: usize = 500;
+
+/// After how many messages somebody looks for old ones, and how many of a tray are looked at then: the first by name, which most
+/// often has the time in it, and as many at another place each time.
+const STEP: u64 = 64;
+const LOOK: usize = 64;
+
+/// Lets messages of a mailbox make room that are done with for as long as the configuration says: a few, after every few
+/// messages, of which this is the number of the last. What goes wrong is left to `clean`.
+pub fn in_passing(engine: &dyn Engine, id: &SessionId, number: u64, settings: &Settings, actor: &Actor) {
+    if number > 0 && number.is_multiple_of(STEP) {
+        let _ = few(engine, id, (number / STEP) as usize * LOOK, Request::of(settings, actor.now()), actor);
+    }
+}
+
+fn few(engine: &dyn Engine, id: &SessionId, from: usize, request: Request, actor: &Actor) -> Result<()> {
+    let room = Room::Mailbox(id.clone());
+    let mut transaction = engine.begin(&[&Room::Archive, &room])?;
+    let mut moved = Vec::new();
+    for tray in [Tray::Processed, Tray::Outbox] {
+        let mut names = transaction.folder(&room, tray.folder())?;
+        names.sort();
+        let others = names.iter().cycle().skip(from.checked_rem(names.len()).unwrap_or_default());
+        let looked_at: BTreeSet<_> =
+            names.iter().take(LOOK).chain(others.take(LOOK.min(names.len()))).collect();
+        for paper in looked_at.into_iter().filter_map(|name| Paper::message_named(id, tray, name)) {
+            let Some(message) = message_of(&mut *transaction, &paper)? else { continue };
+            if done_at(&message).is_some_and(|at| at < request.messages) {
+                moved.push(put_away(&mut *transaction, id, tray, &paper, &message)?);
+            }
+        }
+    }
+    if moved.is_empty() {
+        return Ok(());
+    }
+    forget(&mut *transaction, id, &moved, false)?;
+    Ok(transaction.commit(&actor.entry(OP)).map(drop)?)
+}
+
+/// Moves the messages of a mailbox that are done with, and the copies of what was sent, to the archive. When its session is over,
+/// or there never was one and nothing has come for as long, the rest goes too. Returns how many moved.
+pub fn mailbox(engine: &dyn Engine, id: &SessionId, request: Request, actor: &Actor) -> Result<usize> {
+    let mut moved = 0;
+    loop {
+        let batch = mailbox_batch(engine, id, request, actor)?;
+        moved += batch;
+        if batch < BATCH || request.dry_run {
+            return Ok(moved);
+        }
+    }
+}
+
+pub(super) fn mailbox_batch(
+    engine: &dyn Engine,
+    id: &SessionId,
+    request: Request,
+    actor: &Actor,
+) -> Result<usize> {
+    let (room, over) = (Room::Mailbox(id.clone()), is_over_now(engine, id, request.sessions)?);
+    let mut transaction = engine.begin(&[&Room::Archive, &room])?;
+    let (mut moved, mut left) = (Vec::new(), 0);
+    for tray in [Tray::Processed, Tray::Outbox, Tray::Inbox] {
+        for name in transaction.folder(&room, tray.folder())? {
+            let Some(paper) = Paper::message_named(id, tray, &name) else { continue };
+            let Some(message) = message_of(&mut *transaction, &paper)? else { continue };
+            let is_due = done_at(&message).is_some_and(|at| at < request.messages);
+            if (moved.len() == BATCH && !request.dry_run) || !(over || (is_due && tray != Tray::Inbox)) {
+                left += 1;
+                continue;
+            }
+            moved.push(put_away(&mut *transaction, id, tray, &paper, &message)?);
+        }
+    }
+    if request.dry_run {
+        return Ok(moved.len());
+    }
+    let goes = left == 0 && (over || is_forgotten(engine, id, request.messages)?);
+    forget(&mut *transaction, id, &moved, goes)?;
+    transaction.commit(&actor.entry(OP))?;
+    if goes {
+        engine.remove_room(&room)?;
+    }
+    Ok(moved.len())
+}
+
+/// Returns the message of a file, if it is one.
+fn message_of(transaction: &mut dyn Transaction, paper: &Paper) -> Result<Option<Value>> {
+    Ok(transaction.paper(paper)?.and_then(|text| message::parse(&text).ok()))
+}
+
+/// Moves one message to the archive. Returns its id.
+fn put_away(
+    transaction: &mut dyn Transaction,
+    mailbox: &SessionId,
+    tray: Tray,
+    paper: &Paper,
+    message: &Value,
+) -> Result<String> {
+    let record = json!({"mailbox": mailbox.as_str(), "tray": tray.folder(), "message": message});
+    append(transaction, Paper::Archive, "messages", done_at(message), &record)?;
+    transaction.remove_paper(paper)?;
+    Ok(message["id"].as_str().unwrap_or_default().to_owned())
+}
+
+/// Whether a mailbox belongs to no session and nobody has used it since before a time.
+fn is_forgotten(engine: &dyn Engine, id: &SessionId, before: Timestamp) -> Result<bool> {
+    let used = |doc: &Doc| engine.written_at(doc).is_some_and(|at| at >= before);
+    Ok(engine.read(&Doc::session(id))?.is_none() && !used(&Doc::mailbox(id)) && !used(&Doc::sent(id)))
+}
+
+/// Takes messages off a mailbox's list, or deletes the lists.
+fn forget(transaction: &mut dyn Transaction, id: &SessionId, moved: &[String], goes: bool) -> Result<()> {
+    let mailbox = Doc::mailbox(id);
+    if goes {
+        transaction.delete(&mailbox)?;
+        return Ok(transaction.delete(&Doc::sent(id))?);
+    }
+    let Some(mut list) = readable(transaction, &mailbox)? else { return Ok(()) };
+    if let Some(notes) = list["messages"].as_array_mut() {
+        let before = notes.len();
+        let is_moved = |note: &Value| {
+            note["status"] != "unread"
+                && note["id"].as_str().is_some_and(|id| moved.iter().any(|moved| moved == id))
+        };
+        notes.retain(|note| !is_moved(note));
+        if notes.len() < before {
+            transaction.put(&mailbox, list)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns when a message was done with, or else when it was sent.
+fn done_at(message: &Value) -> Option<Timestamp> {
+    ["processed_at", "timestamp"].into_iter().find_map(|field| time::read(message.get(field)?.as_str()?))
+}

@@ -1,0 +1,164 @@
+//! Tasks of the queue that are over.
+//!
+//! A queue in use keeps what was done lately, however much that is. In passing, tasks leave only while very many are over and a good part of
+//! them has been so for long: then one pass through all of the queue takes out so many that it pays.
+
+use std::collections::{BTreeSet, HashSet};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{Request, append};
+use crate::model::kind::Doc;
+use crate::model::listing::{Among, Standing};
+use crate::model::paper::Paper;
+use crate::model::room::Room;
+use crate::model::time;
+use crate::ops::settings::Settings;
+use crate::ops::{Actor, Result};
+use crate::store::engine::items;
+use crate::store::{Engine, Entry, Transaction};
+use crate::view::papers;
+
+/// Who takes tasks out: nobody who asks to take back what they did means this.
+const KEEPER: &str = "retention";
+
+/// How many tasks have to be over before any leaves unasked.
+const CALM: usize = 1_000;
+
+/// How often a queue that grows one by one is looked at.
+const STEP: usize = 64;
+
+/// How many tasks are looked at then, and how many of them have to be old.
+const SAMPLE: usize = 16;
+const ENOUGH: usize = 4;
+
+/// How many leave unasked with one command.
+const IN_PASSING: usize = 10_000;
+
+/// How many leave in one commit.
+const BATCH: usize = 25_000;
+
+/// Moves the tasks of the queue that are done or cancelled, and that no open task needs, to the archive. Returns their ids.
+pub fn all(engine: &dyn Engine, request: Request, actor: &Actor) -> Result<Vec<String>> {
+    let mut moved = Vec::new();
+    loop {
+        let most = if request.dry_run { usize::MAX } else { BATCH };
+        let batch = some(engine, request, most, &HashSet::new(), actor)?;
+        let more = batch.len() == most;
+        moved.extend(batch);
+        if !more {
+            return Ok(moved);
+        }
+    }
+}
+
+/// Whether it is time to look for old tasks before so many new ones are added.
+pub fn is_time(transaction: &mut dyn Transaction, queue: &Doc, new: usize) -> Result<bool> {
+    let counts = transaction.counts(queue)?;
+    let listing = queue.kind.listing.expect("the queue is a list");
+    let is_over = |state: &usize| matches!(listing.standing(*state), Standing::Done | Standing::Out);
+    let over: usize = (0..counts.len()).filter(is_over).map(|state| counts[state]).sum();
+    Ok(over >= CALM && counts.iter().sum::<usize>() % STEP < new)
+}
+
+/// Lets tasks make room that are over for as long as the configuration says, if it pays, but none of these. What goes wrong is left
+/// to `clean`.
+pub fn in_passing(engine: &dyn Engine, named: &HashSet<&str>, actor: &Actor) {
+    let Ok(settings) = Settings::read(engine) else { return };
+    let request = Request::of(&settings, actor.now());
+    if pays(engine, request.tasks, named).unwrap_or(false) {
+        let _ = some(engine, request, IN_PASSING, named, actor);
+    }
+}
+
+/// Whether many of a few tasks, all over the queue, may go.
+fn pays(engine: &dyn Engine, before: Timestamp, named: &HashSet<&str>) -> Result<bool> {
+    let (queue, mut old) = (Doc::queue(), 0);
+    let Some(mut look) = engine.browse(&queue.room)? else { return Ok(false) };
+    let count: usize = look.counts(&queue)?.iter().sum();
+    for number in 0..SAMPLE {
+        let Some(task) = look.item_at(&queue, number * count / SAMPLE)? else { continue };
+        let Some(id) = task["id"].as_str().filter(|_| is_old(&task, before)) else { continue };
+        old += usize::from(!named.contains(id) && look.find(&queue, Among::InNeedOf(id))?.is_empty());
+    }
+    Ok(old >= ENOUGH)
+}
+
+/// Moves so many of them at most, in one commit.
+fn some(
+    engine: &dyn Engine,
+    request: Request,
+    most: usize,
+    named: &HashSet<&str>,
+    actor: &Actor,
+) -> Result<Vec<String>> {
+    let doc = Doc::queue();
+    // Most often there are none, and nobody has to wait for that.
+    let Some(queue) = engine.read(&doc)? else { return Ok(Vec::new()) };
+    let old = old_tasks(&doc, &queue.value, request.tasks, most, named);
+    if request.dry_run || old.is_empty() {
+        return Ok(old.into_iter().collect());
+    }
+    drop(queue);
+    let mut transaction = engine.begin(&[&Room::Queue])?;
+    let Some(mut queue) = transaction.get(&doc)?.cloned() else { return Ok(Vec::new()) };
+    let old = old_tasks(&doc, &queue, request.tasks, most, named);
+    let tasks = queue["tasks"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    let is_old = |task: &Value| task["id"].as_str().is_some_and(|id| old.contains(id));
+    let (gone, kept) = tasks.into_iter().partition::<Vec<_>, _>(is_old);
+    for task in &gone {
+        append(&mut *transaction, Paper::OldTasks, "tasks", ended_at(task), task)?;
+        forget_result(&mut *transaction, task)?;
+    }
+    queue["tasks"] = kept.into();
+    transaction.put(&doc, queue)?;
+    transaction.commit(&Entry {
+        by: KEEPER.into(),
+        author: Some(KEEPER.into()),
+        ..actor.entry(super::OP)
+    })?;
+    Ok(old.into_iter().collect())
+}
+
+/// Removes the text of a result that says what the task says. One that somebody has changed stays.
+fn forget_result(transaction: &mut dyn Transaction, task: &Value) -> Result<()> {
+    let Some(id) = task["id"].as_str().and_then(|id| id.parse().ok()) else { return Ok(()) };
+    let paper = Paper::Result(id);
+    // One that cannot be read is nobody's loss here.
+    let text = transaction.paper(&paper).ok().flatten();
+    if text.is_some_and(|text| text == papers::result(task)) {
+        transaction.remove_paper(&paper)?;
+    }
+    Ok(())
+}
+
+/// Returns the ids of the tasks that may go and are not named, of too many the first of the queue.
+fn old_tasks(
+    doc: &Doc,
+    queue: &Value,
+    before: Timestamp,
+    most: usize,
+    named: &HashSet<&str>,
+) -> BTreeSet<String> {
+    let tasks = items(doc.kind, queue);
+    let open = tasks.iter().filter(|task| !is_over(task));
+    let needed: BTreeSet<_> = open
+        .flat_map(|task| task["dependencies"].as_array().into_iter().flatten().filter_map(Value::as_str))
+        .collect();
+    let old = tasks.iter().filter(|task| is_old(task, before)).filter_map(|task| task["id"].as_str());
+    old.filter(|id| !needed.contains(id) && !named.contains(id)).take(most).map(str::to_owned).collect()
+}
+
+fn is_over(task: &Value) -> bool {
+    matches!(task["status"].as_str(), Some("done" | "cancelled"))
+}
+
+fn is_old(task: &Value, before: Timestamp) -> bool {
+    is_over(task) && ended_at(task).is_some_and(|at| at < before)
+}
+
+fn ended_at(task: &Value) -> Option<Timestamp> {
+    let fields = ["completed_at", "updated_at", "created_at"];
+    fields.into_iter().find_map(|field| time::read(task.get(field)?.as_str()?))
+}
