@@ -274,7 +274,7 @@ fn queue_of_the_past(env: &TestEnv, count: usize) {
     for task in queue["tasks"].as_array_mut().unwrap().iter_mut().take(count - 1) {
         (task["status"], task["completed_at"]) = (json!("done"), json!("2026-01-06T12:00:00Z"));
     }
-    env.write(file, &queue.to_string());
+    env.write(file, queue.to_string());
 }
 
 fn task_ids(env: &TestEnv) -> Vec<String> {
