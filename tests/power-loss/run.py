@@ -143,7 +143,7 @@ def judge(mount, facts_file):
     works("leader", "status")
     works("log")
     works("doctor")
-    print("\n".join(found))
+    print("\n".join(what.replace("\n", " / ") for what in found))
 
 
 def main():
@@ -151,29 +151,30 @@ def main():
     parser.add_argument("--images", type=int, default=50)
     parser.add_argument("systems", nargs="*", default=USUAL)
     wanted = parser.parse_args()
-    if not loop_devices_work():
-        print("skipped: no loop devices can be mounted here")
-        return 0
-    violations, skipped = 0, []
+    violations = 0
     for system in wanted.systems or USUAL:
-        if not shutil.which(SYSTEMS[system][0][0]):
-            skipped.append(system)
-            continue
-        violations += sweep(system, wanted.images)
-    if skipped:
-        print(f"skipped: no tools for {', '.join(skipped)}")
+        obstacle = obstacle_to(system)
+        if obstacle:
+            print(f"skipped: {system}: {obstacle}", flush=True)
+        else:
+            violations += sweep(system, wanted.images)
     return 1 if violations else 0
 
 
-def loop_devices_work():
-    with tempfile.TemporaryDirectory() as here:
-        subprocess.run(["truncate", "-s", "8M", f"{here}/image"], check=True)
-        os.mkdir(f"{here}/mount")
-        for command in (["mkfs.ext4", "-q", "-F", f"{here}/image"], ["mount", "-o", "loop", f"{here}/image", f"{here}/mount"]):
-            if not shutil.which(command[0]) or subprocess.run(command, capture_output=True).returncode != 0:
-                return False
-        subprocess.run(["umount", f"{here}/mount"], check=True)
-    return True
+def obstacle_to(system):
+    """Says why there can be no images of this file system here; `None` if there can."""
+    make, size, _ = SYSTEMS[system]
+    if not shutil.which(make[0]):
+        return f"there is no {make[0]}"
+    with tempfile.TemporaryDirectory(prefix="anthill-power-") as here:
+        disk, mount = f"{here}/disk", f"{here}/mount"
+        os.mkdir(mount)
+        for command in (["truncate", "-s", size, disk], [*make, disk], ["mount", "-o", "loop", disk, mount]):
+            ran = subprocess.run(command, capture_output=True, text=True)
+            if ran.returncode != 0:
+                return f"{command[0]} does not work here: {ran.stderr.strip()[:200]}"
+        unmount(mount)
+    return None
 
 
 def sweep(system, wanted):
