@@ -18,7 +18,7 @@ use crate::output::safe_json;
 /// The first line is the state of now (`"op": "snapshot"`), unless --from asks for what happened
 /// since a revision. Changes by other programs are seen too (`"op": "edit"`).
 ///
-/// A list whose file has 2 MB or more is told by what changes: `changes` instead of `value`
+/// A list whose file has 512 KB or more is told by what changes: `changes` instead of `value`
 /// (`[{path, before, after}]`, with paths like `tasks[id=t-1].status`); only snapshots have the
 /// `value`. Edits of its file are told when a command takes them in. Whoever reads too slowly gets
 /// a snapshot with the number of revisions that were `missed`.

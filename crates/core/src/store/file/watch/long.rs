@@ -22,7 +22,7 @@ use crate::store::file::recover::{self, Glance, View};
 use crate::store::file::rotate;
 
 /// A list whose file is at least this long is told by its changes.
-const LONG: u64 = 2 << 20;
+const LONG: u64 = 512 << 10;
 /// So much of the journal is read at once.
 pub const MOST: u64 = 1 << 20;
 /// How long to wait for a writer to be done before its commit counts as cut off.
