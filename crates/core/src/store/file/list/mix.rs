@@ -117,3 +117,48 @@ fn place_in<'p>(field: &str, path: &'p str) -> Option<(usize, &'p str)> {
 fn id(item: &Value) -> Option<&str> {
     item.get("id")?.as_str()
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::diff;
+    use crate::model::json;
+    use crate::store::file::journal::{Line, Sum};
+    use crate::store::file::part::entry_of;
+
+    /// Returns a segment in which a queue had these lists of tasks.
+    fn segment(states: &[Value]) -> Segment {
+        let documents: Vec<_> = states.iter().map(|tasks| json!({"tasks": tasks})).collect();
+        let sum = |value: &Value| Some(Sum::of(value.to_string().as_bytes()));
+        let entry = |number: usize| {
+            let (before, now) = (number.checked_sub(1).map(|before| &documents[before]), &documents[number]);
+            let changes = before.map_or(Vec::new(), |before| diff::diff(before, now));
+            let content = before.is_none().then(|| now.clone());
+            entry_of(&Doc::queue(), number as u64 + 1, (before.and_then(sum), sum(now)), changes, content)
+        };
+        let line = |number| Line::new(Timestamp::UNIX_EPOCH, "a", "b", vec![entry(number)]);
+        let mut segment = Segment::default();
+        segment.lines.extend((0..documents.len()).map(line));
+        segment
+    }
+
+    /// Whatever part of a new item reached the disk before the power was lost: the rest is of the one before it.
+    #[test]
+    fn an_item_may_be_mixed_with_the_one_that_stood_there_before() {
+        let task = |id: &str, text: &str| json!({"id": id, "description": text, "status": "available"});
+        let (first, old, new) = (task("a", "a"), task("old", &"o".repeat(90)), task("new", &"n".repeat(90)));
+        let segment = segment(&[json!([first, old]), json!([first]), json!([first, new])]);
+        let [before, after] = [&old, &new].map(|item| layout::item_text(item.as_object().expect("a task")));
+        let is_mix =
+            |item: &Value| is_mix(&Doc::queue(), "tasks", &json!({"tasks": [first, item]}), &segment);
+        for at in 0..=before.len() {
+            let torn = json::parse(&[&after[..at], &before[at..]].concat()).expect("both are as long");
+            assert!(is_mix(&torn), "{at}: {torn}");
+        }
+        assert!(!is_mix(&task("new", "by hand")));
+        assert!(!is_mix(&task("other", &"n".repeat(90))));
+    }
+}
