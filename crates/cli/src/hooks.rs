@@ -64,7 +64,7 @@ impl HookObserver {
     fn note(&self, engine: &dyn Engine, changes: &[Changed<'_>], entry: &Entry) -> ops::Result<()> {
         mirror(engine, changes, entry)?;
         let triggers = Doc::triggers();
-        if !engine.may_exist(&triggers) {
+        if engine.is_absent(&triggers) {
             return Ok(());
         }
         let pairs = ops::read::list(engine, &triggers, None)?;

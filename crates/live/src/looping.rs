@@ -114,7 +114,7 @@ pub fn run(
     let (run, seat) = take_place(engine)?;
     // Made before the first look, so whatever happens after it is heard.
     look_out(engine.listen(&[agent_loop::work_queue()]).map_err(ops::Error::from)?, Arc::downgrade(&shift));
-    let watchdog = Watchdog::start_holding(job.site.watchdog.as_deref(), seat.share());
+    let watchdog = Watchdog::start_holding(job.site.watchdog.as_deref(), seat.for_child());
     if let Err(error) = watchdog.trouble() {
         tell(Event::Warning(format!("the agent will outlive us if we are killed: {error}")));
     }

@@ -18,6 +18,7 @@ use crate::model::kind::{Doc, Kind};
 use crate::model::paper::Paper;
 use crate::model::redact::redact;
 use crate::model::room::Room;
+use crate::model::time::Moment;
 use crate::store::{Engine, Entry, Transaction};
 use crate::view::shell;
 
@@ -270,6 +271,11 @@ impl<'e> Desk<'e> {
         Target::whole(&doc, expect).expect_revision(&mut *transaction)?;
         let before = transaction.get(&doc)?.cloned().map(|queue| WorkLoop { queue });
         Ok(Desk { transaction, before, item: None, given_back: Vec::new(), verdict: None })
+    }
+
+    /// Returns the time that leases are given and judged by.
+    fn now(&mut self, actor: &Actor) -> Result<Moment> {
+        Ok(self.transaction.now(&*actor.clock)?)
     }
 
     fn work(&self, engine: &dyn Engine) -> Result<WorkLoop> {

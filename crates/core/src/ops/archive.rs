@@ -99,7 +99,7 @@ const IN_PASSING: usize = 2;
 pub fn in_passing(engine: &dyn Engine, settings: &Settings, actor: &Actor) {
     let request = Request::of(settings, actor.now());
     for id in engine.take_aged(request.sessions, IN_PASSING).unwrap_or_default() {
-        let is_empty = !engine.may_exist(&Doc::mailbox(&id)) && !engine.may_exist(&Doc::sent(&id));
+        let is_empty = engine.is_absent(&Doc::mailbox(&id)) && engine.is_absent(&Doc::sent(&id));
         let batch = || messages::mailbox_batch(engine, &id, request, actor);
         if is_empty || batch().is_ok_and(|moved| moved < messages::BATCH) {
             let _ = session(engine, &id, request, actor);
@@ -126,9 +126,10 @@ fn is_over_now(engine: &dyn Engine, id: &SessionId, before: Timestamp) -> Result
 /// Moves a session that is over to the archive. Returns whether it was. Its mailbox has to be gone.
 pub fn session(engine: &dyn Engine, id: &SessionId, request: Request, actor: &Actor) -> Result<bool> {
     let room = Room::Session(id.clone());
-    if !is_over_now(engine, id, request.sessions)? {
+    let state = engine.read(&Doc::session(id))?.map(|state| state.value);
+    if !is_over(state.as_ref(), request.sessions) {
         // Somebody may have been killed before it could remove the rest.
-        if !request.dry_run && !engine.may_exist(&Doc::session(id)) {
+        if !request.dry_run && state.is_none() {
             engine.remove_room(&room)?;
         }
         return Ok(false);

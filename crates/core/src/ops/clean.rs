@@ -60,7 +60,7 @@ pub fn clean(engine: &dyn Engine, what: &[What], dry_run: bool, actor: &Actor) -
             cleaned.papers.push(paper);
         }
     }
-    for doc in wanted(engine, what)? {
+    for doc in wanted(engine, &mut *transaction, what)? {
         match transaction.delete(&doc) {
             Ok(()) => cleaned.documents.push(doc),
             Err(error) if error.code() == Code::Damaged => {
@@ -91,11 +91,11 @@ fn texts(transaction: &mut dyn Transaction, what: &[What]) -> Vec<Paper> {
     papers
 }
 
-fn wanted(engine: &dyn Engine, what: &[What]) -> Result<Vec<Doc>> {
-    let mut known = engine.documents(&Room::State)?;
+fn wanted(engine: &dyn Engine, transaction: &mut dyn Transaction, what: &[What]) -> Result<Vec<Doc>> {
+    let mut known = transaction.documents(&Room::State)?;
     let mut old = Vec::new();
     if what.contains(&What::Session) {
-        old = compact::surplus(engine, &compact::documents(engine)?)?;
+        old = compact::surplus(engine, &compact::backups(known.clone()))?;
     }
     known.retain(|doc| what.iter().any(|what| what.covers(&doc.file)) || old.contains(doc));
     Ok(known)

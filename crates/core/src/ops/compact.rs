@@ -117,7 +117,7 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
     if !new.files.is_empty() {
         value["files_in_context"] = json!(new.files);
     }
-    let known = documents(engine)?;
+    let known = backups(transaction.documents(&Room::State)?);
     let key = free_key(&time::compact(now), &known);
     let doc = Doc::of_key(kind("backup"), &key);
     transaction.put(&doc, value)?;
@@ -237,7 +237,7 @@ fn kept_text(backup: &Backup) -> Option<&str> {
 /// Returns a copy of the work queue, unless it is too long, and says where the loop stood.
 fn copy_of_loop(engine: &dyn Engine, state: &mut Map<String, Value>) -> store::Result<Option<Value>> {
     let doc = document("work_queue");
-    if !engine.may_exist(&doc) {
+    if engine.is_absent(&doc) {
         return Ok(None);
     }
     if let Some(long) = engine.glimpse(&doc)?.filter(|begin| begin.size > COPIED) {
@@ -346,11 +346,15 @@ fn forget(
 }
 
 /// Returns the backups that there are, the oldest first.
-pub(super) fn documents(engine: &dyn Engine) -> Result<Vec<Doc>> {
-    let mut known = engine.documents(&Room::State)?;
+fn documents(engine: &dyn Engine) -> Result<Vec<Doc>> {
+    Ok(backups(engine.documents(&Room::State)?))
+}
+
+/// Returns those of a room's documents that are backups, the oldest first.
+pub(super) fn backups(mut known: Vec<Doc>) -> Vec<Doc> {
     known.retain(|doc| doc.kind == kind("backup"));
     known.sort_by(|one, other| key_of(one).cmp(key_of(other)));
-    Ok(known)
+    known
 }
 
 /// Finds the backup of a moment: as it stands in the file's name, or in the backup itself. Without one, the session's

@@ -229,7 +229,7 @@ pub fn poll(engine: &dyn Engine, request: &PollRequest<'_>, actor: &Actor) -> Re
 fn look(engine: &dyn Engine, request: &PollRequest<'_>, actor: &Actor) -> Result<Option<Polled>> {
     let mailbox = Doc::mailbox(request.session);
     let Some(transaction) = engine.browse(&mailbox.room)? else {
-        return Ok((!engine.may_exist(&mailbox)).then(Polled::default));
+        return Ok(engine.is_absent(&mailbox).then(Polled::default));
     };
     let mut desk = Desk::over(transaction, request.session, actor)?;
     desk.read(request)?;

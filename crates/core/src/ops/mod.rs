@@ -79,6 +79,7 @@ impl Actor {
             by,
             op: op.into(),
             undoes: None,
+            token: None,
             durability: Durability::Synced,
         }
     }

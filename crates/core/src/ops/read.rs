@@ -40,7 +40,7 @@ pub fn get(engine: &dyn Engine, doc: &Doc, path: &Path) -> Result<Value> {
 /// Returns what a path leads to that needs at most one item of a long list. `None` if there is no such thing: the whole
 /// document tells why.
 fn get_part(engine: &dyn Engine, doc: &Doc, path: &Path) -> Result<Option<Value>> {
-    let (Some(part), true) = (Part::of(doc, path), engine.may_exist(doc)) else { return Ok(None) };
+    let (Some(part), true) = (Part::of(doc, path), !engine.is_absent(doc)) else { return Ok(None) };
     let Some(mut look) = engine.browse(&doc.room)? else { return Ok(None) };
     if !look.exists(doc)? || !look.edits(doc)?.is_empty() {
         return Ok(None);
@@ -99,7 +99,7 @@ pub fn list(engine: &dyn Engine, doc: &Doc, status: Option<&str>) -> Result<Vec<
 /// with an index answers without reading it.
 pub fn counts(engine: &dyn Engine, doc: &Doc) -> Result<Option<Vec<usize>>> {
     // What is not there is not locked either.
-    if !engine.may_exist(doc) {
+    if engine.is_absent(doc) {
         return Ok(None);
     }
     if let Some(mut look) = engine.browse(&doc.room)?

@@ -150,7 +150,7 @@ pub fn show(engine: &dyn Engine) -> Result<Flow> {
 /// The same, for those who need not know why there is none: to tell that, all of the history is looked through.
 pub fn find(engine: &dyn Engine) -> Result<Option<Flow>> {
     let workflow = doc("workflow");
-    if !engine.may_exist(&workflow) {
+    if engine.is_absent(&workflow) {
         return Ok(None);
     }
     let Some(workflow) = engine.read(&workflow)? else { return Ok(None) };

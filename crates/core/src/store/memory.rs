@@ -1,25 +1,33 @@
 //! The reference engine: the contract in memory, with nothing to hide. Tests compare others with it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::process::Stdio;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::edits::{self, Edits, How, TakenIn};
 use super::engine::{
-    Aside, Committed, Document, Engine, Entry, Event, Finding, Listener, Revision, Transaction, Visit, Watch,
+    self, Aside, Commit, Commits, Committed, Cursor, Document, Engine, Entry, Event, Expected, Finding,
+    Glimpse, Listener, Live, Picking, Rank, Reading, Revision, Seat, Transaction, Upkeep, Visit, Watch,
+    keep_in,
 };
 use super::error::{Error, Result};
 use super::state::{self, Sealed};
+use super::texts::Texts;
 use crate::model::diff::{self, Change};
+use crate::model::ids::{Key, SessionId};
 use crate::model::json;
 use crate::model::kind::Doc;
+use crate::model::listing::{Among, Excerpt, Marks, Most};
 use crate::model::merge::Clash;
 use crate::model::names::{Names, names_of};
 use crate::model::paper::{Paper, Writing};
+use crate::model::raw::Raw;
 use crate::model::room::Room;
-use crate::model::time;
+use crate::model::time::{self, Clock, Moment};
 
 /// Documents in memory, shared by all clones.
 #[derive(Debug, Clone)]
@@ -33,6 +41,11 @@ struct Shared {
     rooms: Mutex<BTreeMap<Room, RoomState>>,
     /// Told when a transaction ends.
     changed: Condvar,
+    /// All commits in their order, and the rooms that they were made in.
+    course: Mutex<Vec<(Commit, Vec<Room>)>>,
+    seats: Mutex<BTreeSet<(Room, String)>>,
+    /// Told when a seat is free.
+    left: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -52,6 +65,8 @@ struct Stored {
     revision: u64,
     /// `None` when it was deleted.
     value: Option<Value>,
+    /// When it was committed.
+    at: Timestamp,
 }
 
 impl Default for MemoryEngine {
@@ -110,6 +125,10 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Room, RoomState>> {
         self.rooms.lock().expect("no thread panics while it holds the rooms")
     }
+
+    fn course(&self) -> MutexGuard<'_, Vec<(Commit, Vec<Room>)>> {
+        self.course.lock().expect("see `lock`")
+    }
 }
 
 impl Engine for MemoryEngine {
@@ -122,7 +141,7 @@ impl Engine for MemoryEngine {
             .and_then(|stored| Some(Document { value: stored.value.clone()?, revision: stored.revision })))
     }
 
-    fn begin(&self, rooms: &[&Room]) -> Result<Box<dyn Transaction + '_>> {
+    fn begin_expecting(&self, rooms: &[&Room], _: &[Expected<'_>]) -> Result<Box<dyn Transaction + '_>> {
         let wanted: BTreeSet<Room> = rooms.iter().copied().cloned().collect();
         let busy = |rooms: &mut BTreeMap<Room, RoomState>| {
             wanted.iter().any(|room| rooms.get(room).is_some_and(|state| state.busy))
@@ -169,6 +188,30 @@ impl Engine for MemoryEngine {
         Ok(())
     }
 
+    fn cursor(&self) -> Result<Cursor> {
+        Ok(Cursor::new(self.shared.course().len().to_string()))
+    }
+
+    fn commits_since(&self, cursor: &Cursor, most: usize) -> Result<Commits> {
+        let course = self.shared.course();
+        let after = if cursor.as_str().is_empty() { Some(0) } else { cursor.as_str().parse().ok() };
+        let Some(left) = after.and_then(|after: usize| course.get(after..)) else {
+            let message = "it is none of this store's".into();
+            return Err(Error::Invalid { subject: "cursor".into(), message });
+        };
+        let (told, untold) = left.split_at(most.min(left.len()));
+        let cursor = Cursor::new((course.len() - untold.len()).to_string());
+        let commits = told.iter().map(|(commit, _)| commit.clone()).collect();
+        Ok(Commits { commits, cursor, more: !untold.is_empty(), gap: false })
+    }
+
+    fn has_committed(&self, room: &Room, token: &Key) -> Result<bool> {
+        let is_it = |(commit, rooms): &(Commit, Vec<Room>)| {
+            commit.token.as_deref() == Some(token.as_str()) && rooms.contains(room)
+        };
+        Ok(self.shared.course().iter().any(is_it))
+    }
+
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {
         let mut queue = VecDeque::new();
         let rooms = self.shared.lock();
@@ -202,7 +245,94 @@ impl Engine for MemoryEngine {
         Ok(stored.filter(|stored| stored.value.is_some()).map(|stored| stored.doc.clone()).collect())
     }
 
+    fn seat(&self, room: &Room, name: &str, patience: Duration) -> Result<Option<Box<dyn Seat>>> {
+        let seat = (room.clone(), name.to_owned());
+        let is_taken = |seats: &mut BTreeSet<_>| seats.contains(&seat);
+        let seats = self.shared.seats.lock().expect("see `lock`");
+        let (mut seats, waited) =
+            self.shared.left.wait_timeout_while(seats, patience, is_taken).expect("see `lock`");
+        if waited.timed_out() {
+            return Ok(None);
+        }
+        seats.insert(seat.clone());
+        Ok(Some(Box::new(TakenSeat { shared: Arc::clone(&self.shared), seat })))
+    }
+}
+
+struct TakenSeat {
+    shared: Arc<Shared>,
+    seat: (Room, String),
+}
+
+impl Seat for TakenSeat {
+    fn for_child(&self) -> Stdio {
+        Stdio::null()
+    }
+}
+
+impl Drop for TakenSeat {
+    fn drop(&mut self) {
+        self.shared.seats.lock().expect("see `lock`").remove(&self.seat);
+        self.shared.left.notify_all();
+    }
+}
+
+impl Reading for MemoryEngine {
+    fn browse(&self, _: &Room) -> Result<Option<Box<dyn Transaction + '_>>> {
+        Ok(None)
+    }
+
+    fn excerpt(&self, _: &Doc, _: Most) -> Result<Option<Excerpt>> {
+        Ok(None)
+    }
+
+    fn each_item(&self, _: &Doc, _: &mut dyn FnMut(&Raw)) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn read_some(&self, doc: &Doc, wanted: &mut dyn FnMut(&Raw) -> bool) -> Result<Option<Document>> {
+        let Some(mut document) = self.read(doc)? else { return Ok(None) };
+        keep_in(doc.kind, &mut document.value, wanted);
+        Ok(Some(document))
+    }
+
+    fn glimpse(&self, _: &Doc) -> Result<Option<Glimpse>> {
+        Ok(None)
+    }
+
+    fn is_absent(&self, doc: &Doc) -> bool {
+        matches!(self.read(doc), Ok(None))
+    }
+
+    fn lacks(&self, doc: &Doc, text: &str) -> bool {
+        self.text(doc)
+            .is_ok_and(|found| !found.is_some_and(|found| String::from_utf8_lossy(&found).contains(text)))
+    }
+
+    fn written_at(&self, doc: &Doc) -> Option<Timestamp> {
+        let rooms = self.shared.lock();
+        let stored = rooms.get(&doc.room)?.docs.get(&doc.file)?;
+        stored.value.is_some().then_some(stored.at)
+    }
+
+    fn live(&self) -> Result<Live> {
+        let rooms = self.rooms()?;
+        let any = rooms.iter().any(|room| matches!(room, Room::Session(_)));
+        let ids: BTreeSet<_> = rooms.iter().filter_map(Room::session).cloned().collect();
+        Ok(Live { ids: ids.into_iter().collect(), any })
+    }
+}
+
+impl Upkeep for MemoryEngine {
     fn check(&self, _: &Room, _: bool) -> Result<Vec<Finding>> {
+        Ok(Vec::new())
+    }
+
+    fn notes(&self, _: &Room) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    fn lost(&self, _: &Room) -> Result<Vec<Doc>> {
         Ok(Vec::new())
     }
 
@@ -223,6 +353,27 @@ impl Engine for MemoryEngine {
             room.asides.retain(|(known, _)| known.name != aside.name);
         }
         Ok(())
+    }
+
+    fn note_aside(&self, aside: &Aside) -> Result<()> {
+        let mut rooms = self.shared.lock();
+        let mut kept = rooms.get_mut(&aside.doc.room).into_iter().flat_map(|room| &mut room.asides);
+        if let Some((known, _)) = kept.find(|(known, _)| known.name == aside.name) {
+            known.noted = true;
+        }
+        Ok(())
+    }
+
+    fn take_aged(&self, _: Timestamp, _: usize) -> Result<Vec<SessionId>> {
+        Ok(Vec::new())
+    }
+
+    fn remove_room(&self, _: &Room) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn text(&self, doc: &Doc) -> Result<Option<Vec<u8>>> {
+        Ok(self.read(doc)?.map(|document| json::render(&document.value)))
     }
 
     fn place(&self, doc: &Doc) -> String {
@@ -269,7 +420,7 @@ impl RoomState {
         let counts = how == How::Fresh || value != ours;
         let counted = (stored.revision + 1).max(state::revision_in(theirs));
         let revision = if counts { counted } else { stored.revision };
-        let stored = Stored { doc: doc.clone(), revision, value: Some(value) };
+        let stored = Stored { doc: doc.clone(), revision, value: Some(value), at: stored.at };
         Ok(Some(Edited { stored, ours, how, clashes }))
     }
 }
@@ -320,7 +471,7 @@ impl MemoryTransaction<'_> {
             let revision = revision + 1;
             let names = value.as_ref().map(|value| names_of(&changes, value)).unwrap_or_default();
             let record = Revision { names, ..record(&doc, revision, changes, entry) };
-            sealed.push((Stored { doc, revision, value }, record));
+            sealed.push((Stored { doc, revision, value, at: entry.at }, record));
         }
         Ok(sealed)
     }
@@ -330,6 +481,25 @@ impl Transaction for MemoryTransaction<'_> {
     fn get(&mut self, doc: &Doc) -> Result<Option<&Value>> {
         let new = self.new.iter().find(|(known, _)| known == doc);
         Ok(new.map_or_else(|| self.base(doc).0, |(_, new)| new.as_ref()))
+    }
+
+    fn exists(&mut self, doc: &Doc) -> Result<bool> {
+        Ok(self.get(doc)?.is_some())
+    }
+
+    fn documents(&mut self, room: &Room) -> Result<Vec<Doc>> {
+        let stored = self.room(room).docs.values().filter(|stored| stored.value.is_some());
+        let mut documents: Vec<_> = stored.map(|stored| stored.doc.clone()).collect();
+        for (doc, new) in self.new.iter().filter(|(doc, _)| doc.room == *room) {
+            documents.retain(|known| known != doc);
+            documents.extend(new.is_some().then(|| doc.clone()));
+        }
+        documents.sort_by(|one, other| one.file.cmp(&other.file));
+        Ok(documents)
+    }
+
+    fn now(&mut self, here: &dyn Clock) -> Result<Moment> {
+        Ok(here.moment())
     }
 
     fn revision(&mut self, doc: &Doc) -> Result<u64> {
@@ -360,6 +530,10 @@ impl Transaction for MemoryTransaction<'_> {
         Ok(names.map(str::to_owned).collect())
     }
 
+    fn folder_changed(&mut self, _: &Room, _: &'static str) -> Result<bool> {
+        Ok(false)
+    }
+
     fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
         self.texts.push((paper.clone(), Writing::Whole(text)));
         Ok(())
@@ -378,15 +552,26 @@ impl Transaction for MemoryTransaction<'_> {
     fn commit(mut self: Box<Self>, entry: &Entry) -> Result<Committed> {
         let sealed = self.seal(entry)?;
         let mut rooms = self.engine.shared.lock();
+        let mut course = self.engine.shared.course();
         let mut committed = Committed::default();
         for (stored, _) in &sealed {
             let before = self.before.get_mut(&stored.doc.room).expect("it was sealed from there");
             if let Some(edited) = before.edited.remove(&stored.doc.file) {
                 let state = rooms.entry(stored.doc.room.clone()).or_default();
+                let known = state.log.len();
                 committed.warnings.extend(edited.take_in(state, entry));
+                for record in &state.log[known..] {
+                    let revisions = vec![(stored.doc.room.clone(), record.clone())];
+                    let (by, op, author) = (record.by.clone(), record.op.clone(), record.author.clone());
+                    let entry = Entry { by, op, author, token: None, ..entry.clone() };
+                    let commit = commit(course.len(), revisions, &entry);
+                    course.push((commit, vec![stored.doc.room.clone()]));
+                }
             }
         }
+        let mut touched: Vec<Room> = Vec::new();
         for (paper, text) in std::mem::take(&mut self.texts) {
+            touched.push(paper.room());
             let papers = &mut rooms.entry(paper.room()).or_default().papers;
             match text {
                 Writing::Whole(text) => drop(papers.insert(paper.file(), text)),
@@ -394,7 +579,9 @@ impl Transaction for MemoryTransaction<'_> {
                 Writing::Gone => drop(papers.remove(&paper.file())),
             }
         }
+        let mut told = Vec::new();
         for (stored, record) in sealed {
+            told.push((stored.doc.room.clone(), record.clone()));
             if let Some(value) = stored.value.clone() {
                 committed.documents.push((stored.doc.clone(), Document { value, revision: stored.revision }));
             }
@@ -402,8 +589,84 @@ impl Transaction for MemoryTransaction<'_> {
             state.docs.insert(stored.doc.file.clone(), stored);
             state.log.push(record);
         }
+        touched.extend(told.iter().map(|(room, _)| room.clone()));
+        if !touched.is_empty() {
+            let commit = commit(course.len(), told, entry);
+            course.push((commit, touched));
+        }
+        drop(course);
         drop(rooms);
         Ok(committed)
+    }
+}
+
+impl MemoryTransaction<'_> {
+    /// Changes the whole document, as the plainest way to change its items.
+    fn amend(&mut self, doc: &Doc, change: impl FnOnce(&mut Value) -> Result<()>) -> Result<()> {
+        let mut value = self.get(doc)?.cloned().unwrap_or_default();
+        change(&mut value)?;
+        self.put(doc, value)
+    }
+}
+
+impl Picking for MemoryTransaction<'_> {
+    fn item(&mut self, doc: &Doc, id: &str) -> Result<Option<Value>> {
+        Ok(self.get(doc)?.and_then(|value| engine::item_in(doc, value, id)).cloned())
+    }
+
+    fn item_at(&mut self, doc: &Doc, position: usize) -> Result<Option<Value>> {
+        let items = self.get(doc)?.map(|value| engine::items(doc.kind, value)).unwrap_or_default();
+        Ok(items.get(position).map(|item| (*item).clone()))
+    }
+
+    fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
+        self.amend(doc, |value| engine::put_in(doc, value, id, item))
+    }
+
+    fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
+        if self.get(doc)?.is_none() {
+            return Ok(());
+        }
+        self.amend(doc, |value| {
+            engine::remove_in(doc, value, id);
+            Ok(())
+        })
+    }
+
+    fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {
+        self.amend(doc, |value| engine::extend_in(doc, value, &items))
+    }
+
+    fn taken(&mut self, _: &Doc, _: &[&str]) -> Result<Option<Vec<bool>>> {
+        Ok(None)
+    }
+
+    fn find(&mut self, doc: &Doc, among: Among<'_>) -> Result<Vec<Value>> {
+        Ok(self.get(doc)?.map(|value| engine::find_in(doc, value, among)).unwrap_or_default())
+    }
+
+    fn best(&mut self, doc: &Doc, after: Option<Rank>, without: &Marks) -> Result<Option<(Rank, Value)>> {
+        Ok(self.get(doc)?.and_then(|value| engine::best_in(doc, value, after, without)))
+    }
+
+    fn may_be_due(&mut self, _: &Doc, _: &Moment) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn due(&mut self, doc: &Doc, _: &Moment) -> Result<Vec<Value>> {
+        self.find(doc, Among::Active)
+    }
+
+    fn may_be_occupied(&mut self, _: &Doc, _: &[u64]) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn frame(&mut self, doc: &Doc) -> Result<Option<Value>> {
+        Ok(self.get(doc)?.map(|value| engine::frame_of(doc, value)))
+    }
+
+    fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
+        Ok(engine::counts_in(doc, self.get(doc)?))
     }
 }
 
@@ -490,6 +753,19 @@ impl Watch for MemoryWatch {
             let pause = left.unwrap_or(Duration::from_secs(5)).min(Duration::from_millis(20));
             drop(self.engine.shared.changed.wait_timeout(rooms, pause).expect("see `lock`"));
         }
+    }
+}
+
+/// Makes the commit that comes after so many.
+fn commit(before: usize, revisions: Vec<(Room, Revision)>, entry: &Entry) -> Commit {
+    Commit {
+        id: format!("memory/{}", before + 1),
+        at: time::stamp(entry.at),
+        by: entry.by.clone(),
+        author: entry.author.clone().filter(|author| *author != entry.by),
+        op: entry.op.clone(),
+        token: entry.token.as_ref().map(ToString::to_string),
+        revisions,
     }
 }
 

@@ -19,7 +19,7 @@ pub mod texts;
 
 pub use edits::{Edits, How};
 pub use engine::{
-    Aside, Committed, Document, Durability, Engine, Entry, Event, Finding, Listener, Long, Rank, Revision,
-    Seat, Stream, Transaction, Watch,
+    Aside, Commit, Commits, Committed, Cursor, Document, Durability, Engine, Entry, Event, Expected, Finding,
+    Listener, Long, Picking, Rank, Reading, Revision, Seat, Stream, Transaction, Upkeep, Watch,
 };
 pub use error::{Error, Result};

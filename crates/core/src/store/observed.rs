@@ -1,7 +1,6 @@
 //! An engine whose commits somebody hears of, whoever makes them.
 //!
-//! This is the one place that all changes of all commands pass. It hands every method on, those with a body of
-//! their own too: an engine behind it must not lose its index.
+//! This is the one place that all changes of all commands pass. It hands every method on.
 
 use std::time::Duration;
 
@@ -10,18 +9,18 @@ use serde_json::Value;
 
 use super::edits::Edits;
 use super::engine::{
-    Aside, Committed, Document, Engine, Entry, Finding, Glimpse, Listener, Live, Rank, Revision, Seat,
-    Transaction, Visit, Watch,
+    Aside, Commits, Committed, Cursor, Document, Engine, Entry, Expected, Finding, Glimpse, Listener, Live,
+    Picking, Rank, Reading, Revision, Seat, Transaction, Upkeep, Visit, Watch,
 };
 use super::error::Result;
 use super::texts::Texts;
-use crate::model::ids::SessionId;
+use crate::model::ids::{Key, SessionId};
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Excerpt, Marks, Most};
 use crate::model::paper::Paper;
 use crate::model::raw::Raw;
 use crate::model::room::Room;
-use crate::model::time::Moment;
+use crate::model::time::{Clock, Moment};
 
 /// Hears of commits.
 pub trait Observer: Send + Sync {
@@ -69,11 +68,61 @@ impl Engine for Observed {
         self.engine.read(doc)
     }
 
-    fn begin(&self, rooms: &[&Room]) -> Result<Box<dyn Transaction + '_>> {
-        let transaction = self.engine.begin(rooms)?;
+    fn begin_expecting(
+        &self,
+        rooms: &[&Room],
+        expected: &[Expected<'_>],
+    ) -> Result<Box<dyn Transaction + '_>> {
+        let transaction = self.engine.begin_expecting(rooms, expected)?;
         Ok(Box::new(ObservedTransaction { transaction, engine: self, touched: Vec::new() }))
     }
 
+    fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {
+        self.engine.replay(doc, visit)
+    }
+
+    fn log(&self, room: &Room) -> Result<Vec<Revision>> {
+        self.engine.log(room)
+    }
+
+    fn look_back(&self, room: &Room, only: Option<&Doc>, visit: Visit<'_>) -> Result<()> {
+        self.engine.look_back(room, only, visit)
+    }
+
+    fn cursor(&self) -> Result<Cursor> {
+        self.engine.cursor()
+    }
+
+    fn commits_since(&self, cursor: &Cursor, most: usize) -> Result<Commits> {
+        self.engine.commits_since(cursor, most)
+    }
+
+    fn has_committed(&self, room: &Room, token: &Key) -> Result<bool> {
+        self.engine.has_committed(room, token)
+    }
+
+    fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {
+        self.engine.watch(doc, from)
+    }
+
+    fn listen(&self, docs: &[Doc]) -> Result<Box<dyn Listener>> {
+        self.engine.listen(docs)
+    }
+
+    fn seat(&self, room: &Room, name: &str, patience: Duration) -> Result<Option<Box<dyn Seat>>> {
+        self.engine.seat(room, name, patience)
+    }
+
+    fn rooms(&self) -> Result<Vec<Room>> {
+        self.engine.rooms()
+    }
+
+    fn documents(&self, room: &Room) -> Result<Vec<Doc>> {
+        self.engine.documents(room)
+    }
+}
+
+impl Reading for Observed {
     fn browse(&self, room: &Room) -> Result<Option<Box<dyn Transaction + '_>>> {
         self.engine.browse(room)
     }
@@ -94,64 +143,34 @@ impl Engine for Observed {
         self.engine.glimpse(doc)
     }
 
-    fn may_hold(&self, doc: &Doc, text: &str) -> bool {
-        self.engine.may_hold(doc, text)
+    fn is_absent(&self, doc: &Doc) -> bool {
+        self.engine.is_absent(doc)
     }
 
-    fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {
-        self.engine.replay(doc, visit)
-    }
-
-    fn log(&self, room: &Room) -> Result<Vec<Revision>> {
-        self.engine.log(room)
-    }
-
-    fn look_back(&self, room: &Room, only: Option<&Doc>, visit: Visit<'_>) -> Result<()> {
-        self.engine.look_back(room, only, visit)
-    }
-
-    fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {
-        self.engine.watch(doc, from)
-    }
-
-    fn listen(&self, docs: &[Doc]) -> Result<Box<dyn Listener>> {
-        self.engine.listen(docs)
-    }
-
-    fn may_exist(&self, doc: &Doc) -> bool {
-        self.engine.may_exist(doc)
+    fn lacks(&self, doc: &Doc, text: &str) -> bool {
+        self.engine.lacks(doc, text)
     }
 
     fn written_at(&self, doc: &Doc) -> Option<Timestamp> {
         self.engine.written_at(doc)
     }
 
-    fn seat(&self, room: &Room, name: &str, patience: Duration) -> Result<Option<Box<dyn Seat>>> {
-        self.engine.seat(room, name, patience)
-    }
-
-    fn rooms(&self) -> Result<Vec<Room>> {
-        self.engine.rooms()
-    }
-
     fn live(&self) -> Result<Live> {
         self.engine.live()
     }
+}
 
-    fn take_aged(&self, before: Timestamp, most: usize) -> Result<Vec<SessionId>> {
-        self.engine.take_aged(before, most)
-    }
-
-    fn documents(&self, room: &Room) -> Result<Vec<Doc>> {
-        self.engine.documents(room)
-    }
-
-    fn remove_room(&self, room: &Room) -> Result<bool> {
-        self.engine.remove_room(room)
-    }
-
+impl Upkeep for Observed {
     fn check(&self, room: &Room, repair: bool) -> Result<Vec<Finding>> {
         self.engine.check(room, repair)
+    }
+
+    fn notes(&self, room: &Room) -> Result<Vec<String>> {
+        self.engine.notes(room)
+    }
+
+    fn lost(&self, room: &Room) -> Result<Vec<Doc>> {
+        self.engine.lost(room)
     }
 
     fn asides(&self, room: &Room) -> Result<Vec<Aside>> {
@@ -170,12 +189,12 @@ impl Engine for Observed {
         self.engine.note_aside(aside)
     }
 
-    fn lost(&self, room: &Room) -> Result<Vec<Doc>> {
-        self.engine.lost(room)
+    fn take_aged(&self, before: Timestamp, most: usize) -> Result<Vec<SessionId>> {
+        self.engine.take_aged(before, most)
     }
 
-    fn notes(&self, room: &Room) -> Result<Vec<String>> {
-        self.engine.notes(room)
+    fn remove_room(&self, room: &Room) -> Result<bool> {
+        self.engine.remove_room(room)
     }
 
     fn text(&self, doc: &Doc) -> Result<Option<Vec<u8>>> {
@@ -218,6 +237,14 @@ impl ObservedTransaction<'_> {
 impl Transaction for ObservedTransaction<'_> {
     fn get(&mut self, doc: &Doc) -> Result<Option<&Value>> {
         self.transaction.get(doc)
+    }
+
+    fn documents(&mut self, room: &Room) -> Result<Vec<Doc>> {
+        self.transaction.documents(room)
+    }
+
+    fn now(&mut self, here: &dyn Clock) -> Result<Moment> {
+        self.transaction.now(here)
     }
 
     fn revision(&mut self, doc: &Doc) -> Result<u64> {
@@ -275,6 +302,12 @@ impl Transaction for ObservedTransaction<'_> {
         Ok(committed)
     }
 
+    fn exists(&mut self, doc: &Doc) -> Result<bool> {
+        self.transaction.exists(doc)
+    }
+}
+
+impl Picking for ObservedTransaction<'_> {
     fn item(&mut self, doc: &Doc, id: &str) -> Result<Option<Value>> {
         self.transaction.item(doc, id)
     }
@@ -283,14 +316,14 @@ impl Transaction for ObservedTransaction<'_> {
         self.transaction.item_at(doc, position)
     }
 
-    fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
-        self.touch(doc, false)?;
-        self.transaction.remove_item(doc, id)
-    }
-
     fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
         self.touch(doc, false)?;
         self.transaction.put_item(doc, id, item)
+    }
+
+    fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
+        self.touch(doc, false)?;
+        self.transaction.remove_item(doc, id)
     }
 
     fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {
@@ -300,10 +333,6 @@ impl Transaction for ObservedTransaction<'_> {
 
     fn taken(&mut self, doc: &Doc, ids: &[&str]) -> Result<Option<Vec<bool>>> {
         self.transaction.taken(doc, ids)
-    }
-
-    fn exists(&mut self, doc: &Doc) -> Result<bool> {
-        self.transaction.exists(doc)
     }
 
     fn find(&mut self, doc: &Doc, among: Among<'_>) -> Result<Vec<Value>> {

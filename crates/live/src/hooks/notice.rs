@@ -109,6 +109,7 @@ mod tests {
             author: None,
             op: "set".into(),
             undoes: None,
+            token: None,
             durability: anthill_core::store::Durability::Synced,
         };
         let doc = Doc::at(&Room::Project("p1".parse().unwrap()), "epics.json").unwrap();

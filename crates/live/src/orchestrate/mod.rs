@@ -205,9 +205,9 @@ fn conduct(
     let signals = signals::heed(&shift)?;
     let (events, told) = mpsc::sync_channel(EVENTS);
     let (watchdog, files) =
-        (Watchdog::start_holding(job.site.watchdog.as_deref(), seat.share()), TaskFiles::new()?);
+        (Watchdog::start_holding(job.site.watchdog.as_deref(), seat.for_child()), TaskFiles::new()?);
     watchdog.tidy(files.dir());
-    let worktrees = job.worktrees.then(|| Worktrees::new(job, seat.share(), files.dir())).transpose()?;
+    let worktrees = job.worktrees.then(|| Worktrees::new(job, seat, files.dir())).transpose()?;
     let known = Mutex::default();
     let orchestra = Orchestra {
         engine,
@@ -245,7 +245,7 @@ struct Orchestra<'r> {
     events: SyncSender<Option<Event>>,
     watchdog: Watchdog,
     files: TaskFiles,
-    worktrees: Option<Worktrees>,
+    worktrees: Option<Worktrees<'r>>,
     /// Taken by whoever looks at branches, from the look to the merge.
     turn: Mutex<()>,
     known: Mutex<Known>,

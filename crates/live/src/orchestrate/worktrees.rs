@@ -3,9 +3,9 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::Output;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -15,6 +15,7 @@ use anthill_core::model::pipeline::{Content, NO_GROUP, Order, Pipeline, is_branc
 use anthill_core::ops;
 use anthill_core::ops::orchestrate::Answer;
 use anthill_core::ops::pipeline::Report;
+use anthill_core::store::Seat;
 use anthill_core::store::file::owners::{self, Rule};
 use rustix::fs::Mode;
 use serde_json::json;
@@ -31,18 +32,18 @@ const MOST: usize = 50;
 type Told<T> = std::result::Result<T, String>;
 
 /// The worktrees of a run. Whoever asks has taken its turn, [`Orchestra::turn`].
-pub struct Worktrees {
+pub struct Worktrees<'s> {
     root: PathBuf,
     /// What git holds as long as it is at work, even if we are killed meanwhile.
-    held: Option<OwnedFd>,
+    seat: &'s dyn Seat,
     /// Where git leaves what it says: a pipe to us would kill it when we are killed.
     scratch: PathBuf,
     begun: SystemTime,
 }
 
-impl Worktrees {
+impl<'s> Worktrees<'s> {
     /// Refuses a project root that is on no branch, or whose worktrees would be somewhere else.
-    pub fn new(job: &Job, held: Option<OwnedFd>, scratch: &Path) -> Result<Worktrees> {
+    pub fn new(job: &Job, seat: &'s dyn Seat, scratch: &Path) -> Result<Worktrees<'s>> {
         let (root, scratch) = (job.site.root.clone(), scratch.to_owned());
         if !job.follow_links
             && let Some(elsewhere) = foreign::leads_out(&root, DIR)
@@ -55,7 +56,7 @@ impl Worktrees {
         // By the clock that files are dated by.
         let made = scratch.metadata().and_then(|scratch| scratch.modified());
         let begun = made.map_err(|source| Error::Io { action: "look at a directory of ours", source })?;
-        let worktrees = Worktrees { root, held, scratch, begun };
+        let worktrees = Worktrees { root, seat, scratch, begun };
         let refused = |what: String| {
             let hint = "make a first commit on a branch: git init && git add -A && git commit\nor leave --worktrees out";
             ops::Error::refused(format!("no worktrees can be made here: {what}"), hint)
@@ -232,10 +233,9 @@ impl Worktrees {
     }
 
     fn output(&self, place: &Path, args: &[&str]) -> Told<Output> {
-        let held = self.held.as_ref().and_then(|held| held.try_clone().ok());
         let mut command = git::command(place);
         // It reads nothing, so what it is to hold can be its input.
-        command.args(args).stdin(held.map_or_else(Stdio::null, Stdio::from));
+        command.args(args).stdin(self.seat.for_child());
         let (out, err) = (self.scratch.join("git.out"), self.scratch.join("git.err"));
         let mut ran = || {
             let status = command.stdout(emptied(&out)?).stderr(emptied(&err)?).status()?;

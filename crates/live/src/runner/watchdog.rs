@@ -10,7 +10,6 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, BufRead, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -41,11 +40,11 @@ pub struct Watchdog(io::Result<Mutex<Child>>);
 impl Watchdog {
     /// Starts the program, in a group that no signal for the runner reaches.
     pub fn start(program: Option<&[OsString]>) -> Watchdog {
-        Watchdog::start_holding(program, None)
+        Watchdog::start_holding(program, Stdio::null())
     }
 
     /// The same for a runner that has something which must not be free before all its commands are gone.
-    pub fn start_holding(program: Option<&[OsString]>, held: Option<OwnedFd>) -> Watchdog {
+    pub fn start_holding(program: Option<&[OsString]>, held: Stdio) -> Watchdog {
         let Some([program, arguments @ ..]) = program else {
             return Watchdog(Err(io::Error::other("there is no watchdog")));
         };
@@ -53,8 +52,8 @@ impl Watchdog {
             .args(arguments)
             .current_dir("/")
             .stdin(Stdio::piped())
-            // It has nothing to say; an open file is passed on without ado.
-            .stdout(held.map_or_else(Stdio::null, Stdio::from))
+            // It has nothing to say.
+            .stdout(held)
             .stderr(Stdio::null())
             .process_group(0)
             .spawn();

@@ -6,8 +6,11 @@
 
 mod atomicity;
 mod concurrency;
+mod course;
+mod fidelity;
 mod history;
 mod listing;
+mod looks;
 mod papers;
 mod picking;
 mod revisions;
@@ -26,8 +29,11 @@ use serde_json::{Value, json};
 
 pub use atomicity::*;
 pub use concurrency::*;
+pub use course::*;
+pub use fidelity::*;
 pub use history::*;
 pub use listing::*;
+pub use looks::*;
 pub use papers::*;
 pub use picking::*;
 pub use revisions::*;
@@ -36,17 +42,11 @@ pub use watching::*;
 /// Makes an engine on an empty store, with this patience.
 pub type Make<'m> = &'m dyn Fn(Duration) -> Box<dyn Engine>;
 
-/// Makes one test per guarantee for the engine that the expression's closure returns.
+/// Hands the names of all guarantees to a macro, behind what it is given besides.
 #[macro_export]
-macro_rules! conformance {
-    (@tests $make:expr; $($guarantee:ident)*) => {
-        $(#[test]
-        fn $guarantee() {
-            $crate::conformance::$guarantee(&$make);
-        })*
-    };
-    ($make:expr) => {
-        $crate::conformance! { @tests $make;
+macro_rules! with_guarantees {
+    ($then:ident! ($($before:tt)*)) => {
+        $then! { $($before)*
             atomicity_nothing_shows_before_the_commit
             dropped_transaction_changes_nothing
             invalid_documents_are_never_committed
@@ -93,10 +93,13 @@ macro_rules! conformance {
             items_by_key_where_the_list_is_a_map
             items_by_standing
             items_seen_from_above
+            items_are_appended_and_removed
+            picking_tells_what_is_due_and_occupied
 
             papers_come_with_the_commit
             papers_of_a_dropped_transaction_are_not_written
             papers_are_listed_by_folder
+            papers_that_nobody_else_left_change_no_folder
             a_paper_may_stand_beside_its_room
 
             watch_begins_with_a_snapshot
@@ -113,9 +116,55 @@ macro_rules! conformance {
             documents_and_rooms_are_listed
             a_dropped_transaction_leaves_no_room_behind
             check_finds_nothing_wrong
+
+            documents_come_back_as_they_were_put
+            papers_come_back_as_they_were_written
+
+            course_tells_every_commit_once_in_its_order
+            course_names_the_items_of_a_commit
+            course_tells_a_commit_in_several_rooms_as_one
+            course_under_load_is_gapless
+            course_knows_its_own_cursors_only
+            tokens_tell_whether_a_commit_has_happened
+            tokens_cover_commits_of_texts
+
+            quick_looks_agree_with_reading
+            reading_some_items_leaves_the_others_out
+            browsing_sees_what_is_there
+            sessions_that_may_be_at_work_are_listed
+            upkeep_of_a_sound_store_has_nothing_to_do
+            asides_that_are_gone_are_no_failure
+            a_seat_has_one_holder
+            time_is_told_under_the_lock
+            documents_are_listed_as_a_transaction_sees_them
+            expectations_change_no_answer
         }
     };
 }
+
+/// Makes one test per guarantee for the engine that the expression's closure returns.
+#[macro_export]
+macro_rules! conformance {
+    (@tests $make:expr; $($guarantee:ident)*) => {
+        $(#[test]
+        fn $guarantee() {
+            $crate::conformance::$guarantee(&$make);
+        })*
+    };
+    ($make:expr) => {
+        use $crate::conformance as make_tests;
+        $crate::with_guarantees! { make_tests! (@tests $make;) }
+    };
+}
+
+macro_rules! list_guarantees {
+    ($($guarantee:ident)*) => {
+        /// Every guarantee with its name.
+        pub const GUARANTEES: &[(&str, fn(Make<'_>))] = &[$((stringify!($guarantee), $guarantee)),*];
+    };
+}
+
+with_guarantees! { list_guarantees! () }
 
 /// How long a test, and an engine in it, waits for what must come.
 const SOON: Duration = Duration::from_secs(20);
@@ -143,7 +192,7 @@ fn now() -> Timestamp {
 /// Returns a log entry by `tester` at a fixed time.
 pub fn entry(op: &str) -> Entry {
     let (at, by, op) = (now(), "tester".into(), op.into());
-    Entry { at, by, author: None, op, undoes: None, durability: Durability::Synced }
+    Entry { at, by, author: None, op, undoes: None, token: None, durability: Durability::Synced }
 }
 
 fn lazy(op: &str) -> Entry {

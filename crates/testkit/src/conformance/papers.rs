@@ -1,6 +1,7 @@
 //! Texts that come with a commit.
 
-use anthill_core::model::paper::Paper;
+use anthill_core::model::paper::{Paper, Tray};
+use anthill_core::model::room::Room;
 use anthill_core::store::Transaction;
 
 use super::{Make, SOON, doc, entry};
@@ -63,4 +64,17 @@ pub fn papers_are_listed_by_folder(make: Make<'_>) {
     }
     transaction.commit(&entry("test")).unwrap();
     assert_eq!(engine.begin(&[&room]).unwrap().folder(&room, Paper::RESULTS).unwrap(), ["a.md", "b.md"]);
+}
+
+/// Who has asked for the names of a folder, and is told that nothing came to it, knows them still.
+pub fn papers_that_nobody_else_left_change_no_folder(make: Make<'_>) {
+    let engine = make(SOON);
+    let (room, folder) = (Room::Mailbox("s1".parse().unwrap()), Tray::Inbox.folder());
+    let mut transaction = engine.begin(&[&room]).unwrap();
+    assert_eq!(transaction.folder(&room, folder).unwrap(), [""; 0]);
+    transaction.commit(&entry("test")).unwrap();
+    let mut transaction = engine.begin(&[&room]).unwrap();
+    if !transaction.folder_changed(&room, folder).unwrap() {
+        assert_eq!(transaction.folder(&room, folder).unwrap(), [""; 0]);
+    }
 }

@@ -2,8 +2,11 @@
 
 use std::thread;
 
+use anthill_core::model::files;
 use anthill_core::model::listing::{Among, Marks, Most};
 use anthill_core::model::marks;
+use anthill_core::model::time::Moment;
+use anthill_core::store::texts::Texts;
 use anthill_core::store::{Engine, Rank, Transaction};
 use serde_json::{Value, json};
 
@@ -262,4 +265,60 @@ pub fn items_seen_from_above(make: Make<'_>) {
     if engine.each_item(&queue, &mut |raw| texts.push(serde_json::from_slice(raw.text()).unwrap())).unwrap() {
         assert_eq!(tasks, texts);
     }
+}
+
+/// What an engine does not know it must not deny: a lease that has run out is found, and so is what somebody has in hand.
+pub fn picking_tells_what_is_due_and_occupied(make: Make<'_>) {
+    let (engine, queue) = (make(SOON), doc("queue"));
+    let active = |id: &str, ends: &str, file: &str| {
+        let mut task = task(id, 5, 0);
+        task["status"] = "claimed".into();
+        task["claimed_by"] = "w1".into();
+        task["lease"] = json!({"epoch": 1, "expires_at": ends});
+        task["context"] = json!({ "files": [file] });
+        task
+    };
+    let tasks = vec![
+        active("over", "2026-01-02T03:04:00Z", "src/a.rs"),
+        active("held", "2026-01-02T04:00:00Z", "src/b.rs"),
+        task("open", 5, 0),
+    ];
+    add_tasks(&*engine, tasks);
+    let mut transaction = engine.begin(&[&queue.room]).unwrap();
+    let now = Moment { at: super::now(), boot: None };
+    assert!(transaction.may_be_due(&queue, &now).unwrap());
+    let due = transaction.due(&queue, &now).unwrap();
+    assert!(due.iter().any(|task| id(task) == "over"));
+    assert!(due.iter().all(|task| id(task) != "open"), "nobody has it");
+    for file in ["src/a.rs", "src/b.rs"] {
+        let keys = files::asked_for(&[file]).expect("a plain path");
+        assert!(transaction.may_be_occupied(&queue, &keys).unwrap(), "{file}");
+    }
+}
+
+pub fn items_are_appended_and_removed(make: Make<'_>) {
+    let (engine, queue) = (make(SOON), doc("queue"));
+    add_tasks(&*engine, vec![task("a", 1, 0), task("b", 2, 0)]);
+    let mut transaction = engine.begin(&[&queue.room]).unwrap();
+    let mut more = Texts::default();
+    more.push(|item| {
+        item.text("id", "c");
+        item.text("description", "c");
+        item.text("status", "available");
+    });
+    if let Some(taken) = transaction.taken(&queue, &["a", "c"]).unwrap() {
+        assert_eq!(taken, [true, false]);
+    }
+    transaction.extend(&queue, more).unwrap();
+    assert_eq!(id(&transaction.item_at(&queue, 2).unwrap().unwrap()), "c");
+    assert_eq!(transaction.item_at(&queue, 3).unwrap(), None);
+    transaction.remove_item(&queue, "a").unwrap();
+    transaction.remove_item(&queue, "nobody").unwrap();
+    assert!(transaction.exists(&queue).unwrap());
+    let frame = transaction.frame(&queue).unwrap().unwrap();
+    assert_eq!(frame["tasks"], json!([]), "a frame has no items");
+    transaction.commit(&entry("test")).unwrap();
+    let tasks = read(&*engine, &queue).unwrap().value["tasks"].clone();
+    let ids: Vec<_> = tasks.as_array().unwrap().iter().map(id).collect();
+    assert_eq!(ids, ["b", "c"]);
 }

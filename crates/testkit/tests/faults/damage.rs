@@ -2,7 +2,7 @@
 
 use anthill_core::error::Code;
 use anthill_core::model::room::Room;
-use anthill_core::store::{Durability, Engine, Finding};
+use anthill_core::store::{Durability, Engine, Finding, Upkeep};
 use anthill_testkit::effort::sample;
 use anthill_testkit::sim_fs::SimFs;
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use anthill_core::error::Code;
 use anthill_core::model::kind::Doc;
 use anthill_core::store::file::fs::Fs;
-use anthill_core::store::{Durability, Engine};
+use anthill_core::store::{Durability, Engine, Upkeep};
 use anthill_testkit::effort::sample;
 use anthill_testkit::sim_fs::{Plan, SimFs};
 use serde_json::Value;

@@ -27,7 +27,7 @@ use anthill_core::ops::{self, Actor, edit, history, sessions};
 use anthill_core::store::file::fs::Fs;
 use anthill_core::store::file::moved::MovedFs;
 use anthill_core::store::file::{FileEngine, Options};
-use anthill_core::store::{Durability, Engine, Entry};
+use anthill_core::store::{Durability, Engine, Entry, Upkeep};
 use anthill_testkit::sim_fs::{Plan, SimFs};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -235,7 +235,7 @@ pub fn actor() -> Actor {
 
 pub fn entry(durability: Durability) -> Entry {
     let (by, op) = ("tester".into(), "mark".into());
-    Entry { at: now(), by, author: None, op, undoes: None, durability }
+    Entry { at: now(), by, author: None, op, undoes: None, token: None, durability }
 }
 
 const LARGE: u64 = 1 << 20;

@@ -10,7 +10,7 @@ use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::model::room::Room;
 use anthill_core::ops::edit::{self, Target};
 use anthill_core::ops::{Actor, read};
-use anthill_core::store::Engine;
+use anthill_core::store::Upkeep;
 use anthill_core::store::file::FileEngine;
 use jiff::Timestamp;
 use serde_json::{Value, json};

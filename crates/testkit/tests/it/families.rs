@@ -7,7 +7,7 @@ use std::fs;
 use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::model::room::Room;
 use anthill_core::store::file::FileEngine;
-use anthill_core::store::{Durability, Engine, Entry};
+use anthill_core::store::{Durability, Engine, Entry, Upkeep};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -16,7 +16,7 @@ use crate::stores::{NORMAL, TINY, options, real, temp_dir};
 fn entry() -> Entry {
     let at = Timestamp::from_second(1_760_000_000).unwrap();
     let durability = Durability::Synced;
-    Entry { at, by: "tester".into(), author: None, op: "test".into(), undoes: None, durability }
+    Entry { at, by: "tester".into(), author: None, op: "test".into(), undoes: None, token: None, durability }
 }
 
 fn result(number: usize) -> Doc {

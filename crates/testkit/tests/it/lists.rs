@@ -10,7 +10,7 @@ use anthill_core::model::{json, marks};
 use anthill_core::store::file::FileEngine;
 use anthill_core::store::file::fs::{Access, Fs, Handle};
 use anthill_core::store::memory::MemoryEngine;
-use anthill_core::store::{Engine, Rank, Transaction, engine};
+use anthill_core::store::{Engine, Rank, Reading, Transaction, Upkeep, engine};
 use anthill_core::view::board;
 use anthill_testkit::conformance::entry;
 use anthill_testkit::sim_fs::SimFs;

@@ -13,3 +13,4 @@ mod seats;
 mod single;
 mod stores;
 mod watch;
+mod wrong;

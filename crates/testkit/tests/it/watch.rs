@@ -11,7 +11,7 @@ use anthill_core::model::kind::Doc;
 use anthill_core::model::room::Root;
 use anthill_core::ops::edit::{self, Target};
 use anthill_core::store::file::{FileEngine, Options};
-use anthill_core::store::{Engine, Event, Watch};
+use anthill_core::store::{Engine, Event, Upkeep, Watch};
 use anthill_testkit::conformance::{actor, doc};
 use serde_json::{Value, json};
 use tempfile::TempDir;

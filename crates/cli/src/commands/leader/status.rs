@@ -121,7 +121,7 @@ fn flawed(context: &Context<'_>) -> Vec<Line> {
 /// Says which workers pause. A register that cannot be read is no reason to have no board.
 fn paused(context: &Context<'_>) -> Vec<Line> {
     let doc = Doc::workers();
-    let exists = context.engine.may_exist(&doc);
+    let exists = !context.engine.is_absent(&doc);
     let register = exists.then(|| context.engine.read(&doc).ok().flatten()).flatten();
     let now = context.actor.now();
     register.map_or_else(Vec::new, |found| board::paused(&found.value, now, context.output.width()))

@@ -22,7 +22,7 @@ pub fn take(
 ) -> Result<Done> {
     check_text("name", holder.who)?;
     let mut desk = Desk::open(engine, expect)?;
-    let (mut work, now) = (desk.work(engine)?, actor.clock.moment());
+    let (mut work, now) = (desk.work(engine)?, desk.now(actor)?);
     desk.given_back = work.take_back_expired(holder, &now);
     desk.item = Some(work.take(holder, id, &now).map_err(|refusal| refused(&refusal))?);
     desk.finish(work, "loop take", actor)
@@ -37,17 +37,17 @@ pub fn release(
     actor: &Actor,
 ) -> Result<Done> {
     let mut desk = Desk::open(engine, expect)?;
-    let mut work = desk.work(engine)?;
-    desk.given_back = work.release(who, id, &actor.clock.moment()).map_err(|refusal| refused(&refusal))?;
+    let (mut work, now) = (desk.work(engine)?, desk.now(actor)?);
+    desk.given_back = work.release(who, id, &now).map_err(|refusal| refused(&refusal))?;
     desk.finish(work, "loop release", actor)
 }
 
 /// Takes the sign of life of whoever works on an item, and says whether it is still theirs. Atomic but not synced: a lost
 /// one repairs itself.
 pub fn renew(engine: &dyn Engine, holder: &Holder<'_>, id: &str, actor: &Actor) -> Result<Grip> {
-    let desk = Desk::open(engine, None)?;
-    let mut work = desk.work(engine)?;
-    let grip = work.renew(holder, id, &actor.clock.moment()).map_err(|refusal| refused(&refusal))?;
+    let mut desk = Desk::open(engine, None)?;
+    let (mut work, now) = (desk.work(engine)?, desk.now(actor)?);
+    let grip = work.renew(holder, id, &now).map_err(|refusal| refused(&refusal))?;
     desk.finish_with(work, &lazy(actor)).map(|_| grip)
 }
 
@@ -58,8 +58,8 @@ pub fn renew_session(engine: &dyn Engine, session: &SessionId, actor: &Actor) ->
     if !found.is_due_for(session, &now) {
         return Ok(());
     }
-    let desk = Desk::open(engine, None)?;
-    let mut work = desk.work(engine)?;
+    let mut desk = Desk::open(engine, None)?;
+    let (mut work, now) = (desk.work(engine)?, desk.now(actor)?);
     work.renew_session(session, &now);
     desk.finish_with(work, &lazy(actor)).map(drop)
 }
@@ -71,7 +71,7 @@ fn lazy(actor: &Actor) -> Entry {
 /// Gives back what runs have that are gone.
 pub fn give_back_of_runs(engine: &dyn Engine, runs: &[String], actor: &Actor) -> Result<Vec<GivenBack>> {
     let mut desk = Desk::open(engine, None)?;
-    let (mut work, now) = (desk.work(engine)?, actor.clock.moment());
+    let (mut work, now) = (desk.work(engine)?, desk.now(actor)?);
     for run in runs {
         desk.given_back.extend(work.give_back_of_run(run, &now));
     }
@@ -88,8 +88,8 @@ pub fn settle(
     actor: &Actor,
 ) -> Result<Done> {
     let mut desk = Desk::open(engine, None)?;
-    let mut work = desk.work(engine)?;
-    work.settle(holder, id, is_done, &actor.clock.moment()).map_err(|refusal| refused(&refusal))?;
+    let (mut work, now) = (desk.work(engine)?, desk.now(actor)?);
+    work.settle(holder, id, is_done, &now).map_err(|refusal| refused(&refusal))?;
     if is_done {
         desk.count_fixed(&work, actor)?;
     }
@@ -115,7 +115,7 @@ pub fn has_item(engine: &dyn Engine, session: &SessionId) -> Result<bool> {
 /// live on and end without it.
 fn held(engine: &dyn Engine, session: &str) -> Result<Option<WorkLoop>> {
     // Most sessions are not named there at all.
-    if !engine.may_exist(&work_queue()) || !engine.may_hold(&work_queue(), session) {
+    if engine.is_absent(&work_queue()) || engine.lacks(&work_queue(), session) {
         return Ok(None);
     }
     let names = |item: &Raw, field: &str| item.string(field).is_some_and(|name| name == session);

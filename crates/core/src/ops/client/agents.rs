@@ -157,7 +157,7 @@ enum Task {
 
 /// Whether an agent has told its end, and does not run again.
 fn is_done(turn: &Turn<'_>, agent: &Agent) -> Result<bool> {
-    Ok(turn.engine.may_exist(&result(agent))
+    Ok(!turn.engine.is_absent(&result(agent))
         && !is_running(turn, agent)?
         && turn.engine.read(&result(agent))?.is_some())
 }
@@ -185,7 +185,7 @@ fn changed(turn: &Turn<'_>, agent: &Agent) -> Option<Changes> {
 /// Tells whether an agent was heard of before. Where that cannot be read it may have been.
 fn moment(turn: &Turn<'_>, agent: &Agent) -> Moment {
     let has_result =
-        || turn.engine.may_exist(&result(agent)) && !matches!(turn.engine.read(&result(agent)), Ok(None));
+        || !turn.engine.is_absent(&result(agent)) && !matches!(turn.engine.read(&result(agent)), Ok(None));
     match is_running(turn, agent).unwrap_or(true) || has_result() {
         true => Moment::Later,
         false => Moment::FirstHeard,
@@ -310,7 +310,7 @@ fn file(
         _ => {
             agent_loop::add_findings(&mut *transaction, &said.findings)?;
             let value = outcome(turn, agent, running.as_ref(), said);
-            know_results(engine, &mut agents)?;
+            know_results(&mut *transaction, &mut agents)?;
             finished::note(&mut agents, agent.id.as_str(), filed.as_ref(), &value);
             value
         }
@@ -356,18 +356,18 @@ pub fn put_away(transaction: &mut dyn Transaction, agents: &[String], now: Times
 }
 
 /// Lets the list of agents know the results that there are, if it does not: an older version has written it, or it is damaged.
-pub fn know_results(engine: &dyn Engine, agents: &mut Value) -> Result<()> {
+pub fn know_results(transaction: &mut dyn Transaction, agents: &mut Value) -> Result<()> {
     if finished::is_known(agents) {
         return Ok(());
     }
-    let known = engine.documents(&Room::State)?.into_iter();
+    let known = transaction.documents(&Room::State)?.into_iter();
     let results = known.filter(|doc| doc.kind == result_kind());
     for (number, doc) in results.enumerate() {
         let id = doc.kind.key_of(&doc.file).unwrap_or_default();
         // Most of very many leave unread.
-        let found = if number < READ { engine.read(&doc).ok().flatten() } else { None };
+        let found = if number < READ { readable(transaction, &doc)? } else { None };
         match found {
-            Some(found) => finished::note(agents, id, None, &found.value),
+            Some(found) => finished::note(agents, id, None, &found),
             None => finished::list_unread(agents, id),
         }
     }
@@ -395,7 +395,7 @@ fn outcome(turn: &Turn<'_>, agent: &Agent, running: Option<&Value>, said: &Said)
 /// Returns what the agents are started for: the workflow's task, or the loop's.
 fn parent_task(engine: &dyn Engine) -> Result<Value> {
     for doc in ["workflow", "work_queue"].map(document) {
-        if !engine.may_exist(&doc) {
+        if engine.is_absent(&doc) {
             continue;
         }
         if let Some(task) = task_of(engine, &doc)? {

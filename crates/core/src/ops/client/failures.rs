@@ -97,11 +97,11 @@ fn operation(event: &Event) -> String {
 /// What has failed and now succeeds, the same operation, has recovered.
 pub fn recover(turn: &mut Turn<'_>) -> Result<()> {
     let errors = document("errors");
-    if !turn.engine.may_exist(&errors) {
+    if turn.engine.is_absent(&errors) {
         return Ok(());
     }
     let (tool, session, operation) = (turn.event.tool(), turn.session(), operation(turn.event));
-    if !turn.engine.may_hold(&errors, &operation) {
+    if turn.engine.lacks(&errors, &operation) {
         return Ok(());
     }
     let ours = |error: &Value| {

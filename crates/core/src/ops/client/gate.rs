@@ -61,7 +61,7 @@ fn reason(turn: &Turn<'_>) -> Result<Option<String>> {
         )));
     }
     let queue = document("work_queue");
-    if !turn.engine.may_exist(&queue) {
+    if turn.engine.is_absent(&queue) {
         return Ok(None);
     }
     let mut left = 0;

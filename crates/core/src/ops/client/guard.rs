@@ -41,7 +41,7 @@ pub fn check(turn: &mut Turn<'_>) -> Result<()> {
 /// Returns the task of another worker that holds one of these files, and the file.
 fn holder(turn: &Turn<'_>, names: &[&str]) -> Result<Option<(Task, String)>> {
     let queue = Doc::queue();
-    if !turn.engine.may_exist(&queue) {
+    if turn.engine.is_absent(&queue) {
         return Ok(None);
     }
     let active = match turn.engine.browse(&queue.room)? {

@@ -225,7 +225,7 @@ pub fn brief_state(turn: &mut Turn<'_>) -> Result<()> {
 
 fn brief_loop(turn: &mut Turn<'_>) -> Result<()> {
     let doc = document("work_queue");
-    if !turn.engine.may_exist(&doc) {
+    if turn.engine.is_absent(&doc) {
         return Ok(());
     }
     let (mut told, mut more) = (BTreeMap::<String, usize>::new(), 0);
@@ -319,8 +319,8 @@ fn end_session(turn: &Turn<'_>, session: &SessionId) -> Result<()> {
 
 /// Moves what a session did to the metrics, and cleans up what it leaves in the project: one commit.
 fn archive(turn: &Turn<'_>, session: &SessionId, durability: Durability) -> Result<()> {
-    if !turn.engine.may_exist(&document("current_session"))
-        && !turn.engine.may_exist(&document("active_agents"))
+    if turn.engine.is_absent(&document("current_session"))
+        && turn.engine.is_absent(&document("active_agents"))
     {
         return Ok(());
     }
@@ -372,11 +372,11 @@ fn clear(
     let found = readable(transaction, &doc)?;
     let mut agents = match &found {
         Some(found) => found.clone(),
-        None if !turn.engine.may_exist(&doc) => Value::Null,
+        None if matches!(transaction.exists(&doc), Ok(false)) => Value::Null,
         // One that is damaged does not know its results.
         None => json!({"total_completed": 1}),
     };
-    agents::know_results(turn.engine, &mut agents)?;
+    agents::know_results(transaction, &mut agents)?;
     let whose = (!last).then_some(session.as_str());
     let mut legacy = finished::close(&mut agents, whose);
     agents::put_away(transaction, &finished::take(&mut agents, whose, RESULTS), now)?;

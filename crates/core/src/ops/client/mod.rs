@@ -237,7 +237,7 @@ impl Turn<'_> {
             *text = escape(text).into_owned();
         }
         let mut answered = false;
-        if brings_mail(self.event) && self.engine.may_exist(&Doc::mailbox(&self.event.session)) {
+        if brings_mail(self.event) && !self.engine.is_absent(&Doc::mailbox(&self.event.session)) {
             let mut pass = |messages: &[Value], more: usize| {
                 answered = true;
                 let mail = Mail { session, messages, more };

@@ -93,7 +93,7 @@ fn left_out(paper: &Paper, problem: &str) -> String {
 fn look_into<'e>(engine: &'e dyn Engine, session: &SessionId) -> Result<Option<Box<dyn Transaction + 'e>>> {
     let sent = Doc::sent(session);
     match engine.browse(&sent.room)? {
-        None if !engine.may_exist(&sent) => Ok(None),
+        None if engine.is_absent(&sent) => Ok(None),
         None => Ok(Some(engine.begin(&[&sent.room])?)),
         look => Ok(look),
     }

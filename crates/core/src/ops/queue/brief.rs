@@ -17,7 +17,7 @@ use crate::view::brief::{Before, Brief};
 /// Gathers what concerns a task, as of one moment.
 pub fn brief(engine: &dyn Engine, id: &str) -> Result<Brief> {
     let queue = Doc::queue();
-    if !engine.may_exist(&queue) {
+    if engine.is_absent(&queue) {
         return Err(read::missing(engine, &queue));
     }
     let mut look = match engine.browse(&queue.room)? {
@@ -81,7 +81,7 @@ pub fn in_hand(engine: &dyn Engine, holder: Holder<'_>) -> Result<Vec<Task>> {
 /// Returns those of these tasks that there are, without reading the others if an index can tell.
 pub fn tasks(engine: &dyn Engine, ids: &[&str]) -> Result<Vec<Task>> {
     let queue = Doc::queue();
-    if ids.is_empty() || !engine.may_exist(&queue) {
+    if ids.is_empty() || engine.is_absent(&queue) {
         return Ok(Vec::new());
     }
     let mut found = Vec::new();
@@ -103,7 +103,7 @@ pub fn tasks(engine: &dyn Engine, ids: &[&str]) -> Result<Vec<Task>> {
 /// Returns the tasks that are worked on.
 pub fn active(engine: &dyn Engine) -> Result<Vec<Task>> {
     let queue = Doc::queue();
-    if !engine.may_exist(&queue) {
+    if engine.is_absent(&queue) {
         return Ok(Vec::new());
     }
     let active = match engine.browse(&queue.room)? {

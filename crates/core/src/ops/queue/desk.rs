@@ -12,7 +12,7 @@ use crate::model::task::{Status, Task, word};
 use crate::model::time::{self, Moment};
 use crate::ops::{Actor, Error, Result};
 use crate::store::edits::{self, Touched, clash_in_words};
-use crate::store::{Durability, Edits, Engine, Entry, How, Transaction};
+use crate::store::{Durability, Edits, Engine, Entry, Expected, How, Transaction};
 use crate::view::papers;
 
 pub struct Desk<'e> {
@@ -26,12 +26,17 @@ pub struct Desk<'e> {
 impl<'e> Desk<'e> {
     /// Takes a seat: waits for the room's turn, looks at the clock, and takes in what people edited.
     pub fn open(engine: &'e dyn Engine, actor: &Actor) -> Result<Desk<'e>> {
-        Desk::open_with(engine, &[&Room::Queue], actor)
+        Desk::open_with(engine, &[&Room::Queue], &[], actor)
     }
 
-    /// The same, together with other rooms.
-    pub fn open_with(engine: &'e dyn Engine, rooms: &[&Room], actor: &Actor) -> Result<Desk<'e>> {
-        let mut desk = Desk::over(engine.begin(rooms)?, actor);
+    /// The same, together with other rooms, and with what will be asked.
+    pub fn open_with(
+        engine: &'e dyn Engine,
+        rooms: &[&Room],
+        expected: &[Expected<'_>],
+        actor: &Actor,
+    ) -> Result<Desk<'e>> {
+        let mut desk = Desk::over(engine.begin_expecting(rooms, expected)?, actor)?;
         let edits = desk.transaction.edits(&desk.queue)?;
         if !edits.is_empty() {
             desk.take_in(&edits)?;
@@ -40,13 +45,23 @@ impl<'e> Desk<'e> {
     }
 
     /// Takes a seat without a look at the queue, which may not even be part of the transaction.
-    pub fn over(transaction: Box<dyn Transaction + 'e>, actor: &Actor) -> Desk<'e> {
-        Desk { transaction, queue: Doc::queue(), now: actor.clock.moment(), dirty: false }
+    pub fn over(mut transaction: Box<dyn Transaction + 'e>, actor: &Actor) -> Result<Desk<'e>> {
+        let now = transaction.now(&*actor.clock)?;
+        Ok(Desk { transaction, queue: Doc::queue(), now, dirty: false })
     }
 
-    /// The same, where there must be a queue.
+    /// Takes a seat where there must be a queue.
     pub fn open_queue(engine: &'e dyn Engine, actor: &Actor) -> Result<Desk<'e>> {
-        let mut desk = Desk::open(engine, actor)?;
+        Desk::open_queue_expecting(engine, &[], actor)
+    }
+
+    /// The same, with what will be asked.
+    pub fn open_queue_expecting(
+        engine: &'e dyn Engine,
+        expected: &[Expected<'_>],
+        actor: &Actor,
+    ) -> Result<Desk<'e>> {
+        let mut desk = Desk::open_with(engine, &[&Room::Queue], expected, actor)?;
         match desk.transaction.exists(&desk.queue)? {
             true => Ok(desk),
             false => Err(crate::ops::read::missing(engine, &desk.queue)),
@@ -209,7 +224,7 @@ pub fn replace(
     actor: &Actor,
 ) -> Result<Vec<String>> {
     transaction.put(&Doc::queue(), queue)?;
-    let mut desk = Desk::over(transaction, actor);
+    let mut desk = Desk::over(transaction, actor)?;
     desk.take_in(edits)?;
     desk.touch();
     let by = actor.entry(op).by;

@@ -18,7 +18,7 @@ use crate::model::task::{Claimant, Effect, LEASE, Refusal, Report, Status, Task}
 use crate::model::time;
 use crate::model::usage::{Tries, Usage};
 use crate::ops::{Actor, Error, Result};
-use crate::store::{Durability, Engine};
+use crate::store::{Durability, Engine, Expected};
 use crate::view::papers;
 
 /// A worker's call for a task.
@@ -44,9 +44,15 @@ pub struct NothingReady {
     pub others_work: bool,
 }
 
+/// How many tasks a claim looks at, as a rule.
+const LIKELY: usize = 4;
+
 /// Gives the worker the best task that is ready, after taking back what dead workers have.
 pub fn claim(engine: &dyn Engine, request: &ClaimRequest<'_>, actor: &Actor) -> Result<Claim> {
-    let mut desk = Desk::open_queue(engine, actor)?;
+    let (queue, workers) = (Doc::queue(), Doc::workers());
+    let worker = Expected::Item(&workers, request.worker.as_str());
+    let expected = [worker, Expected::Best(&queue, LIKELY), Expected::Active(&queue)];
+    let mut desk = Desk::open_queue_expecting(engine, &expected, actor)?;
     let (mut pick, mut retry) = (Pick::default(), None);
     if desk.transaction.may_be_due(&desk.queue, &desk.now)? {
         take_back_expired(&mut desk)?;
@@ -231,7 +237,9 @@ fn change(
     op: &str,
     act: impl FnOnce(&mut Desk<'_>, &mut Task, Claimant<'_>) -> Result<Effect>,
 ) -> Result<Done> {
-    let mut desk = Desk::open_queue(engine, actor)?;
+    let (queue, workers) = (Doc::queue(), Doc::workers());
+    let expected = [Expected::Item(&queue, on.task.as_str()), Expected::Item(&workers, on.worker.as_str())];
+    let mut desk = Desk::open_queue_expecting(engine, &expected, actor)?;
     let mut task = desk.task(on.task.as_str())?;
     let before = task.clone();
     let by = Claimant { worker: on.worker.as_str(), epoch: on.epoch };
@@ -266,7 +274,9 @@ pub fn heartbeat(
     epoch: Option<u64>,
     actor: &Actor,
 ) -> Result<Vec<Task>> {
-    let mut desk = Desk::open(engine, actor)?;
+    let (queue, workers) = (Doc::queue(), Doc::workers());
+    let expected = [Expected::Active(&queue), Expected::Item(&workers, worker.as_str())];
+    let mut desk = Desk::open_with(engine, &[&queue.room], &expected, actor)?;
     let wanted = |task: &Task| {
         task.owner() == Some(worker.as_str())
             && only.is_none_or(|only| task.id() == only.as_str())
@@ -292,7 +302,7 @@ pub fn heartbeat(
 /// Atomic but not synced, as a heartbeat.
 pub fn renew_session(engine: &dyn Engine, session: &SessionId, actor: &Actor) -> Result<()> {
     let queue = Doc::queue();
-    if !engine.may_exist(&queue) {
+    if engine.is_absent(&queue) {
         return Ok(());
     }
     if let Some(mut look) = engine.browse(&queue.room)?
@@ -300,7 +310,7 @@ pub fn renew_session(engine: &dyn Engine, session: &SessionId, actor: &Actor) ->
     {
         return Ok(());
     }
-    let mut desk = Desk::open(engine, actor)?;
+    let mut desk = Desk::open_with(engine, &[&queue.room], &[Expected::Active(&queue)], actor)?;
     for mut task in desk.active()? {
         if Session::has(session, &task) && task.used(&desk.now) >= BEAT {
             task.renew(&desk.now);
@@ -342,7 +352,7 @@ pub fn pause(
     actor: &Actor,
 ) -> Result<()> {
     // Who is not known does not pause.
-    if pause.is_none() && !engine.may_exist(&Doc::workers()) {
+    if pause.is_none() && engine.is_absent(&Doc::workers()) {
         return Ok(());
     }
     let mut desk = Desk::open(engine, actor)?;

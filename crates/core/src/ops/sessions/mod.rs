@@ -20,7 +20,7 @@ use crate::ops::agent_loop::hold;
 use crate::ops::queue::Desk;
 use crate::ops::settings::Settings;
 use crate::ops::{Actor, Error, Result, archive, readable};
-use crate::store::{Committed, Durability, Engine, Entry, Transaction};
+use crate::store::{Committed, Durability, Engine, Entry, Expected, Transaction};
 
 /// The documents that every session has beside its state.
 const COMPANIONS: [&str; 4] = ["messages", "events", "hooks", "tasks"];
@@ -98,8 +98,8 @@ fn start_in(
 
 /// Takes a session's sign of life. Atomic but not synced: a lost heartbeat repairs itself.
 pub fn heartbeat(engine: &dyn Engine, id: &SessionId, status: Status, actor: &Actor) -> Result<Changed> {
-    let mut transaction = engine.begin(&[&room(id)])?;
-    let now = actor.now();
+    let mut transaction = engine.begin_expecting(&[&room(id)], &[Expected::Document(&state_of(id))])?;
+    let now = transaction.now(&*actor.clock)?.at;
     let mut session = known(&mut *transaction, id)?;
     if !session.beat(status, now) {
         return Err(has_ended(id));
@@ -116,7 +116,7 @@ pub fn note_in(
     actor: &Actor,
     note: impl FnOnce(&mut Session, Timestamp),
 ) -> Result<()> {
-    if !engine.may_exist(&state_of(id)) {
+    if engine.is_absent(&state_of(id)) {
         return Ok(());
     }
     let mut transaction = engine.begin(&[&room(id)])?;
@@ -183,8 +183,11 @@ impl<'e> Seat<'e> {
         let mut rooms = rooms.to_vec();
         rooms.extend(has_item.then_some(&Room::State));
         let desk = match has_queue {
-            true => Desk::open_with(engine, &[&rooms, &[&Room::Queue][..]].concat(), actor)?,
-            false => Desk::over(engine.begin(&rooms)?, actor),
+            true => {
+                let expected = [Expected::Active(&Doc::queue())];
+                Desk::open_with(engine, &[&rooms, &[&Room::Queue][..]].concat(), &expected, actor)?
+            }
+            false => Desk::over(engine.begin(&rooms)?, actor)?,
         };
         Ok(Seat { desk, has_queue, has_item })
     }

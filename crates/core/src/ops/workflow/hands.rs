@@ -92,7 +92,7 @@ pub(in crate::ops) fn pass_on(
     to: &SessionId,
     actor: &Actor,
 ) -> Result<()> {
-    if !engine.may_exist(&doc("workflow")) {
+    if engine.is_absent(&doc("workflow")) {
         return Ok(());
     }
     let desk = Desk::open(engine, None, actor)?;
@@ -152,7 +152,7 @@ fn phase_of<'e>(
     worker: Worker<'_>,
     actor: &Actor,
 ) -> Result<Option<(Desk<'e>, Flow, String)>> {
-    if !engine.may_exist(&doc("workflow")) {
+    if engine.is_absent(&doc("workflow")) {
         return Ok(None);
     }
     let mut desk = Desk::open(engine, None, actor)?;

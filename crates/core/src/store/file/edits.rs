@@ -176,10 +176,10 @@ impl Place<'_> {
     pub fn note_aside(&self, aside: &Aside) -> Result<()> {
         let path = format!("{}/{}{NOTED}", self.aside_dir(), aside.name);
         match self.fs.write_new(&path, b"") {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                Err(self.failed("write", &path, error))
-            }
-            _ => Ok(()),
+            Ok(()) => Ok(()),
+            // Noted before, or somebody has decided about it meanwhile.
+            Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => Ok(()),
+            Err(error) => Err(self.failed("write", &path, error)),
         }
     }
 

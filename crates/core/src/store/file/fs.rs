@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// A held lock; dropping it lets the next process in.
-pub trait Lock: Send + Debug {
+pub trait Lock: Send + Sync + Debug {
     /// Returns something that holds the same lock as long as any process has it.
     fn share(&self) -> Option<OwnedFd> {
         None

@@ -55,6 +55,9 @@ pub struct Line {
     /// The line of another room without which this one does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lead: Option<Lead>,
+    /// What the commit was given to be known by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
 }
 
 /// Names one line of another room.
@@ -111,8 +114,8 @@ impl Line {
     pub fn new(at: Timestamp, by: &str, op: &str, docs: Vec<DocEntry>) -> Line {
         let (at, by, op) = (time::stamp(at), by.to_owned(), op.to_owned());
         let (papers, with) = (Vec::new(), Vec::new());
-        let (undoes, made_from, author, lead) = (None, None, None, None);
-        Line { seq: 0, at, by, op, undoes, made_from, author, docs, papers, with, lead }
+        let (undoes, made_from, author, lead, token) = (None, None, None, None, None);
+        Line { seq: 0, at, by, op, undoes, made_from, author, docs, papers, with, lead, token }
     }
 
     /// Reads a line. By hand, because serde would respell some numbers and then no checksum would fit.
@@ -136,6 +139,7 @@ impl Line {
             papers,
             with: texts(&line, "with"),
             lead: line.get("lead").and_then(Lead::read),
+            token: text(&line, "token"),
         })
     }
 
@@ -495,6 +499,7 @@ mod tests {
             papers: Vec::new(),
             with: Vec::new(),
             lead: None,
+            token: None,
         }
     }
 

@@ -5,6 +5,7 @@
 //! lock and never write. `docs/design/store.md` has the reasons and what was refused.
 
 pub mod check;
+mod course;
 mod edits;
 pub mod events;
 pub mod fs;
@@ -32,6 +33,7 @@ mod watch;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -46,12 +48,12 @@ use self::place::{Head, HeadDoc, Place};
 use self::recover::{Glance, View};
 use self::transaction::FileTransaction;
 use super::engine::{
-    Aside, Document, Engine, Finding, Glimpse, Listener, Live, Revision, Seat, Transaction, Visit, Watch,
-    keep_in,
+    Aside, Commits, Cursor, Document, Engine, Expected, Finding, Glimpse, Listener, Live, Reading, Revision,
+    Seat, Transaction, Upkeep, Visit, Watch, keep_in,
 };
 use super::error::{Error, Result, forbids_writing};
 use super::state;
-use crate::model::ids::SessionId;
+use crate::model::ids::{Key, SessionId};
 use crate::model::kind::{Doc, Items, KINDS, Kind};
 use crate::model::listing::{Excerpt, Most};
 use crate::model::raw::{self, Raw};
@@ -388,8 +390,8 @@ fn current_segment(place: &Place<'_>) -> Result<Vec<u8>> {
 struct TakenSeat(Box<dyn Lock>);
 
 impl Seat for TakenSeat {
-    fn share(&self) -> Option<OwnedFd> {
-        self.0.share()
+    fn for_child(&self) -> Stdio {
+        self.0.share().map_or_else(Stdio::null, Stdio::from)
     }
 }
 
@@ -400,7 +402,8 @@ impl Engine for FileEngine {
         Ok(value.map(|value| Document { value, revision }))
     }
 
-    fn begin(&self, rooms: &[&Room]) -> Result<Box<dyn Transaction + '_>> {
+    /// Everything is near: nothing has to be fetched beforehand.
+    fn begin_expecting(&self, rooms: &[&Room], _: &[Expected<'_>]) -> Result<Box<dyn Transaction + '_>> {
         // In one order for all, so that nobody waits for each other.
         let mut rooms = rooms.to_vec();
         rooms.sort();
@@ -419,6 +422,103 @@ impl Engine for FileEngine {
         Ok(Box::new(FileTransaction::new(parts)))
     }
 
+    fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {
+        let place = self.open(&doc.room)?;
+        let mut replay = journal::Replay::default();
+        each_line(&place, Some(doc), &mut |line| {
+            let entry = line.docs.iter().find(|entry| entry.file == doc.file && line.op != SNAPSHOT);
+            let revision = entry.map(|entry| line.revision(entry, replay.content(&entry.file)));
+            replay.apply(line);
+            if let Some(revision) = revision {
+                visit(&revision, replay.content(&doc.file));
+            }
+        })
+    }
+
+    fn log(&self, room: &Room) -> Result<Vec<Revision>> {
+        let place = self.open(room)?;
+        let (mut revisions, mut replay) = (Vec::new(), journal::Replay::default());
+        each_line(&place, None, &mut |line| {
+            if line.op != SNAPSHOT {
+                let revision = |entry| line.revision(entry, replay.content(&entry.file));
+                revisions.extend(line.docs.iter().map(revision));
+            }
+            replay.apply(line);
+        })?;
+        Ok(revisions)
+    }
+
+    fn look_back(&self, room: &Room, only: Option<&Doc>, visit: Visit<'_>) -> Result<()> {
+        past::look_back(&self.open(room)?, only, visit)
+    }
+
+    fn cursor(&self) -> Result<Cursor> {
+        course::end(self)
+    }
+
+    fn commits_since(&self, cursor: &Cursor, most: usize) -> Result<Commits> {
+        course::since(self, cursor, most)
+    }
+
+    fn has_committed(&self, room: &Room, token: &Key) -> Result<bool> {
+        past::has_token(&self.open(room)?, token.as_str())
+    }
+
+    fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {
+        Ok(Box::new(watch::FileWatch::start(self.clone(), doc.clone(), from)?))
+    }
+
+    fn listen(&self, docs: &[Doc]) -> Result<Box<dyn Listener>> {
+        Ok(Box::new(watch::FileListener::start(self.clone(), docs.to_vec())?))
+    }
+
+    fn seat(&self, room: &Room, name: &str, patience: Duration) -> Result<Option<Box<dyn Seat>>> {
+        let lock = self.open(room)?.lock_file(&room.seat(name), patience)?;
+        Ok(lock.map(|lock| Box::new(TakenSeat(lock)) as Box<dyn Seat>))
+    }
+
+    fn rooms(&self) -> Result<Vec<Room>> {
+        let mut rooms = vec![Room::Shared, Room::Archive];
+        // Clients keep files of their own in here: Claude Code in `sessions`.
+        let ids = |dir: &str| {
+            self.home.folders(dir).map_err(|source| Error::Io {
+                action: "list",
+                path: self.home.display(dir),
+                indeterminate: false,
+                source,
+            })
+        };
+        rooms.extend(
+            ids("orchestration/projects")?.iter().filter_map(|id| id.parse().ok().map(Room::Project)),
+        );
+        rooms.extend(ids("sessions")?.iter().filter_map(|id| id.parse().ok().map(Room::Session)));
+        rooms.extend(
+            ids("orchestration/messages")?.iter().filter_map(|id| id.parse().ok().map(Room::Mailbox)),
+        );
+        rooms.extend(Room::OF_PROJECT);
+        rooms.retain(|room| self.holds_something(room));
+        Ok(rooms)
+    }
+
+    fn documents(&self, room: &Room) -> Result<Vec<Doc>> {
+        let place = self.open(room)?;
+        let mut documents = Vec::new();
+        for kind in KINDS.iter().filter(|kind| kind.is_of(room)) {
+            let files = match kind.file.split_once("{key}") {
+                Some(_) => {
+                    let dir = place.doc(place::parent(kind.file));
+                    place.fs.entries(&dir).map_err(|error| place.failed("list", &dir, error))?
+                }
+                None => vec![kind.file.into()],
+            };
+            documents.extend(files.iter().filter_map(|name| document_at(&place, kind, name)));
+        }
+        documents.sort_by(|one, other| one.file.cmp(&other.file));
+        Ok(documents)
+    }
+}
+
+impl Reading for FileEngine {
     fn browse(&self, room: &Room) -> Result<Option<Box<dyn Transaction + '_>>> {
         let Some((place, head, lock)) = self.peep(room)? else { return Ok(None) };
         Ok(Some(Box::new(FileTransaction::new(vec![Part::new(place, head, lock)]))))
@@ -456,58 +556,20 @@ impl Engine for FileEngine {
         Ok(raw::before(&bytes, field).map(|value| Glimpse { value, revision, size }))
     }
 
-    fn may_hold(&self, doc: &Doc, text: &str) -> bool {
+    fn is_absent(&self, doc: &Doc) -> bool {
+        // What the history may know must be looked at: without its file it is damaged, or lost.
+        !self.fs(doc.room.root()).may_exist(&doc.path()) && !self.may_lack(doc)
+    }
+
+    fn lacks(&self, doc: &Doc, text: &str) -> bool {
         let look = || {
             let place = self.open(&doc.room)?;
-            let Some(bytes) = place.read_doc(&doc.file, doc.kind.limit)? else { return Ok(false) };
-            let holds = std::str::from_utf8(&bytes).is_ok_and(|bytes| bytes.contains(text));
+            let bytes = place.read_doc(&doc.file, doc.kind.limit)?.unwrap_or_default();
+            let lacks = !std::str::from_utf8(&bytes).is_ok_and(|bytes| bytes.contains(text));
             // What a killed writer has left is not in the file yet.
-            Ok::<_, Error>(holds || !matches!(recover::glance(&place)?, recover::Glance::Clean(_)))
+            Ok::<_, Error>(lacks && matches!(recover::glance(&place)?, Glance::Fresh | Glance::Clean(_)))
         };
-        look().unwrap_or(true)
-    }
-
-    fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {
-        let place = self.open(&doc.room)?;
-        let mut replay = journal::Replay::default();
-        each_line(&place, Some(doc), &mut |line| {
-            let entry = line.docs.iter().find(|entry| entry.file == doc.file && line.op != SNAPSHOT);
-            let revision = entry.map(|entry| line.revision(entry, replay.content(&entry.file)));
-            replay.apply(line);
-            if let Some(revision) = revision {
-                visit(&revision, replay.content(&doc.file));
-            }
-        })
-    }
-
-    fn log(&self, room: &Room) -> Result<Vec<Revision>> {
-        let place = self.open(room)?;
-        let (mut revisions, mut replay) = (Vec::new(), journal::Replay::default());
-        each_line(&place, None, &mut |line| {
-            if line.op != SNAPSHOT {
-                let revision = |entry| line.revision(entry, replay.content(&entry.file));
-                revisions.extend(line.docs.iter().map(revision));
-            }
-            replay.apply(line);
-        })?;
-        Ok(revisions)
-    }
-
-    fn look_back(&self, room: &Room, only: Option<&Doc>, visit: Visit<'_>) -> Result<()> {
-        past::look_back(&self.open(room)?, only, visit)
-    }
-
-    fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {
-        Ok(Box::new(watch::FileWatch::start(self.clone(), doc.clone(), from)?))
-    }
-
-    fn listen(&self, docs: &[Doc]) -> Result<Box<dyn Listener>> {
-        Ok(Box::new(watch::FileListener::start(self.clone(), docs.to_vec())?))
-    }
-
-    fn may_exist(&self, doc: &Doc) -> bool {
-        // What the history may know must be looked at: without its file it is damaged, or lost.
-        self.fs(doc.room.root()).may_exist(&doc.path()) || self.may_lack(doc)
+        look().unwrap_or(false)
     }
 
     fn written_at(&self, doc: &Doc) -> Option<Timestamp> {
@@ -515,57 +577,22 @@ impl Engine for FileEngine {
         Timestamp::from_nanosecond(stat.modified).ok()
     }
 
-    fn seat(&self, room: &Room, name: &str, patience: Duration) -> Result<Option<Box<dyn Seat>>> {
-        let lock = self.open(room)?.lock_file(&room.seat(name), patience)?;
-        Ok(lock.map(|lock| Box::new(TakenSeat(lock)) as Box<dyn Seat>))
-    }
-
-    fn rooms(&self) -> Result<Vec<Room>> {
-        let mut rooms = vec![Room::Shared, Room::Archive];
-        // Clients keep files of their own in here: Claude Code in `sessions`.
-        let ids = |dir: &str| {
-            self.home.folders(dir).map_err(|source| Error::Io {
-                action: "list",
-                path: self.home.display(dir),
-                indeterminate: false,
-                source,
-            })
-        };
-        rooms.extend(
-            ids("orchestration/projects")?.iter().filter_map(|id| id.parse().ok().map(Room::Project)),
-        );
-        rooms.extend(ids("sessions")?.iter().filter_map(|id| id.parse().ok().map(Room::Session)));
-        rooms.extend(
-            ids("orchestration/messages")?.iter().filter_map(|id| id.parse().ok().map(Room::Mailbox)),
-        );
-        rooms.extend(Room::OF_PROJECT);
-        rooms.retain(|room| self.holds_something(room));
-        Ok(rooms)
-    }
-
     fn live(&self) -> Result<Live> {
         roster::read(&self.open(&Room::Shared)?)
     }
+}
 
-    fn take_aged(&self, before: Timestamp, most: usize) -> Result<Vec<SessionId>> {
-        roster::take_aged(&self.open(&Room::Shared)?, before, most)
+impl Upkeep for FileEngine {
+    fn check(&self, room: &Room, repair: bool) -> Result<Vec<Finding>> {
+        check::check(self, room, repair)
     }
 
-    fn documents(&self, room: &Room) -> Result<Vec<Doc>> {
+    fn notes(&self, room: &Room) -> Result<Vec<String>> {
         let place = self.open(room)?;
-        let mut documents = Vec::new();
-        for kind in KINDS.iter().filter(|kind| kind.is_of(room)) {
-            let files = match kind.file.split_once("{key}") {
-                Some(_) => {
-                    let dir = place.doc(place::parent(kind.file));
-                    place.fs.entries(&dir).map_err(|error| place.failed("list", &dir, error))?
-                }
-                None => vec![kind.file.into()],
-            };
-            documents.extend(files.iter().filter_map(|name| document_at(&place, kind, name)));
-        }
-        documents.sort_by(|one, other| one.file.cmp(&other.file));
-        Ok(documents)
+        let lists = self.documents(room)?.iter().any(|doc| list::field_of(doc).is_some());
+        let mut notes = if lists { check::notes(&place)? } else { Vec::new() };
+        notes.extend(check::quarantined(&place));
+        Ok(notes)
     }
 
     fn lost(&self, room: &Room) -> Result<Vec<Doc>> {
@@ -576,14 +603,6 @@ impl Engine for FileEngine {
         };
         let docs = known.keys().filter_map(|file| Doc::at(room, file));
         Ok(docs.filter(|doc| matches!(self.read(doc), Err(Error::Gone { .. }))).collect())
-    }
-
-    fn remove_room(&self, room: &Room) -> Result<bool> {
-        removal::remove(&Place { writes: true, ..self.open(room)? })
-    }
-
-    fn check(&self, room: &Room, repair: bool) -> Result<Vec<Finding>> {
-        check::check(self, room, repair)
     }
 
     fn asides(&self, room: &Room) -> Result<Vec<Aside>> {
@@ -602,12 +621,12 @@ impl Engine for FileEngine {
         self.open(&aside.doc.room)?.note_aside(aside)
     }
 
-    fn notes(&self, room: &Room) -> Result<Vec<String>> {
-        let place = self.open(room)?;
-        let lists = self.documents(room)?.iter().any(|doc| list::field_of(doc).is_some());
-        let mut notes = if lists { check::notes(&place)? } else { Vec::new() };
-        notes.extend(check::quarantined(&place));
-        Ok(notes)
+    fn take_aged(&self, before: Timestamp, most: usize) -> Result<Vec<SessionId>> {
+        roster::take_aged(&self.open(&Room::Shared)?, before, most)
+    }
+
+    fn remove_room(&self, room: &Room) -> Result<bool> {
+        removal::remove(&Place { writes: true, ..self.open(room)? })
     }
 
     fn text(&self, doc: &Doc) -> Result<Option<Vec<u8>>> {

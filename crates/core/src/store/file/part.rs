@@ -255,7 +255,8 @@ impl<'e> Part<'e> {
             let papers = papers.iter().map(|paper| paper.entry.clone()).collect();
             let line = Line::new(entry.at, &entry.by, &entry.op, entries);
             let author = entry.author.clone().filter(|author| *author != entry.by);
-            lines.push(Line { undoes: entry.undoes, author, papers, ..line });
+            let token = entry.token.as_ref().map(ToString::to_string);
+            lines.push(Line { undoes: entry.undoes, author, papers, token, ..line });
         }
         (self.head.seq + 1..).zip(&mut lines).for_each(|(seq, line)| line.seq = seq);
         if let Some(line) = lines.last_mut() {

@@ -134,8 +134,8 @@ fn snapshot_of(contents: &[Content], head: &Head, journal: &[u8]) -> Line {
     });
     let at = journal::last_time(journal).unwrap_or_default();
     let (by, op, docs) = ("anthill".into(), SNAPSHOT.into(), docs.collect());
-    let (papers, with, undoes, made_from, author, lead) = Default::default();
-    Line { seq: head.seq, at, by, op, undoes, made_from, author, docs, papers, with, lead }
+    let (papers, with, undoes, made_from, author, lead, token) = Default::default();
+    Line { seq: head.seq, at, by, op, undoes, made_from, author, docs, papers, with, lead, token }
 }
 
 /// Makes the published bytes and names durable: the new segment no longer knows how they came about.

@@ -30,9 +30,9 @@ use crate::model::kind::Doc;
 use crate::model::listing::{Among, Marks};
 use crate::model::paper::Paper;
 use crate::model::room::Room;
-use crate::model::time::Moment;
+use crate::model::time::{Clock, Moment};
 use crate::store::edits::Edits;
-use crate::store::engine::{Committed, Durability, Entry, Rank, Transaction};
+use crate::store::engine::{Committed, Durability, Entry, Picking, Rank, Transaction};
 use crate::store::error::Result;
 use crate::store::texts::Texts;
 
@@ -127,6 +127,15 @@ impl Transaction for FileTransaction<'_> {
         self.part(&doc.room).exists(doc)
     }
 
+    fn documents(&mut self, room: &Room) -> Result<Vec<Doc>> {
+        self.part(room).documents()
+    }
+
+    /// The files are on this machine.
+    fn now(&mut self, here: &dyn Clock) -> Result<Moment> {
+        Ok(here.moment())
+    }
+
     fn revision(&mut self, doc: &Doc) -> Result<u64> {
         self.part(&doc.room).revision(doc)
     }
@@ -137,58 +146,6 @@ impl Transaction for FileTransaction<'_> {
 
     fn delete(&mut self, doc: &Doc) -> Result<()> {
         self.part(&doc.room).delete(doc)
-    }
-
-    fn item(&mut self, doc: &Doc, id: &str) -> Result<Option<Value>> {
-        self.part(&doc.room).item(doc, id)
-    }
-
-    fn item_at(&mut self, doc: &Doc, position: usize) -> Result<Option<Value>> {
-        self.part(&doc.room).item_at(doc, position)
-    }
-
-    fn find(&mut self, doc: &Doc, among: Among<'_>) -> Result<Vec<Value>> {
-        self.part(&doc.room).find(doc, among)
-    }
-
-    fn best(&mut self, doc: &Doc, after: Option<Rank>, without: &Marks) -> Result<Option<(Rank, Value)>> {
-        self.part(&doc.room).best(doc, after, without)
-    }
-
-    fn may_be_due(&mut self, doc: &Doc, now: &Moment) -> Result<bool> {
-        self.part(&doc.room).may_be_due(doc, now)
-    }
-
-    fn due(&mut self, doc: &Doc, now: &Moment) -> Result<Vec<Value>> {
-        self.part(&doc.room).due(doc, now)
-    }
-
-    fn may_be_occupied(&mut self, doc: &Doc, keys: &[u64]) -> Result<bool> {
-        self.part(&doc.room).may_be_occupied(doc, keys)
-    }
-
-    fn frame(&mut self, doc: &Doc) -> Result<Option<Value>> {
-        self.part(&doc.room).frame(doc)
-    }
-
-    fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
-        self.part(&doc.room).counts(doc)
-    }
-
-    fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
-        self.part(&doc.room).remove_item(doc, id)
-    }
-
-    fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
-        self.part(&doc.room).put_item(doc, id, item)
-    }
-
-    fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {
-        self.part(&doc.room).extend(doc, items)
-    }
-
-    fn taken(&mut self, doc: &Doc, ids: &[&str]) -> Result<Option<Vec<bool>>> {
-        self.part(&doc.room).taken(doc, ids)
     }
 
     fn edits(&mut self, doc: &Doc) -> Result<Edits> {
@@ -251,5 +208,59 @@ impl Transaction for FileTransaction<'_> {
             committed.warnings.extend(warnings);
         }
         Ok(committed)
+    }
+}
+
+impl Picking for FileTransaction<'_> {
+    fn item(&mut self, doc: &Doc, id: &str) -> Result<Option<Value>> {
+        self.part(&doc.room).item(doc, id)
+    }
+
+    fn item_at(&mut self, doc: &Doc, position: usize) -> Result<Option<Value>> {
+        self.part(&doc.room).item_at(doc, position)
+    }
+
+    fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
+        self.part(&doc.room).put_item(doc, id, item)
+    }
+
+    fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
+        self.part(&doc.room).remove_item(doc, id)
+    }
+
+    fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {
+        self.part(&doc.room).extend(doc, items)
+    }
+
+    fn taken(&mut self, doc: &Doc, ids: &[&str]) -> Result<Option<Vec<bool>>> {
+        self.part(&doc.room).taken(doc, ids)
+    }
+
+    fn find(&mut self, doc: &Doc, among: Among<'_>) -> Result<Vec<Value>> {
+        self.part(&doc.room).find(doc, among)
+    }
+
+    fn best(&mut self, doc: &Doc, after: Option<Rank>, without: &Marks) -> Result<Option<(Rank, Value)>> {
+        self.part(&doc.room).best(doc, after, without)
+    }
+
+    fn may_be_due(&mut self, doc: &Doc, now: &Moment) -> Result<bool> {
+        self.part(&doc.room).may_be_due(doc, now)
+    }
+
+    fn due(&mut self, doc: &Doc, now: &Moment) -> Result<Vec<Value>> {
+        self.part(&doc.room).due(doc, now)
+    }
+
+    fn may_be_occupied(&mut self, doc: &Doc, keys: &[u64]) -> Result<bool> {
+        self.part(&doc.room).may_be_occupied(doc, keys)
+    }
+
+    fn frame(&mut self, doc: &Doc) -> Result<Option<Value>> {
+        self.part(&doc.room).frame(doc)
+    }
+
+    fn counts(&mut self, doc: &Doc) -> Result<Vec<usize>> {
+        self.part(&doc.room).counts(doc)
     }
 }

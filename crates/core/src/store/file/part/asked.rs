@@ -8,7 +8,7 @@ use crate::model::listing::{Among, Marks};
 use crate::model::paper::{Paper, Writing};
 use crate::model::time::Moment;
 use crate::store::edits::Edits;
-use crate::store::engine::{self, Rank};
+use crate::store::engine::{self, Engine, Rank};
 use crate::store::error::{Error, Result};
 use crate::store::file::edits::Edit;
 use crate::store::file::list::List;
@@ -28,6 +28,19 @@ impl Part<'_> {
 
     pub fn exists(&mut self, doc: &Doc) -> Result<bool> {
         Ok(self.list(doc)?.is_some() || self.get(doc)?.is_some())
+    }
+
+    pub fn documents(&mut self) -> Result<Vec<Doc>> {
+        let mut documents = self.place.engine.documents(&self.place.room)?;
+        for loaded in self.loaded.values() {
+            match &loaded.new {
+                Some(Some(_)) if !documents.contains(&loaded.doc) => documents.push(loaded.doc.clone()),
+                Some(None) => documents.retain(|doc| *doc != loaded.doc),
+                _ => {}
+            }
+        }
+        documents.sort_by(|one, other| one.file.cmp(&other.file));
+        Ok(documents)
     }
 
     pub fn revision(&mut self, doc: &Doc) -> Result<u64> {
