@@ -1,8 +1,10 @@
 //! Every environment variable that anthill reads, in one place.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use anthill_core::model::redact::redact;
 use anthill_live::runner::place::Gemini;
 
 /// The home root, instead of `~/.claude`.
@@ -86,6 +88,11 @@ pub fn is_agent() -> bool {
 /// Whether a person runs this command, as far as can be told: no hook, no coding agent, no session of one.
 pub fn is_person() -> bool {
     hook_depth() == 0 && !is_agent() && session().is_none()
+}
+
+/// Returns what was typed as it is kept: without secrets, unless a person typed it, who knows what they write.
+pub fn told(text: &str) -> Cow<'_, str> {
+    if is_person() { text.into() } else { redact(text) }
 }
 
 /// Returns how many hooks led to this command.

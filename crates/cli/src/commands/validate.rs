@@ -111,7 +111,9 @@ fn validate_stored(context: &Context<'_>, args: &ValidateArgs) -> Result<ExitCod
         for (found, message, hints) in &wrong {
             code = ExitCode::from(found.facts().exit);
             context.output.status(&format!("INVALID  {:<18} {message}", doc.kind.name));
-            hints.iter().for_each(|hint| context.output.status(&format!("    {hint}")));
+            hints
+                .iter()
+                .for_each(|hint| context.output.status(&format!("    {}", hint.replace('\n', "\n    "))));
         }
         let messages: Vec<_> = wrong.into_iter().map(|(_, message, _)| message).collect();
         let error = if messages.is_empty() { Value::Null } else { messages.join("\n").into() };

@@ -95,8 +95,31 @@ fn gates_and_reports_are_stored_without_secrets() {
 }
 
 #[test]
+fn what_an_agent_plans_is_stored_without_secrets() {
+    let (env, said) = (env(), format!("deploy with {}", canary()));
+    let agent = |args: &[&str], input: &[u8]| {
+        let ran = env.finish(env.command(args).env("ANTHILL_SESSION_ID", "planner"), input);
+        assert_eq!(ran.code, 0, "{}", ran.shown());
+    };
+    agent(&["leader", "init", &said, "--approach", &said], b"");
+    agent(&["leader", "add-task", &said, "--id", "t1", "--hints", &said], b"");
+    agent(&["leader", "add-task", &said, "--id", "t1", "--hints", &said], b"");
+    agent(&["leader", "edit", "t1", "--hints", &said, "--description", &said], b"");
+    agent(&["leader", "note", "t1", &said], b"");
+    agent(&["leader", "import", "-"], format!("- [ ] {said}\n").as_bytes());
+    agent(&["loop", "start", &said], b"");
+    agent(&["workflow", "create", &said, "--phase", "One=a"], b"");
+    agent(&["pipeline", "init", &said], b"");
+    agent(&["epic", "add", &said, "--id", "e1", "--project-id", "p"], b"");
+    agent(&["story", "add", "e1", &said, "--project-id", "p"], b"");
+    nowhere(&env);
+}
+
+#[test]
 fn a_person_may_write_what_they_like() {
     let env = env();
+    env.ok(&["leader", "add-task", &canary(), "--id", "t1"]);
+    assert_eq!(env.json(&["get", "queue", "--field", "tasks[id=t1].description"]), canary());
     env.ok(&["message", "send", "a", "b", "note", &json!({"text": canary()}).to_string(), "--as", "person"]);
     assert!(env.ok(&["message", "poll", "b"]).stdout.contains(&canary()));
 }

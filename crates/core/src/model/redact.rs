@@ -16,10 +16,10 @@ mod scan;
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use self::looks::{Looked, Told};
-use self::scan::{Scan, name_of};
+use self::scan::{Scan, name_of, stem};
 
 /// What stands in the place of a secret.
 pub const MARK: &str = "[redacted]";
@@ -55,7 +55,9 @@ pub fn redact_value(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(redact_value),
         Value::Object(members) => {
+            let pair = members.contains_key("value").then(|| named_by(members)).flatten();
             for (name, value) in members {
+                let name = pair.as_ref().filter(|_| name == "value").unwrap_or(name);
                 match value {
                     Value::String(text) if says_secret(name, text) => *text = MARK.into(),
                     _ => redact_value(value),
@@ -66,15 +68,22 @@ pub fn redact_value(value: &mut Value) {
     }
 }
 
+/// Returns the name of a pair: `{"name": "DB_PASSWORD", "value": "x"}`.
+fn named_by(members: &Map<String, Value>) -> Option<String> {
+    ["name", "key"].iter().find_map(|member| members.get(*member)?.as_str()).map(str::to_owned)
+}
+
 fn says_secret(name: &str, text: &str) -> bool {
+    let name = stem(name.as_bytes());
     let looked = Looked {
         value: text.as_bytes(),
         quoted: true,
         spaced: false,
+        loose: false,
         last: true,
-        told: Told::of(name.as_bytes()),
+        told: Told::of(name),
     };
-    !text.contains(MARK) && name_of(name.as_bytes()).is_some_and(|name| looked.is_secret(name))
+    !text.contains(MARK) && name_of(name).is_some_and(|name| looked.is_secret(name))
 }
 
 #[cfg(test)]
@@ -224,13 +233,49 @@ mod tests {
         let before = value.clone();
         redact_value(&mut value);
         assert_eq!(value, before);
+        let mut pairs = json!([{"name": "DB_PASSWORD", "value": "x"}, {"key": "mode", "value": "x"}]);
+        redact_value(&mut pairs);
+        assert_eq!(pairs, json!([{"name": "DB_PASSWORD", "value": MARK}, {"key": "mode", "value": "x"}]));
+    }
+
+    #[test]
+    fn a_name_may_say_which_of_several_it_is() {
+        check("DB_PASSWORD_PROD=hunter2", "DB_PASSWORD_PROD=[redacted]");
+        check("password2: hunter2\n", "password2: [redacted]\n");
+        check("API_KEY_1=abc", "API_KEY_1=[redacted]");
+        check("password=password1", "password=[redacted]");
+        stays("password_policy=strict token_2 = lexer.next_token()");
+    }
+
+    #[test]
+    fn what_only_stands_behind_a_name_must_look_like_a_secret() {
+        check("ENV API_KEY 0a1b2c3d4e", "ENV API_KEY [redacted]");
+        check("login.password(\"s3!cret\")", "login.password(\"[redacted]\")");
+        check("WITH PASSWORD 's3!cret'", "WITH PASSWORD '[redacted]'");
+        check("IDENTIFIED WITH sha2 BY 'hunter2'", "IDENTIFIED WITH sha2 BY '[redacted]'");
+        check("- name: DB_PASSWORD\n  value: hunter2\n", "- name: DB_PASSWORD\n  value: [redacted]\n");
+        check("conf['password'] = 'hunter2'", "conf['password'] = '[redacted]'");
+        stays("set PASSWORD before you start; you must set API_KEY first.");
+        stays("ask_password(\"Password: \"); sort by 'name'");
     }
 
     #[test]
     fn long_texts_take_time_in_proportion() {
-        for piece in
-            ["token=", "sk-", "password='", "eyJ.", "SG.", "a://", "a://b:", "Authorization: ", "-----BEGIN "]
-        {
+        for piece in [
+            "token=",
+            "sk-",
+            "password='",
+            "eyJ.",
+            "SG.",
+            "a://",
+            "a://b:",
+            "Authorization: ",
+            "-----BEGIN ",
+            "Private-Lines: ",
+            "name value: ",
+            "set :",
+            "by '",
+        ] {
             let text = piece.repeat(100_000 / piece.len());
             redact(&text);
         }

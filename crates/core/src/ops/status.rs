@@ -61,7 +61,7 @@ pub fn look(engine: &dyn Engine, wanted: &Wanted<'_>, actor: &Actor) -> Status {
         value.insert("edits".into(), asides.into());
     }
     let value = Value::Object(value);
-    Status { value, warnings: eye.warnings }
+    Status { value, warnings: eye.in_words() }
 }
 
 /// Tells of an edit that could not be joined.
@@ -73,17 +73,30 @@ fn aside(aside: &Aside) -> Value {
 struct Eye<'e> {
     engine: &'e dyn Engine,
     actor: &'e Actor,
-    warnings: Vec<String>,
+    /// What is wrong, and with what.
+    warnings: Vec<(String, String)>,
 }
 
 impl Eye<'_> {
+    /// Says once what is wrong with several.
+    fn in_words(self) -> Vec<String> {
+        let mut said: Vec<(String, String)> = Vec::new();
+        for (name, message) in self.warnings {
+            match said.iter_mut().find(|(_, known)| *known == message) {
+                Some((names, _)) => *names += &format!(", {name}"),
+                None => said.push((name, message)),
+            }
+        }
+        said.into_iter().map(|(names, message)| format!("{names}: {message}")).collect()
+    }
+
     /// Returns a part as it is shown, also if it could not be read.
     fn told(&mut self, name: &str, part: Result<Option<Value>>) -> Value {
         match part {
             Ok(part) => part.unwrap_or_default(),
             Err(error) => {
                 let message = with_causes(&error);
-                self.warnings.push(format!("{name}: {message}"));
+                self.warnings.push((name.to_owned(), message.clone()));
                 json!({ "error": message })
             }
         }
@@ -93,7 +106,7 @@ impl Eye<'_> {
     fn sessions(&mut self, project: Option<&str>) -> Result<Option<Value>> {
         // Without a configuration that can be read, its defaults hold.
         let settings = Settings::read(self.engine).unwrap_or_else(|error| {
-            self.warnings.push(format!("config: {}", with_causes(&error)));
+            self.warnings.push(("config".into(), with_causes(&error)));
             Settings::default()
         });
         let Some(seen) = look::at_work(self.engine, project, &settings, self.actor)? else { return Ok(None) };

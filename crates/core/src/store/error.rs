@@ -15,7 +15,7 @@ pub enum Error {
     Refused { message: String, hint: String },
     #[error("waited {:.1} s for the lock `{path}`; another process holds it", waited.as_secs_f64())]
     Busy { path: String, waited: Duration },
-    #[error("cannot {action} `{path}`")]
+    #[error("cannot {action} {}", named(path))]
     Io {
         action: &'static str,
         path: String,
@@ -86,6 +86,11 @@ impl Error {
     pub fn indeterminate(&self) -> bool {
         matches!(self, Error::Io { indeterminate: true, .. })
     }
+}
+
+/// A project that could not be found has no path yet.
+fn named(path: &str) -> String {
+    if path.is_empty() { "the project".into() } else { format!("`{path}`") }
 }
 
 /// Whether a place can only be read, or not by us.

@@ -5,6 +5,7 @@ use clap::Args;
 use super::report;
 use crate::args::prose;
 use crate::context::Context;
+use crate::env;
 use crate::error::Result;
 use crate::planning::{ExpectArgs, one_of};
 
@@ -39,7 +40,8 @@ pub struct StartArgs {
 
 pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
     let options = Options { max_iterations: args.max_iterations, pause_on: args.pause_on };
-    let new = NewLoop { task: args.task.clone(), options, reset: args.reset };
+    let task = args.task.as_deref().map(|task| env::told(task).into_owned());
+    let new = NewLoop { task, options, reset: args.reset };
     let done = agent_loop::start(&*context.engine, &new, args.expect.expect_revision, &context.actor)?;
     let work = &done.work;
     let what = if done.changed { "The loop runs" } else { "The loop runs already" };

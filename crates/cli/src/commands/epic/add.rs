@@ -3,6 +3,7 @@ use clap::Args;
 
 use crate::args::prose;
 use crate::context::{Context, parse_new_id};
+use crate::env;
 use crate::error::Result;
 use crate::planning::{ExpectArgs, ProjectArgs, report, text};
 
@@ -34,7 +35,7 @@ pub struct AddArgs {
 pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
     let new = NewEpic {
         id: args.id.as_deref().map(parse_new_id).transpose()?,
-        title: args.title.clone(),
+        title: env::told(&args.title).into_owned(),
         priority: args.priority.clone(),
     };
     let project = args.project.find(context)?;

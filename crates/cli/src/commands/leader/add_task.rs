@@ -8,7 +8,7 @@ use super::report;
 use crate::args::{names, prose};
 use crate::context::Context;
 use crate::direct::{Direct, Opt, Takes, Words};
-use crate::error;
+use crate::{env, error};
 
 /// Add a task to the queue
 ///
@@ -78,11 +78,11 @@ impl Direct for AddTaskArgs {
 pub fn run(context: &Context<'_>, args: &AddTaskArgs) -> error::Result<()> {
     let new = NewTask {
         id: args.id.as_deref().map(Cow::from),
-        description: (&args.description).into(),
+        description: env::told(&args.description),
         priority: Some(args.priority),
         dependencies: args.depends.iter().map(Cow::from).collect(),
         files: args.files.iter().map(|file| context.below_root(file).into()).collect(),
-        hints: args.hints.as_deref().map(Cow::from),
+        hints: args.hints.as_deref().map(env::told),
         needs: names(&args.needs).into_iter().map(Cow::from).collect(),
     };
     let task = lead::add(&*context.engine, &new, &context.actor)?;

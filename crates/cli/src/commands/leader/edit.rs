@@ -6,6 +6,7 @@ use super::add_task::priority;
 use super::report;
 use crate::args::{names, prose};
 use crate::context::{Context, parse_id};
+use crate::env;
 use crate::error::{CliError, Result};
 
 /// Change a task: its words, priority, dependencies, files, labels
@@ -71,10 +72,11 @@ impl EditArgs {
         let files = |files: &Vec<String>| {
             names(files).iter().map(|file| context.below_root(file).to_string()).collect()
         };
+        let told = |text: &str| env::told(text).into_owned();
         TaskEdit {
-            description: self.description.clone(),
+            description: self.description.as_deref().map(told),
             priority: self.priority,
-            hints: self.hints.clone(),
+            hints: self.hints.as_deref().map(told),
             files: self.files.as_ref().map(files),
             needs: self.needs.as_deref().map(names),
             depends: changed(&self.depends, self.no_depends.as_deref()),

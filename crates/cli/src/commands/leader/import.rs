@@ -1,4 +1,5 @@
 use std::io::IsTerminal;
+use std::iter;
 use std::mem::ManuallyDrop;
 
 use anthill_core::model::new_task;
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use crate::commands::read_file;
 use crate::context::Context;
+use crate::env;
 use crate::error::{CliError, Result};
 use crate::output::Format;
 
@@ -47,6 +49,12 @@ pub fn run(context: &Context<'_>, args: &ImportArgs) -> Result<()> {
     })?;
     // The program ends with this: nobody needs the memory of each of them again.
     let mut tasks = ManuallyDrop::new(tasks);
+    if !env::is_person() {
+        for text in tasks.iter_mut().flat_map(|task| iter::once(&mut task.description).chain(&mut task.hints))
+        {
+            *text = env::told(text).into_owned().into();
+        }
+    }
     for file in tasks.iter_mut().flat_map(|task| &mut task.files) {
         let below = context.below_root(file);
         if below.len() < file.len() {

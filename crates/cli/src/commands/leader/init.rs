@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::args::prose;
 use crate::context::Context;
+use crate::env;
 use crate::error::Result;
 use crate::git;
 use crate::output::Format;
@@ -31,9 +32,10 @@ pub struct InitArgs {
 const OWN: [&str; 2] = [".coordination/.anthill/", ".coordination/logs/"];
 
 pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
-    let done = lead::init(&*context.engine, &args.goal, args.approach.as_deref(), &context.actor)?;
+    let (goal, approach) = (env::told(&args.goal), args.approach.as_deref().map(env::told));
+    let done = lead::init(&*context.engine, &goal, approach.as_deref(), &context.actor)?;
     if context.output.json {
-        let value = json!({"goal": args.goal, "created": done.created, "kept": done.kept});
+        let value = json!({"goal": goal, "created": done.created, "kept": done.kept});
         return context.output.changed(&value, Format::Json);
     }
     let list = |files: &[String]| {

@@ -4,6 +4,7 @@ use clap::Args;
 use super::report;
 use crate::args::prose;
 use crate::context::{Context, parse_id};
+use crate::env;
 use crate::error::Result;
 
 /// Write a remark on a task
@@ -21,6 +22,6 @@ pub struct NoteArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &NoteArgs) -> Result<()> {
-    let task = revise::note(&*context.engine, &parse_id(&args.id)?, &args.text, &context.actor)?;
+    let task = revise::note(&*context.engine, &parse_id(&args.id)?, &env::told(&args.text), &context.actor)?;
     report(context, "Noted", &task)
 }

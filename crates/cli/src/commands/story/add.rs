@@ -3,6 +3,7 @@ use clap::Args;
 
 use crate::args::{names, prose};
 use crate::context::{Context, parse_id, parse_new_id};
+use crate::env;
 use crate::error::Result;
 use crate::planning::{ExpectArgs, ProjectArgs, amount, report, text};
 
@@ -41,7 +42,7 @@ pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
     let new = NewStory {
         id: args.id.as_deref().map(parse_new_id).transpose()?,
         epic: parse_id(&args.epic)?,
-        title: args.title.clone(),
+        title: env::told(&args.title).into_owned(),
         points: args.points,
         needs: names(&args.needs),
     };

@@ -5,6 +5,7 @@ use clap::Args;
 use super::report;
 use crate::args::{names, prose};
 use crate::context::{Context, parse_new_id};
+use crate::env;
 use crate::error::{CliError, Result};
 use crate::planning::ExpectArgs;
 
@@ -73,7 +74,7 @@ fn pair(text: &str) -> std::result::Result<(String, String), String> {
 pub fn run(context: &Context<'_>, args: &CreateArgs) -> Result<()> {
     let new = NewWorkflow {
         id: args.id.as_deref().map(parse_new_id).transpose()?,
-        task: args.task.clone(),
+        task: env::told(&args.task).into_owned(),
         phases: phases(args)?,
         replace: args.replace,
     };

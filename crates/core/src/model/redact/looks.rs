@@ -13,6 +13,8 @@ pub struct Looked<'a> {
     pub quoted: bool,
     /// Whether there are blanks between it and its name.
     pub spaced: bool,
+    /// Whether nothing but its place says that it belongs to its name.
+    pub loose: bool,
     /// Whether the line ends with it.
     pub last: bool,
     pub told: Told,
@@ -60,6 +62,9 @@ impl Looked<'_> {
         if value.is_empty() || is_blank(value) {
             return false;
         }
+        if self.loose && !is_random(value, 8) && !(value.len() >= 6 && is_made_up(value)) {
+            return false;
+        }
         let code = || !self.quoted && is_code(value);
         match name {
             Name::Cookie => value.len() > 4 && value.contains(&b'='),
@@ -67,7 +72,9 @@ impl Looked<'_> {
             Name::Header if self.quoted && value.contains(&b' ') => true,
             Name::Header | Name::Perhaps => {
                 let loud = self.told == Told::Loud && !self.spaced && value.len() >= 16;
-                !code() && (is_random(value, 8) || (loud && value.iter().all(|byte| is_opaque(*byte))))
+                // In an address it goes on behind a sign that had to be written otherwise.
+                let begin = value.split(|byte| *byte == b'%').next().unwrap_or_default();
+                !code() && (is_random(begin, 8) || (loud && value.iter().all(|byte| is_opaque(*byte))))
             }
             Name::Pass if self.told == Told::Bare => !code() && value.len() >= 6 && is_made_up(value),
             Name::Pass => {
@@ -86,7 +93,8 @@ impl Looked<'_> {
             return true;
         }
         let plain = value.iter().all(u8::is_ascii_alphabetic);
-        if plain { self.last && value.len() >= 6 } else { value.len() >= 4 }
+        let counts = !value.iter().any(u8::is_ascii_alphabetic) && value.len() < 6;
+        if plain { self.last && value.len() >= 6 } else { value.len() >= 4 && !counts }
     }
 }
 
@@ -124,7 +132,14 @@ pub fn is_blank(value: &[u8]) -> bool {
         "<redacted>",
         "(redacted)",
     ];
-    WORDS.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
+    // Of a type or a way of writing, with its width.
+    const TYPES: [&str; 10] =
+        ["int", "uint", "float", "bytes", "char", "varchar", "string", "base", "sha", "utf"];
+    let word = &value[..value.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |last| last + 1)];
+    let is_type =
+        word.len() < value.len() && TYPES.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
+    is_type
+        || WORDS.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
         || value.iter().all(|byte| matches!(byte, b'*' | b'.' | b'-' | b'_' | b' '))
         || (value.len() > 3 && value.iter().all(|byte| matches!(byte, b'x' | b'X')))
         || value.first() == Some(&b'<') && value.last() == Some(&b'>')

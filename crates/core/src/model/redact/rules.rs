@@ -30,6 +30,8 @@ pub enum Proof {
     /// A digit, or letters of both cases.
     Mixed,
     Digit,
+    /// Letters and digits within one of its parts, so that it is no name with a number.
+    Woven,
     /// It is just as long as the least length.
     Exact,
 }
@@ -65,10 +67,14 @@ tokens! {
     "AKIA" Caps 16 Exact, "AKIA{A16}", "AKIA{A20}";
     "API-" Caps 26 Exact, "API-{A26}", "API-REFERENCE";
     "ASIA" Caps 16 Exact, "ASIA{A16}", "ASIA-PACIFIC";
+    "AQVN" Run 35 Mixed, "AQVN{a38}", "AQVN";
     "ATATT3" Base 60 Mixed, "ATATT3{a186}", "ATATT3";
     "ATBB" Word 28 Mixed, "ATBB{a32}", "ATBBASE";
+    "ATCTT3" Base 60 Mixed, "ATCTT3xFfGN0{a170}={x8}", "ATCTT3";
     "CCIPAT_" Run 30 Mixed, "CCIPAT_{a22}_{x40}", "CCIPAT_TOKEN";
+    "CFPAT-" Run 40 Mixed, "CFPAT-{a43}", "CFPAT-token";
     "CLOJARS_" Word 50 Mixed, "CLOJARS_{x60}", "CLOJARS_USERNAME";
+    "EAAAE" Run 50 Mixed, "EAAAE{a59}", "EAAAE";
     "EAACEdEose0cBA" Word 20 Any, "EAACEdEose0cBA{a40}", "EAACEdEose0cBA";
     "EZAK" Word 50 Mixed, "EZAK{a54}", "EZAK";
     "EZTK" Word 50 Mixed, "EZTK{a54}", "EZTK";
@@ -90,8 +96,11 @@ tokens! {
     "access-development-" Run 30 Digit, "access-development-{x8}-{x4}-{x4}-{x4}-{x12}", "access-development-team";
     "access-production-" Run 30 Digit, "access-production-{x8}-{x4}-{x4}-{x4}-{x12}", "access-production-logs";
     "access-sandbox-" Run 30 Digit, "access-sandbox-{x8}-{x4}-{x4}-{x4}-{x12}", "access-sandbox-2";
+    "aio_" Word 28 Mixed, "aio_{a28}", "aio_context_t";
     "api_org_" Word 30 Mixed, "api_org_{m34}", "api_org_name";
     "bedrock-api-key-" Base 20 Mixed, "bedrock-api-key-{b60}", "bedrock-api-key-rotation";
+    "bkua_" Hex 40 Any, "bkua_{x40}", "bkua_x";
+    "cmVmd" Word 59 Exact, "cmVmd{a59}", "cmVmdGVy";
     "dapi" Hex 32 Exact, "dapi{x32}", "dapi{x8}";
     "dckr_oat_" Run 20 Mixed, "dckr_oat_{a32}", "dckr_oat_token";
     "dckr_pat_" Run 20 Mixed, "dckr_pat_{a27}", "dckr_pat_xxxxx";
@@ -143,6 +152,7 @@ tokens! {
     "ico-" Word 32 Digit, "ico-{a32}", "ico-converter";
     "lin_api_" Word 30 Mixed, "lin_api_{a40}", "lin_api_url";
     "lin_oauth_" Word 30 Mixed, "lin_oauth_{x64}", "lin_oauth_app";
+    "lsv2_" Run 40 Digit, "lsv2_pt_{x32}_{x10}", "lsv2_pt_name";
     "napi_" Word 40 Mixed, "napi_{a64}", "napi_create_function";
     "nfp_" Word 30 Mixed, "nfp_{a36}", "nfp_x";
     "npm_" Word 20 Mixed, "npm_{a36}", "npm_config_registry";
@@ -151,6 +161,10 @@ tokens! {
     "ops_eyJ" Base 60 Mixed, "ops_eyJ{b250}", "ops_eyJ";
     "oy2" Word 43 Exact, "oy2{x43}", "oy2{x20}";
     "p8e-" Word 30 Mixed, "p8e-{a32}", "p8e-x";
+    "pat" Dotted 79 Exact, "pat{a14}.{x64}", "pat{a14}.x";
+    "pat-eu1-" Run 36 Digit, "pat-eu1-{x8}-{x4}-{x4}-{x4}-{x12}", "pat-eu1-x";
+    "pat-na1-" Run 36 Digit, "pat-na1-{x8}-{x4}-{x4}-{x4}-{x12}", "pat-na1-x";
+    "pat." Dotted 66 Mixed, "pat.{a22}.{x24}.{a20}", "pat.x";
     "phx_" Word 30 Mixed, "phx_{a43}", "phx_digest";
     "pnu_" Word 30 Mixed, "pnu_{a36}", "pnu_x";
     "pplx-" Word 30 Mixed, "pplx-{a48}", "pplx-api";
@@ -167,19 +181,26 @@ tokens! {
     "rpa_" Word 30 Mixed, "rpa_{A40}", "rpa_x";
     "rubygems_" Hex 40 Any, "rubygems_{x48}", "rubygems_version";
     "s-s4t2" Run 60 Mixed, "s-s4t2ud-{x64}", "s-s4t2ud";
+    "sat." Dotted 66 Mixed, "sat.{a22}.{x24}.{a20}", "sat.x";
     "sb_secret_" Run 20 Mixed, "sb_secret_{a31}", "sb_secret_key";
     "sbp_" Hex 36 Any, "sbp_{x40}", "sbp_x";
     "secret_" Word 40 Mixed, "secret_{a43}", "secret_name";
     "sgp_" Run 38 Mixed, "sgp_{x16}_{x40}", "sgp_x";
     "sha256~" Run 40 Mixed, "sha256~{a43}", "sha256~x";
+    "shippo_live_" Hex 40 Any, "shippo_live_{x40}", "shippo_live_mode";
+    "shippo_test_" Hex 40 Any, "shippo_test_{x40}", "shippo_test_mode";
     "shpat_" Word 30 Mixed, "shpat_{x32}", "shpat_x";
     "shpca_" Word 30 Mixed, "shpca_{x32}", "shpca_x";
     "shppa_" Word 30 Mixed, "shppa_{x32}", "shppa_x";
     "shpss_" Word 30 Mixed, "shpss_{x32}", "shpss_x";
-    "sk-" Run 12 Digit, "sk-proj-{a48}", "sk-learn-contrib";
+    "sk-" Run 12 Woven, "sk-proj-{a48}", "sk-container-id-1";
+    "sk.eyJ" Dotted 40 Mixed, "sk.eyJ1Ijoi{a60}.{a22}", "sk.eyJ";
     "sk_live_" Word 10 Mixed, "sk_live_{a24}", "sk_live_mode";
     "sk_test_" Word 10 Mixed, "sk_test_{a24}", "sk_test_mode";
     "sl." Run 100 Mixed, "sl.{a135}", "sl.d";
+    "sm_aat_" Word 16 Mixed, "sm_aat_{a16}", "sm_aat_x";
+    "sm_pat_" Word 16 Mixed, "sm_pat_{a16}", "sm_pat_x";
+    "sm_sat_" Word 16 Mixed, "sm_sat_{a16}", "sm_sat_x";
     "sntrys_" Base 40 Mixed, "sntrys_eyJpYXQiO{b80}_{b43}", "sntrys_x";
     "sntryu_" Hex 40 Any, "sntryu_{x64}", "sntryu_x";
     "sq0atp-" Run 20 Mixed, "sq0atp-{a22}", "sq0atp-x";
@@ -187,12 +208,14 @@ tokens! {
     "sqa_" Hex 40 Any, "sqa_{x40}", "sqa_x";
     "sqp_" Hex 40 Any, "sqp_{x40}", "sqp_x";
     "squ_" Hex 40 Any, "squ_{x40}", "squ_are";
+    "t1." Dotted 90 Mixed, "t1.{a20}.{a86}", "t1.x";
     "tfp_" Run 40 Mixed, "tfp_{a59}", "tfp_x";
     "tgp_v1_" Run 30 Mixed, "tgp_v1_{a43}", "tgp_v1_x";
     "tk-us-" Run 40 Mixed, "tk-us-{a48}", "tk-us-east";
     "tskey-" Run 20 Mixed, "tskey-auth-{a12}-{a24}", "tskey-auth";
     "tvly-" Run 20 Mixed, "tvly-{a32}", "tvly-search";
     "v1.0-" Run 100 Mixed, "v1.0-{x24}-{x146}", "v1.0-rc1";
+    "vercel_blob_rw_" Run 40 Mixed, "vercel_blob_rw_{a16}_{a30}", "vercel_blob_rw_x";
     "whsec_" Base 16 Mixed, "whsec_{b32}", "whsec_x";
     "xai-" Word 20 Mixed, "xai-{a80}", "xai-org";
     "xapp-" Run 10 Digit, "xapp-1-{A11}-{d13}-{x64}", "xapp-name";
@@ -209,7 +232,7 @@ tokens! {
     "xoxs-" Run 10 Digit, "xoxs-{d12}-{a24}", "xoxs-x";
     "xsmtpsib-" Run 40 Mixed, "xsmtpsib-{x64}-{a16}", "xsmtpsib-x";
     "y0_" Run 40 Mixed, "y0_{a58}", "y0_axis";
-    "ya29." Run 20 Mixed, "ya29.{a100}", "ya29.x";
+    "ya29." Dotted 20 Mixed, "ya29.{a100}", "ya29.x";
 }
 
 /// The first token of [`TOKENS`] for each first letter, and the one behind the last; the same twice if there is none.
@@ -290,11 +313,20 @@ names! {
     "cookie" Cookie Anything, "Cookie: sid={a32}; theme=dark", "Cookie: a small text";
     "auth" Coded Words, "\"auth\": \"{b36}\"", "auth: oauth2-proxy1";
     "sig" Key Words, "?sv=2022-11-02&sig={a42}%3D", "sig=none";
+    "gitlabsession" Key Anything, "_gitlab_session={x32}", "_gitlab_session=none";
+    "googsignature" Key Anything, "&X-Goog-Signature={x256}", "X-Goog-Signature=";
     "amzsignature" Key Anything, "&X-Amz-Signature={x64}", "X-Amz-Signature=";
     "credential" Key Anything, "credential={b40}", "credential: missing";
     "credentials" Key Anything, "credentials: {b44}", "credentials: see the wiki";
     "key" Key Anything, "AccountKey={b86}==", "primary_key = users_id_1";
 }
+
+/// Last words of names that only tell which of several it is.
+pub const STAGES: [&str; 10] =
+    ["prod", "production", "dev", "development", "test", "staging", "stage", "live", "old", "new"];
+
+/// Words before a name and its value with nothing but a blank between them: `ENV API_KEY value`.
+pub const SETTERS: [&str; 3] = ["set", "setenv", "ENV"];
 
 /// Names of keys that everybody may know.
 pub const KNOWN_KEYS: [&str; 12] = [
@@ -347,7 +379,7 @@ pub enum Form {
     Attached,
     /// Either of the two.
     Both,
-    /// In the next word, behind `user:` or `user%`.
+    /// In the next word, behind `user:`, `user%` or `name=`.
     Pair,
     /// In the next word, behind `pass:`.
     Source,
@@ -370,6 +402,8 @@ pairs! {
         (&["curl"], "", "--user", Form::Pair), "curl -s --user 'ann:{p10}' https://x", "docker run --user 1000:1000 x";
         (&["curl"], "", "-U", Form::Pair), "curl -x proxy:80 -U ann:{p10} x", "curl -U ann x";
         (&["curl"], "", "--proxy-user", Form::Pair), "curl --proxy-user ann:{p10} x", "curl --proxy-user $P x";
+        (&["curl"], "", "-b", Form::Pair), "curl -b 'sid={a32}' https://x", "curl -b cookies.txt https://x";
+        (&["curl"], "", "--cookie", Form::Pair), "curl --cookie 'sid={a32}; theme=dark' https://x", "curl --cookie jar https://x";
         (&["http", "https", "xh"], "", "-a", Form::Pair), "http -a ann:{p10} example.org", "http -a ann example.org";
         (&["http", "https", "xh"], "", "--auth", Form::Pair), "http --auth ann:{p10} example.org", "http --auth ann x";
         (&["smbclient", "rpcclient", "mount.cifs"], "", "-U", Form::Pair), "smbclient //h/s -U ann%{p10}", "smbclient //h/s -U ann";

@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::MARK;
 use super::looks::{Looked, Told, is_blank, is_code, is_opaque, is_random, is_run};
 use super::rules::{
-    BLOCKS, Class, Ends, FIRST, Form, HOOKS, JOINTS, NAMES, Name, OPTIONS, Proof, TOKENS, Token,
+    BLOCKS, Class, Ends, FIRST, Form, HOOKS, JOINTS, NAMES, Name, OPTIONS, Proof, SETTERS, STAGES, TOKENS,
+    Token,
 };
 
 /// How far is looked for what belongs to something: the program of an option, the host behind a password.
@@ -22,12 +23,32 @@ pub struct Scan<'a> {
     value_end: usize,
 }
 
+/// Where a value begins, and how it stands behind its name.
+struct Start {
+    at: usize,
+    /// Whether there is a blank between them.
+    spaced: bool,
+    /// Whether there is no sign that gives it to the name.
+    loose: bool,
+}
+
 /// Returns what a name tells of its value.
 pub fn name_of(run: &[u8]) -> Option<Name> {
     let fits = |(end, _, ends): &&(&str, Name, Ends)| {
         ends_with(run, end) && (*ends == Ends::Anything || is_word(run, end))
     };
     NAMES.iter().find(fits).map(|(_, name, _)| *name)
+}
+
+/// Returns a name without what only tells which of several it is: `DB_PASSWORD_PROD`, `apiKey2`.
+pub fn stem(name: &[u8]) -> &[u8] {
+    let trimmed = |name: &[u8], more: fn(&u8) -> bool| {
+        name.len() - name.iter().rev().take_while(|byte| more(byte) || matches!(byte, b'_' | b'-')).count()
+    };
+    let name = &name[..trimmed(name, u8::is_ascii_digit)];
+    let Some(joint) = name.iter().rposition(|byte| matches!(byte, b'_' | b'-')) else { return name };
+    let is_stage = STAGES.iter().any(|stage| name[joint + 1..].eq_ignore_ascii_case(stage.as_bytes()));
+    if is_stage { &name[..trimmed(&name[..joint], |_| false)] } else { name }
 }
 
 /// Whether a run ends so, whatever the case and the joints between its words.
@@ -85,7 +106,7 @@ impl<'a> Scan<'a> {
         let next = self.text.get(run.end).copied();
         let first = self.text[run.start];
         let found = match next {
-            Some(b':') => self.in_address(run),
+            Some(b':') => self.in_address(run).or_else(|| self.key_lines(run)),
             Some(b'.') => self.web_token(run).or_else(|| self.hook(run)),
             _ => None,
         };
@@ -122,6 +143,16 @@ impl<'a> Scan<'a> {
         let Some(end) = end_of_block(self.rest(label)) else { return Some(start..self.text.len()) };
         let name = self.end_of(label + end, in_label);
         Some(start..self.end_of(name, |byte| byte == b'-').min(name + 5))
+    }
+
+    /// The lines of a key as PuTTY writes it.
+    fn key_lines(&self, run: &Range<usize>) -> Option<Range<usize>> {
+        if &self.text[run.clone()] != b"Private-Lines" {
+            return None;
+        }
+        let start = run.end + self.rest(run.end).iter().take(16).position(|byte| *byte == b'\n')? + 1;
+        let end = find(self.rest(start), b"\nPrivate-").map_or(self.text.len(), |end| start + end);
+        (start < end && !has_mark(&self.text[start..end])).then_some(start..end)
     }
 
     /// The password in `scheme://user:password@host`, or a key in the user's place.
@@ -162,8 +193,10 @@ impl<'a> Scan<'a> {
 
     /// The value of a name that tells of secrets: `name=value`, `"name": "value"`, `--name value`, `<name>value<`.
     fn named(&mut self, run: &Range<usize>) -> Option<Range<usize>> {
-        let run_text = &self.text[run.clone()];
-        let Some((start, spaced)) = self.value_start(run) else { return self.netrc(run) };
+        let Some(Start { at: start, spaced, loose }) = self.value_start(run) else {
+            return self.netrc(run);
+        };
+        let run_text = stem(self.named_before(run).unwrap_or(&self.text[run.clone()]));
         let name = name_of(run_text)?;
         match name {
             Name::Header => return self.header(start),
@@ -176,33 +209,78 @@ impl<'a> Scan<'a> {
             return None;
         }
         let last = matches!(self.text.get(value.end), None | Some(b'\n' | b'\r'));
-        let looked =
-            Looked { value: &self.text[value.clone()], quoted, spaced, last, told: Told::of(run_text) };
+        let looked = Looked {
+            value: &self.text[value.clone()],
+            quoted,
+            spaced,
+            loose,
+            last,
+            told: Told::of(run_text),
+        };
         (!has_mark(looked.head()) && looked.is_secret(name)).then_some(value)
     }
 
-    /// Returns where the value of a name begins, and whether there is a blank before it.
-    fn value_start(&self, run: &Range<usize>) -> Option<(usize, bool)> {
+    /// Returns the name that a pair gives to the run `value`: `name: DB_PASSWORD` and `value: x` below it, `key="x" value="y"`.
+    fn named_before(&self, run: &Range<usize>) -> Option<&'a [u8]> {
+        if !self.text[run.clone()].eq_ignore_ascii_case(b"value") {
+            return None;
+        }
+        let before = &self.text[run.start.saturating_sub(NEAR / 4)..run.start];
+        let mut words = before.rsplit(|byte| !is_run(*byte)).filter(|word| !word.is_empty());
+        let (name, pair) = (words.next()?, words.next()?);
+        (pair.eq_ignore_ascii_case(b"name") || pair.eq_ignore_ascii_case(b"key")).then_some(name)
+    }
+
+    /// Returns where the value of a name begins.
+    fn value_start(&self, run: &Range<usize>) -> Option<Start> {
         let blank = |byte: u8| matches!(byte, b' ' | b'\t');
         let mut at = run.end;
         at += usize::from(self.rest(at).starts_with(b"\\"));
         let quoted = matches!(self.text.get(at), Some(b'"' | b'\''));
         at += usize::from(quoted);
+        at += usize::from(quoted && self.text.get(at) == Some(&b']'));
         let sign = self.end_of(at, blank);
         let loud = !self.text[run.clone()].iter().any(u8::is_ascii_lowercase);
+        let before = &self.text[..run.start];
+        let is_symbol = before.ends_with(b":") && !before.ends_with(b"::");
+        let mut loose = false;
         let after = match self.rest(sign) {
-            [b'=', b'>', ..] if quoted => sign + 2,
+            [b'=', b'>', ..] if quoted || is_symbol => sign + 2,
             [b':', b'=', rest @ ..] | [b'?', b'=', rest @ ..] if loud || is_quoted(rest) => sign + 2,
             // A comparison, a path or an arrow gives no value.
             [b'=' | b':', b'=' | b':' | b'>' | b'~', ..] => return None,
             [b'=' | b':', ..] => sign + 1,
             [b'>', ..] if sign == run.end && self.text[..run.start].ends_with(b"<") => sign + 1,
-            rest if quoted && rest.starts_with(b"value=") => sign + 6,
             _ if sign > run.end && self.text[run.start] == b'-' => sign,
-            _ => return None,
+            rest => {
+                loose = true;
+                match rest {
+                    [b'(', rest @ ..] if sign == run.end && is_quoted(rest) => sign + 1,
+                    [b'\'', ..]
+                        if sign > run.end && self.text[run.clone()].eq_ignore_ascii_case(b"password") =>
+                    {
+                        sign
+                    }
+                    _ if sign > run.end && self.is_set(run.start) => sign,
+                    _ => return None,
+                }
+            }
         };
         let start = self.end_of(after, blank);
-        Some((start, start > after || sign > at))
+        Some(Start { at: start, spaced: start > after || sign > at, loose })
+    }
+
+    /// Whether the word before this one sets it: `ENV API_KEY`, `npm config set //host/:_authToken`.
+    fn is_set(&self, at: usize) -> bool {
+        let mut before = &self.text[at.saturating_sub(NEAR / 4)..at];
+        if before.ends_with(b":") {
+            before = &before[..before.iter().rposition(|byte| *byte == b' ').map_or(0, |blank| blank + 1)];
+        }
+        let Some((b' ', before)) = before.split_last() else { return false };
+        SETTERS.iter().any(|setter| {
+            let rest = before.strip_suffix(setter.as_bytes());
+            rest.is_some_and(|rest| !rest.last().is_some_and(|byte| is_run(*byte)))
+        })
     }
 
     /// Returns the value that begins here, without its quotes, and whether it has some.
@@ -308,7 +386,7 @@ impl<'a> Scan<'a> {
         let text = &self.text[value.clone()];
         let secret = match form {
             Form::Pair => {
-                value.start + text.iter().position(|byte| matches!(byte, b':' | b'%'))? + 1..value.end
+                value.start + text.iter().position(|byte| matches!(byte, b':' | b'%' | b'='))? + 1..value.end
             }
             Form::Source => value.start + text.strip_prefix(b"pass:").map(|_| 5)?..value.end,
             _ => value,
@@ -345,8 +423,14 @@ impl<'a> Scan<'a> {
         found && (between.is_empty() || words.any(|word| word == between.as_bytes()))
     }
 
-    /// The token after the word `Bearer`.
+    /// The token after the word `Bearer`, and the password after `IDENTIFIED BY`.
     fn announced(&self, run: &Range<usize>) -> Option<Range<usize>> {
+        if self.text[run.clone()].eq_ignore_ascii_case(b"by") && self.rest(run.end).starts_with(b" '") {
+            let before = self.text[run.start.saturating_sub(NEAR / 8)..run.start].to_ascii_lowercase();
+            let secret = run.end + 2..self.closing(run.end + 2, b'\'', false)?;
+            let is_one = find(&before, b"identified ").is_some() && !secret.is_empty();
+            return (is_one && !has_mark(&self.text[secret.clone()])).then_some(secret);
+        }
         if !self.text[run.clone()].eq_ignore_ascii_case(b"bearer") || !self.rest(run.end).starts_with(b" ") {
             return None;
         }
@@ -426,6 +510,7 @@ fn length_of(token: &Token, text: &[u8]) -> Option<usize> {
         Proof::Any => true,
         Proof::Mixed => is_mixed(&body[..head.min(PROOF)]),
         Proof::Digit => body[..head.min(PROOF)].iter().any(u8::is_ascii_digit),
+        Proof::Woven => body[..head.min(PROOF)].split(|byte| matches!(byte, b'_' | b'-')).any(is_woven),
         Proof::Exact => head == token.least && !body.get(head).is_some_and(u8::is_ascii_alphanumeric),
     };
     (proven && head >= token.least)
@@ -473,6 +558,11 @@ fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 fn is_mixed(word: &[u8]) -> bool {
     word.iter().any(u8::is_ascii_digit)
         || (word.iter().any(u8::is_ascii_uppercase) && word.iter().any(u8::is_ascii_lowercase))
+}
+
+/// Whether letters and digits stand together in a part of some length.
+fn is_woven(part: &[u8]) -> bool {
+    part.len() >= 6 && part.iter().any(u8::is_ascii_digit) && part.iter().any(u8::is_ascii_alphabetic)
 }
 
 fn has_mark(value: &[u8]) -> bool {
