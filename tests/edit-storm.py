@@ -40,7 +40,7 @@ turn = threading.Lock()
 
 def violated(what):
     violations.append(what)
-    print("VIOLATED:", what, flush=True)
+    print("VIOLATED: " + what, flush=True)
 
 
 def run(*args):
@@ -61,14 +61,14 @@ def ask(*args):
 editing = threading.Event()
 completed = collections.Counter()
 refused = []  # (task, exit code) of a completion
-mid_save = []  # commands that met a half saved file for too long
+mid_save = []  # commands that met a half saved file, or waited for the lock, for too long
 
 
 def patiently(*args):
-    """Runs a command again that met a file which somebody was still saving."""
+    """Runs a command again that met a file which somebody was still saving, or that a slow machine kept waiting for the lock."""
     while True:
         ran = run(*args)
-        if ran.returncode != 7:
+        if ran.returncode not in (5, 7):
             return ran
         mid_save.append(" ".join(args) + ": " + ran.stderr.strip())
         time.sleep(0.1)
@@ -201,13 +201,13 @@ def pieces(text, rng):
 
 def wait_until_taken(edit):
     """Waits for two commits: one may just be putting back an edit that landed inside it."""
-    seen, patience = set(), time.monotonic() + 60
+    seen, patience = set(), time.monotonic() + 180
     while len(seen) < 2:
         revision, text = read()
         if text not in edit.saved:
             seen.add(revision)
         if time.monotonic() > patience:
-            return violated("%s: nobody took it in for a minute" % edit.word)
+            return violated("%s: nobody took it in for three minutes" % edit.word)
         time.sleep(0.005)
 
 
@@ -392,7 +392,7 @@ def judge():
         violated("doctor: %s" % ask("doctor"))
     ages = [newest - edit.base for edit in edits if edit.base is not None for newest in [min((record["revision"] for record in edit.records), default=edit.base)]]
     print("seed %d: %d tasks done, %d revisions, %d edits (%d changes applied, %d told as conflicts), %d records of edits, bases up to %d revisions old; "
-          "%d completions refused after an edit, %d edits kept aside, %d commands met a half saved file for too long"
+          "%d completions refused after an edit, %d edits kept aside, %d commands met a half saved file or a lock for too long"
           % (SEED, len(completed), history[-1]["revision"], len(edits), applied, told, len(of_hand), max(ages, default=0), len(refused), len(kept), len(mid_save)))
     for what in mid_save[:3]:
         print("  " + what)
