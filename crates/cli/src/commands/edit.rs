@@ -6,7 +6,7 @@ use anthill_core::error::Code;
 use anthill_core::model::json;
 use anthill_core::model::kind::Doc;
 use anthill_core::model::merge::Side;
-use anthill_core::ops::{merge, read};
+use anthill_core::ops::{self, merge, read};
 use anthill_core::store::edits::clash_in_words;
 use clap::Args;
 use serde_json::Value;
@@ -41,15 +41,16 @@ pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
     let doc = context.select(&args.select)?;
     let before = read::document(&*context.engine, &doc)?.value;
     let copy = Copy::make(&doc, &before)?;
-    let typed = copy.ask(context, &doc)?;
-    if typed == before {
+    let wins = if args.theirs { Side::Theirs } else { Side::Ours };
+    let apply = |typed: Value| match typed == before {
+        true => Ok(None),
+        false => merge::apply(&*context.engine, &doc, typed, wins, "edit", &context.actor).map(Some),
+    };
+    let Some((changed, edits)) = copy.ask(context, &doc, apply)? else {
         copy.remove();
         context.output.status(&format!("Nothing changed in {}", doc.kind.name));
         return Ok(());
-    }
-    let wins = if args.theirs { Side::Theirs } else { Side::Ours };
-    let applied = merge::apply(&*context.engine, &doc, typed, wins, "edit", &context.actor);
-    let (changed, edits) = applied.map_err(|error| CliError::from(error).hinted(copy.kept()))?;
+    };
     let is_news = |line: &&String| !line.starts_with("    revision:");
     edits
         .changes
@@ -96,32 +97,32 @@ impl Copy {
         Err(failed(std::io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Opens the editor until what is typed is valid, or nothing more is typed.
-    fn ask(&self, context: &Context<'_>, doc: &Doc) -> Result<Value> {
+    /// Opens the editor until what is typed can be applied, or nothing else is typed.
+    fn ask<T>(&self, context: &Context<'_>, doc: &Doc, apply: impl Fn(Value) -> ops::Result<T>) -> Result<T> {
         let shown = self.file.display().to_string();
         let mut last = None;
         loop {
             self.open()?;
             let bytes =
                 std::fs::read(&self.file).map_err(|error| io_error(&format!("read `{shown}`"), &error))?;
-            let error = match merge::typed(doc, &bytes) {
-                Ok(value) => return Ok(value),
+            let error = match merge::typed(doc, &bytes).and_then(&apply) {
+                Ok(applied) => return Ok(applied),
                 Err(error) => error,
             };
-            if last.as_ref() == Some(&bytes) {
-                return Err(CliError::from(error).hinted(self.kept()));
-            }
-            context.output.warning(&error.to_string());
             let text = String::from_utf8_lossy(&bytes);
             let rest: String =
                 text.split_inclusive('\n').skip_while(|line| line.starts_with("// ")).collect();
+            if error.code() != Code::Invalid || last.as_ref() == Some(&rest) {
+                return Err(CliError::from(error).hinted(self.kept()));
+            }
+            context.output.warning(&error.to_string());
             let told = format!(
                 "// {}\n// mend it and save, or leave without a change to give up\n{rest}",
                 one_line(&error.to_string())
             );
             write(&self.file, told.as_bytes())
                 .map_err(|error| io_error(&format!("write `{shown}`"), &error))?;
-            last = Some(told.into_bytes());
+            last = Some(rest);
         }
     }
 

@@ -4,9 +4,11 @@
 //! [`apply`] runs the script and [`invert`] turns it round. All three are exact to the letter, key order and
 //! number texts included, because the journal stores these changes and recovery trusts them.
 //!
-//! An object whose common keys stand in another order is replaced as a whole. Arrays are compared by position
-//! between their common start and end, unless most items stay while others leave: a list that drops its oldest item for
-//! each new one changes by two. Nothing looks for items that moved.
+//! An object whose common keys stand in another order is replaced as a whole. Items that have ids are told by them: one that
+//! moved is taken out and put in. Other arrays are compared by position between their common start and end, unless most items
+//! stay while others leave: a list that drops its oldest item for each new one changes by two.
+
+use std::collections::HashMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -223,8 +225,11 @@ impl Script {
     fn arrays(&mut self, before: &[Value], after: &[Value]) {
         let (start, end) = common_ends(before, after);
         let (old, new) = (&before[start..before.len() - end], &after[start..after.len() - end]);
-        match stayers(old, new) {
-            Some(stay) => self.left(start, old, new, &stay),
+        let Some(gap) = old.iter().zip(new).position(|(old, new)| !is_same(old, new)) else {
+            return self.paired(start, old, new);
+        };
+        match in_order(old, new).or_else(|| stayers(old, new, gap)) {
+            Some(stay) => self.aligned(start, old, new, &stay),
             None => self.paired(start, old, new),
         }
     }
@@ -241,19 +246,24 @@ impl Script {
         self.came(start, new, paired);
     }
 
-    /// Removes from the end what leaves, so that the items in front keep their positions; then those that stay have their
-    /// final ones.
-    fn left(&mut self, start: usize, old: &[Value], new: &[Value], stay: &[usize]) {
+    /// Removes from the end what leaves, so that the items in front keep their positions; inserts from the start what comes,
+    /// so that each comes to its final one. Those that stay, by their places before and after, have theirs then.
+    fn aligned(&mut self, start: usize, old: &[Value], new: &[Value], stay: &[(usize, usize)]) {
         let mut stayers = stay.iter().rev().peekable();
         for (index, item) in old.iter().enumerate().rev() {
-            if stayers.next_if_eq(&&index).is_none() {
+            if stayers.next_if(|(before, _)| *before == index).is_none() {
                 self.item(start + index, |script| script.push(Some(item), None, None));
             }
         }
-        for (place, (index, after)) in stay.iter().zip(new).enumerate() {
-            self.item(start + place, |script| script.values(&old[*index], after));
+        let mut stayers = stay.iter().peekable();
+        for (index, item) in new.iter().enumerate() {
+            if stayers.next_if(|(_, after)| *after == index).is_none() {
+                self.item(start + index, |script| script.push(None, Some(item), None));
+            }
         }
-        self.came(start, new, stay.len());
+        for (before, after) in stay {
+            self.item(start + after, |script| script.values(&old[*before], &new[*after]));
+        }
     }
 
     fn came(&mut self, start: usize, new: &[Value], known: usize) {
@@ -300,16 +310,61 @@ fn common_ends(before: &[Value], after: &[Value]) -> (usize, usize) {
 }
 
 /// Returns which items of a list are the first ones of the next, in their order, if others leave from between them and most
-/// stay.
-fn stayers(old: &[Value], new: &[Value]) -> Option<Vec<usize>> {
-    let gap = old.iter().zip(new).position(|(old, new)| !is_same(old, new))?;
+/// stay, with their places there. The first `gap` do.
+fn stayers(old: &[Value], new: &[Value], gap: usize) -> Option<Vec<(usize, usize)>> {
     let mut stay: Vec<usize> = (0..gap).collect();
     for (index, item) in old.iter().enumerate().skip(gap) {
         if new.get(stay.len()).is_some_and(|new| is_same(item, new)) {
             stay.push(index);
         }
     }
-    (stay.len() - gap >= (old.len() - gap).div_ceil(2)).then_some(stay)
+    let most = stay.len() - gap >= (old.len() - gap).div_ceil(2);
+    most.then(|| stay.into_iter().enumerate().map(|(after, before)| (before, after)).collect())
+}
+
+/// Returns which items stay in their order, as many as can, by their places in both lists. `None` unless all of them are told apart
+/// by their names, and some stay.
+fn in_order(old: &[Value], new: &[Value]) -> Option<Vec<(usize, usize)>> {
+    if !old.iter().chain(new).any(Value::is_object) {
+        return None;
+    }
+    let (old, new) = (places(old)?, places(new)?);
+    let mut common: Vec<_> =
+        old.iter().filter_map(|(name, before)| Some((*before, *new.get(name)?))).collect();
+    common.sort_unstable();
+    let stay = rising(&common);
+    (!stay.is_empty()).then_some(stay)
+}
+
+/// Returns the places of items by their names: their ids, or the strings that they are.
+fn places(list: &[Value]) -> Option<HashMap<(bool, &str), usize>> {
+    let mut places = HashMap::with_capacity(list.len());
+    for (place, item) in list.iter().enumerate() {
+        let name = item.as_str().or_else(|| item.get("id")?.as_str())?;
+        if places.insert((item.is_string(), name), place).is_some() {
+            return None;
+        }
+    }
+    Some(places)
+}
+
+/// Returns as many of these pairs as can be taken so that both of their numbers rise; the first ones rise already.
+fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    // The pair with the least end of each length of a row, and for each pair the one before it in its row.
+    let (mut ends, mut before): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
+    for (number, (_, place)) in pairs.iter().enumerate() {
+        let length = ends.partition_point(|end| pairs[*end].1 < *place);
+        before.push(length.checked_sub(1).map(|shorter| ends[shorter]));
+        match ends.get_mut(length) {
+            Some(end) => *end = number,
+            None => ends.push(number),
+        }
+    }
+    let mut row: Vec<_> = std::iter::successors(ends.last().copied(), |number| before[*number])
+        .map(|number| pairs[number])
+        .collect();
+    row.reverse();
+    row
 }
 
 /// Whether two items are the same one, which may have changed: they have the same `id`, or are alike.
@@ -400,8 +455,19 @@ mod tests {
             &[
                 r#"{"path":"[3]","before":{"id":"4","text":"x"}}"#,
                 r#"{"path":"[1]","before":{"id":"2","text":"x"}}"#,
-                r#"{"path":"[1].text","before":"x","after":"new"}"#,
                 r#"{"path":"[3]","after":{"id":"6","text":"x"}}"#,
+                r#"{"path":"[1].text","before":"x","after":"new"}"#,
+            ],
+        );
+        check(
+            &list(&[item(1, "x"), item(2, "x"), item(3, "x")]),
+            &list(&[item(7, "x"), item(3, "x"), item(8, "x"), item(1, "new"), item(2, "x")]),
+            &[
+                r#"{"path":"[2]","before":{"id":"3","text":"x"}}"#,
+                r#"{"path":"[0]","after":{"id":"7","text":"x"}}"#,
+                r#"{"path":"[1]","after":{"id":"3","text":"x"}}"#,
+                r#"{"path":"[2]","after":{"id":"8","text":"x"}}"#,
+                r#"{"path":"[3].text","before":"x","after":"new"}"#,
             ],
         );
         let renamed = r#"{"path":"[0].id","before":"1","after":"2"}"#;

@@ -113,6 +113,6 @@ mod tests {
         check(&two, &json!(1), &[""]);
         let mut one = json!({"tasks": [task("b"), task("c")]});
         one["tasks"][0]["n"] = 2.into();
-        check(&two, &one, &["tasks[id=a]", "tasks[id=b].n", "tasks[id=c]"]);
+        check(&two, &one, &["tasks[id=a]", "tasks[id=c]", "tasks[id=b].n"]);
     }
 }

@@ -139,3 +139,33 @@ fn an_edit_at_any_moment_of_a_commit_is_joined_with_it() {
     }
     assert!(points > 500, "{points} points");
 }
+
+/// Whoever writes in place goes on in the file that they opened: it has to be the document again after every commit.
+#[test]
+fn a_file_that_is_half_saved_stays_where_it_is_being_saved() {
+    for case in CASES {
+        let disk = SimFs::new();
+        (case.prepare)(&Store::new(&disk, 1 << 20));
+        let doc: Doc = doc(case.kind);
+        let mut edit = Store::new(&disk, 1 << 20).engine.read(&doc).unwrap().unwrap().value;
+        (case.edit)(&mut edit);
+        let bytes = anthill_core::model::json::render(&edit);
+        let half = bytes[..bytes.len() / 2].to_vec();
+        let run = |call: usize| {
+            let fs = disk.after_kill();
+            fs.set_save(call, Save { path: doc.path(), bytes: half.clone(), in_place: true });
+            let result = (case.act)(&Store::new(&fs, 1 << 20));
+            (fs, result)
+        };
+        let calls = run(usize::MAX).0.calls();
+        for call in 1..=calls {
+            let (fs, result) = run(call);
+            let point = format!("{}, half saved before call {call} of {calls} -> {result:?}", case.name);
+            assert_eq!(fs.get(&doc.path()).as_deref(), Some(&half[..]), "{point}");
+            assert!(!is_kept_aside(&fs), "{point}");
+            fs.put(&doc.path(), &bytes);
+            check(case, &fs, &result, &point);
+            assert!(!is_kept_aside(&fs), "{point}");
+        }
+    }
+}

@@ -183,27 +183,31 @@ impl Place<'_> {
         }
     }
 
-    /// Puts an edit that was swapped out back into the place of the document, so that it is taken in like any other; one
-    /// that cannot be read is kept aside. `holder` is where it is now, `ours` what was published. Returns what a person
-    /// should hear.
+    /// Puts an edit that was swapped out back into the place of the document, so that it is taken in like any other. It may be half
+    /// saved: whoever writes in place goes on in the file that they opened. `holder` is where it is now, `ours` what was published.
+    /// Returns what a person should hear.
     pub fn put_back(&self, doc: &Doc, holder: &str, ours: Option<super::Sum>) -> Option<String> {
         let path = self.doc(&doc.file);
         let read = |path: &str| self.fs.read(path, doc.kind.limit).ok().flatten();
-        // Whoever writes in place may not be done yet.
-        let opened = place::unless_damaged_for_long(self.patience.min(place::MID_SAVE), || {
-            let bytes = read(holder).unwrap_or_default();
-            state::open(doc, &self.show(doc), &bytes).map(|_| bytes)
-        });
-        let Ok(bytes) = opened else {
-            return Some(self.keep_unreadable(doc, &read(holder).unwrap_or_default()));
-        };
-        let swapped = self.fs.exchange(holder, &path).is_ok();
-        if !swapped && self.fs.rename(holder, &path).is_err() {
-            return Some(self.keep_unreadable(doc, &bytes));
+        let keep = || Some(self.keep_unreadable(doc, &read(holder).unwrap_or_default()));
+        if self.fs.exchange(holder, &path).is_err() {
+            return self.fs.rename(holder, &path).err().and_then(|_| keep());
         }
-        // Somebody may have saved once more before that.
-        let other = read(holder).filter(|bytes| swapped && Some(place::sum(doc, bytes)) != ours)?;
-        Some(self.keep_unreadable(doc, &other))
+        // Somebody may have saved once more before that: then this is what there is, as with any file.
+        let is_newer = read(holder).is_some_and(|bytes| Some(place::sum(doc, &bytes)) != ours);
+        if is_newer && self.fs.exchange(holder, &path).is_err() { keep() } else { None }
+    }
+
+    /// Does the same for a commit whose process died. Nobody may be left who would finish a half saved edit: that is kept aside.
+    pub fn put_back_later(&self, doc: &Doc, holder: &str, ours: Option<super::Sum>) {
+        let read = || self.fs.read(holder, doc.kind.limit).ok().flatten().unwrap_or_default();
+        let opened = place::unless_damaged_for_long(self.patience.min(place::MID_SAVE), || {
+            state::open(doc, &self.show(doc), &read())
+        });
+        drop(match opened {
+            Ok(_) => self.put_back(doc, holder, ours),
+            Err(_) => Some(self.keep_unreadable(doc, &read())),
+        });
     }
 
     fn keep_unreadable(&self, doc: &Doc, bytes: &[u8]) -> String {

@@ -47,6 +47,9 @@ pub struct OpenFiles {
 /// long before it counts as damaged.
 pub const MID_SAVE: Duration = Duration::from_millis(100);
 
+/// How long somebody is waited for who writes a file in many pieces.
+const LONGEST_SAVE: Duration = Duration::from_secs(2);
+
 /// What the room looked like after the last commit: a cache of the journal's end.
 ///
 /// It says whether there is anything to recover (`life` and `end` must match) and which bytes are ours
@@ -642,20 +645,25 @@ impl Place<'_> {
     }
 }
 
-/// Reads again what cannot be read, until it has stayed so for this long.
+/// Reads again what cannot be read, until it has stayed so for this long. What is damaged at another place each time is being
+/// written: that is waited for, too, though not for ever.
 pub fn unless_damaged_for_long<T>(long: Duration, mut read: impl FnMut() -> Result<T>) -> Result<T> {
-    let mut deadline = None;
+    // Where it is damaged, until when it may be so there, and until when at all.
+    let mut waiting: Option<((usize, usize), Instant, Instant)> = None;
     loop {
-        // Asked before the read: whoever is held up after it must not take an old look for a late one.
-        let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        match read() {
-            Err(Error::Damaged { .. }) if !is_late && !long.is_zero() => {
-                // Begun at the first failure: a reader that finds all well never asks for the time.
-                deadline.get_or_insert_with(|| Instant::now() + long);
-                thread::sleep(MID_SAVE / 10);
-            }
-            result => return result,
+        // Before the read: whoever is held up after it must not take an old look for a late one. A reader that finds all well
+        // never asks for the time.
+        let looked = waiting.map(|_| Instant::now());
+        let result = read();
+        let Err(Error::Damaged { line, column, .. }) = &result else { return result };
+        let (found, now) = ((*line, *column), Instant::now());
+        let (place, until, end) = waiting.unwrap_or((found, now + long, now + LONGEST_SAVE));
+        let until = if found == place { until } else { end.min(now + long) };
+        if long.is_zero() || looked.is_some_and(|looked| looked >= until) {
+            return result;
         }
+        waiting = Some((found, until, end));
+        thread::sleep(MID_SAVE / 10);
     }
 }
 
@@ -748,6 +756,20 @@ mod tests {
             if reads < 3 { Err(damaged()) } else { Ok(()) }
         });
         assert_eq!((read.is_ok(), reads), (true, 3));
+    }
+
+    #[test]
+    fn who_still_writes_is_waited_for() {
+        let mut reads = 0;
+        let read = unless_damaged_for_long(MID_SAVE / 10, || {
+            reads += 1;
+            if reads < 20 {
+                Err(Error::Damaged { path: "x".into(), line: 1, column: reads, message: "half".into() })
+            } else {
+                Ok(())
+            }
+        });
+        assert_eq!((read.is_ok(), reads), (true, 20));
     }
 
     #[test]

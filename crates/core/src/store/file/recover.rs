@@ -319,7 +319,7 @@ fn rescue_edits(place: &Place<'_>, plan: &Plan) {
             && Some(sum) != known.base
             && Some(sum) != known.sum
         {
-            place.put_back(&doc, &holder, known.sum);
+            place.put_back_later(&doc, &holder, known.sum);
         }
     }
 }
