@@ -1,3 +1,4 @@
+use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::model::room::Room;
 use anthill_core::ops::merge;
 use anthill_core::store::Aside;
@@ -41,6 +42,13 @@ pub fn run(context: &Context<'_>, args: &MergeArgs) -> Result<()> {
 }
 
 fn find(context: &Context<'_>, named: &str) -> Result<Aside> {
+    // One that no commit has taken in yet is not kept aside yet.
+    if let Some(doc) = Kind::find(named)
+        .filter(|kind| kind.rest().is_none())
+        .and_then(|kind| Some(Doc::shared(kind, kind.room()?)))
+    {
+        merge::settle(&*context.engine, &doc, &context.actor)?;
+    }
     let rooms: Vec<Room> = context.engine.rooms()?;
     let all = merge::asides(&*context.engine, &rooms)?;
     let full = std::path::absolute(named).unwrap_or_default();

@@ -161,6 +161,23 @@ fn going_back_is_honoured_and_gives_no_lease_twice() {
     );
 }
 
+/// Nobody has to wait for the next commit to decide.
+#[test]
+fn an_edit_that_no_commit_has_taken_in_can_be_decided_about() {
+    let env = with_conflict();
+    env.ok(&["merge", "--theirs", "queue"]);
+    assert_eq!(statuses(&env)[..2], ["cancelled", "available"]);
+    assert_eq!(task(&env, "t2")["description"], "do t2 with care");
+    let env = with_conflict();
+    env.ok(&["merge", "--ours", "queue"]);
+    assert_eq!(statuses(&env)[..2], ["done", "available"]);
+    assert_eq!(task(&env, "t2")["description"], "do t2 with care", "what could be joined counts");
+    assert_eq!(env.json(&["doctor"])["findings"], json!([]));
+    for kind in ["queue", "config", "backup", "nothing"] {
+        assert_eq!(env.run(&["merge", "--theirs", kind]).code, 4, "{kind}");
+    }
+}
+
 #[test]
 fn undo_and_restore_give_no_lease_twice() {
     let env = with_tasks();

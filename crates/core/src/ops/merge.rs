@@ -69,6 +69,21 @@ pub fn pending(engine: &dyn Engine, doc: &Doc) -> Result<Edits> {
     Ok(transaction.edits(doc)?)
 }
 
+/// Takes in an edit that no commit has taken in yet, if not all of it can be joined: what cannot is kept aside then.
+pub fn settle(engine: &dyn Engine, doc: &Doc, actor: &Actor) -> Result<()> {
+    if pending(engine, doc)?.clashes.is_empty() {
+        return Ok(());
+    }
+    let mut transaction = engine.begin(&[&doc.room])?;
+    let edits = transaction.edits(doc)?;
+    let Some(joined) = transaction.get(doc)?.cloned() else { return Ok(()) };
+    if doc.kind == Doc::queue().kind {
+        return queue::replace(transaction, joined, &edits, "merge", actor).map(drop);
+    }
+    views::put(&mut *transaction, doc, joined)?;
+    transaction.commit(&actor.entry("merge")).map(drop).map_err(Error::from)
+}
+
 /// Takes an edit that was kept aside: where both changed the same, its side counts.
 pub fn take_theirs(engine: &dyn Engine, aside: &Aside, actor: &Actor) -> Result<Changed> {
     let theirs = read(engine, aside)?;
