@@ -1436,6 +1436,20 @@ fn the_board_follows_the_queue() {
     }
 }
 
+#[test]
+fn a_watched_board_has_the_tasks_that_it_shows_and_counts_all() {
+    let env = queue(&[]);
+    let plan: String = (0..200).map(|number| format!("- [ ] Do part {number}\n")).collect();
+    assert_eq!(env.run_with_input(&["leader", "import", "-"], plan.as_bytes()).code, 0);
+    let mut command: Command = env.command(&["leader", "status", "--watch", "--json"]);
+    let board = Running::start(command.env_remove("ANTHILL_NOW")).json();
+    assert_eq!((&board["counts"]["available"], &board["progress"]["total"]), (&200.into(), &200.into()));
+    assert_eq!(board["tasks"].as_array().unwrap().len(), 10, "{board}");
+    let whole = env.ok(&["leader", "status", "--json"]).json();
+    assert_eq!(whole["tasks"].as_array().unwrap().len(), 200);
+    assert_eq!((&whole["counts"], &whole["progress"]), (&board["counts"], &board["progress"]));
+}
+
 /// Names whom the queue's file belongs to: who edits it by hand.
 fn owner(env: &TestEnv) -> String {
     use std::os::unix::fs::MetadataExt;
