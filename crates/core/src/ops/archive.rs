@@ -4,6 +4,7 @@
 //! dies. What is left of a room then, its journal and its lock, is removed by [`Engine::remove_room`]; whoever is killed before that leaves a
 //! room without documents, which the next look removes.
 
+mod logs;
 pub mod messages;
 pub mod shelf;
 pub mod tasks;
