@@ -1424,6 +1424,23 @@ fn many_waiting_claims_get_one_task_each() {
 }
 
 #[test]
+fn a_waiting_claim_outlasts_a_lock_that_somebody_holds_for_long() {
+    let env = queue(&["a"]);
+    let lock = std::fs::File::open(env.project().join(".coordination/.anthill/lock")).unwrap();
+    lock.lock().unwrap();
+    let waiting = env.spawn(&words("worker claim w --wait 100 --lock-timeout 0.05"));
+    for _ in 0..3 {
+        assert_eq!(
+            env.run(&words("worker claim other --lock-timeout 0.05")).code,
+            5,
+            "who does not wait is told"
+        );
+    }
+    drop(lock);
+    gets(waiting, "w", "a");
+}
+
+#[test]
 fn the_board_follows_the_queue() {
     let env = queue(&["a"]);
     let mut command: Command = env.command(&["leader", "status", "--watch", "--json"]);
