@@ -86,7 +86,6 @@ const PREFIX: &str = "anthill-demo-";
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Removes demonstrations of ours that nobody has named and that are old. What cannot be removed stays.
-#[expect(clippy::disallowed_methods, reason = "directories of earlier demonstrations")]
 fn forget_old() {
     let is_old = |entry: &DirEntry| {
         let name = entry.file_name();
