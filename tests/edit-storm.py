@@ -430,6 +430,8 @@ def place(record, made):
     if not owners:
         # Whoever moves tasks changes places only.
         owners = [edit for edit in edits if edit.moved and edit.base == base]
+        moved = {json.loads(part)[0] for part in keys if part != "place"}
+        owners = [edit for edit in owners if moved & set(edit.moved)] or owners
     if not owners:
         return violated("revision %d is an edit that nobody made: %s" % (record["revision"], json.dumps(record)[:600]))
     edit = owners[0]

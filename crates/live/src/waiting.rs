@@ -5,15 +5,24 @@
 
 use std::time::{Duration, Instant};
 
+use anthill_core::error::Code;
 use anthill_core::model::ids::SessionId;
 use anthill_core::model::kind::Doc;
 use anthill_core::ops::messages::{self, PollRequest, Polled};
 use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, NothingReady};
-use anthill_core::ops::{Actor, Result};
+use anthill_core::ops::{Actor, Error, Result};
 use anthill_core::store::{Engine, Listener};
 
 /// A lease that has just run out by one clock may have a moment left by another.
 pub(crate) const SLACK: Duration = Duration::from_millis(2);
+
+/// How long to rest when somebody has held a lock for too long. Nothing has happened then.
+const HELD_UP: Duration = Duration::from_millis(200);
+
+/// Whether whoever waits goes on: a disk that is slow for a while is no reason to give up before the time is over.
+fn outlasts(error: &Error, deadline: Option<Instant>) -> bool {
+    error.code() == Code::Busy && deadline.is_none_or(|deadline| Instant::now() < deadline)
+}
 
 /// Starts to listen for what may make a task ready. Keep it until the claim has been told: on Linux it takes the
 /// system some ten milliseconds to stop listening.
@@ -32,9 +41,13 @@ pub fn claim(
     wait_on: &mut dyn FnMut(&NothingReady) -> bool,
 ) -> Result<Claim> {
     loop {
-        let nothing = match work::claim(engine, request, actor)? {
-            Claim::NothingReady(nothing) => nothing,
-            claimed => return Ok(claimed),
+        let nothing = match work::claim(engine, request, actor) {
+            Ok(Claim::NothingReady(nothing)) => nothing,
+            Err(error) if outlasts(&error, deadline) => {
+                listener.wait(Some(HELD_UP))?;
+                continue;
+            }
+            other => return other,
         };
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) || !wait_on(&nothing) {
@@ -59,7 +72,13 @@ pub fn poll(
     deadline: Instant,
 ) -> Result<Polled> {
     loop {
-        let polled = messages::poll(engine, request, actor)?;
+        let polled = match messages::poll(engine, request, actor) {
+            Err(error) if outlasts(&error, Some(deadline)) => {
+                listener.wait(Some(HELD_UP))?;
+                continue;
+            }
+            other => other?,
+        };
         let left = deadline.saturating_duration_since(Instant::now());
         if !polled.messages.is_empty() || left.is_zero() {
             return Ok(polled);

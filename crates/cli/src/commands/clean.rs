@@ -17,9 +17,10 @@ use crate::output::Format;
 /// can be taken back document by document.
 ///
 /// With `--older-than`: sessions that ended before that, with their mailboxes, messages that were
-/// done with, and tasks of the queue that are done and that no open task needs. Without an age,
-/// what the configuration says counts (`retention.sessions_days`, `messages_days`, `tasks_days`:
-/// 30, 30 and 90 unless set). Commands do this in passing too, a few at a time.
+/// done with, and tasks of the queue that are done and that no open task needs, with their logs and
+/// what workers logged until then. Without an age, what the configuration says counts
+/// (`retention.sessions_days`, `messages_days`, `tasks_days`: 30, 30 and 90 unless set). Commands do
+/// this in passing too, a few at a time.
 /// They go to an archive, one readable file for each month:
 /// `orchestration/archive/sessions-2026-11.jsonl`, `messages-2026-11.jsonl`, and
 /// `.coordination/archive/tasks-2026-11.jsonl` in the project.

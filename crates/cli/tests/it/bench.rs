@@ -18,6 +18,25 @@ fn bench(env: &TestEnv, args: &[&str]) -> Ran {
     ran
 }
 
+/// The rows of an old store beside a new one.
+const OF_THE_PAST: [&str; 26] = [
+    "B44", "B45", "B46", "B47", "B48", "B49", "B50", "B51", "B52", "B53", "B54", "B55", "B60", "B61", "B62",
+    "B63", "B64", "B65", "B66", "B67", "B68", "B69", "B70", "B71", "B72", "B73",
+];
+
+#[test]
+fn an_old_store_is_measured_by_itself_before_and_after_cleaning() {
+    let env = env();
+    let report = bench(&env, &["--past", "--json"]).json();
+    let rows = report["rows"].as_array().unwrap();
+    rows.iter().for_each(is_whole);
+    let ids: Vec<_> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, OF_THE_PAST.iter().flat_map(|id| [*id; 2]).collect::<Vec<_>>());
+    let cleaned = rows.iter().filter(|row| row["name"].as_str().unwrap().starts_with("cleaned "));
+    assert_eq!(cleaned.count(), OF_THE_PAST.len());
+    assert!(rows.iter().all(|row| row["times_limit"].is_number()), "{rows:?}");
+}
+
 #[test]
 fn figures_come_as_one_json_document_and_a_picture() {
     let env = env();
@@ -30,10 +49,12 @@ fn figures_come_as_one_json_document_and_a_picture() {
     let ids: Vec<_> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
     for id in [
         "B01", "B02", "B03", "B04", "B05", "B06", "B09", "B11", "B12", "B13", "B14", "B15", "B16", "B18",
-        "B19", "B20", "B21", "B24", "B25", "B30", "B40", "B41", "B42", "B43", "B44", "B45", "B46", "B50",
-        "B51", "B52", "B53", "B54", "B55", "B60", "B61", "B62", "B63", "B64", "B65", "B66", "B67", "B68",
-    ] {
-        assert!(ids.contains(&id), "{id} is missing: {ids:?}");
+        "B19", "B20", "B21", "B24", "B25", "B30", "B40", "B41", "B42", "B43",
+    ]
+    .iter()
+    .chain(&OF_THE_PAST)
+    {
+        assert!(ids.contains(id), "{id} is missing: {ids:?}");
     }
     rows.iter().for_each(is_whole);
     let claims: Vec<_> = rows.iter().filter(|row| row["name"] == "claim").map(|row| &row["tasks"]).collect();

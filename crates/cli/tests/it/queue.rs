@@ -1424,6 +1424,23 @@ fn many_waiting_claims_get_one_task_each() {
 }
 
 #[test]
+fn a_waiting_claim_outlasts_a_lock_that_somebody_holds_for_long() {
+    let env = queue(&["a"]);
+    let lock = std::fs::File::open(env.project().join(".coordination/.anthill/lock")).unwrap();
+    lock.lock().unwrap();
+    let waiting = env.spawn(&words("worker claim w --wait 100 --lock-timeout 0.05"));
+    for _ in 0..3 {
+        assert_eq!(
+            env.run(&words("worker claim other --lock-timeout 0.05")).code,
+            5,
+            "who does not wait is told"
+        );
+    }
+    drop(lock);
+    gets(waiting, "w", "a");
+}
+
+#[test]
 fn the_board_follows_the_queue() {
     let env = queue(&["a"]);
     let mut command: Command = env.command(&["leader", "status", "--watch", "--json"]);
@@ -1434,6 +1451,20 @@ fn the_board_follows_the_queue() {
     while counts["claimed"] != 1 {
         counts = board.json()["counts"].take();
     }
+}
+
+#[test]
+fn a_watched_board_has_the_tasks_that_it_shows_and_counts_all() {
+    let env = queue(&[]);
+    let plan: String = (0..200).map(|number| format!("- [ ] Do part {number}\n")).collect();
+    assert_eq!(env.run_with_input(&["leader", "import", "-"], plan.as_bytes()).code, 0);
+    let mut command: Command = env.command(&["leader", "status", "--watch", "--json"]);
+    let board = Running::start(command.env_remove("ANTHILL_NOW")).json();
+    assert_eq!((&board["counts"]["available"], &board["progress"]["total"]), (&200.into(), &200.into()));
+    assert_eq!(board["tasks"].as_array().unwrap().len(), 10, "{board}");
+    let whole = env.ok(&["leader", "status", "--json"]).json();
+    assert_eq!(whole["tasks"].as_array().unwrap().len(), 200);
+    assert_eq!((&whole["counts"], &whole["progress"]), (&board["counts"], &board["progress"]));
 }
 
 /// Names whom the queue's file belongs to: who edits it by hand.

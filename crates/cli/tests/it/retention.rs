@@ -262,6 +262,41 @@ fn tasks_that_are_done_go_unless_an_open_one_needs_them() {
     on(&env, "03-01", "doctor");
 }
 
+#[test]
+fn logs_go_with_the_tasks_that_they_tell_of() {
+    let env = env();
+    let project = "project/.coordination";
+    for (id, day) in [("old", "01-05"), ("young", "02-25")] {
+        on(&env, day, &format!("leader add-task do_{id} --id {id}"));
+        on(&env, day, "worker run w1 --until-empty -- echo said_it");
+    }
+    assert!(env.read_text(&format!("{project}/logs/tasks/old.log")).contains("said_it"));
+    on(&env, "03-01", "clean --older-than 30d --dry-run");
+    assert!(env.bytes().contains_key(&format!("{project}/logs/tasks/old.log")));
+    on(&env, "03-01", "clean --older-than 30d");
+
+    let tasks = lines(&env, &format!("{project}/archive/tasks-2026-01.jsonl"));
+    assert_eq!(tasks.len(), 1);
+    assert!(tasks[0]["log"].as_str().unwrap().contains("said_it"), "{tasks:?}");
+    let mut logs = lines(&env, &format!("{project}/archive/logs-2026-01.jsonl"));
+    logs.sort_by_key(|log| log["id"].to_string());
+    assert_eq!((&logs[0]["id"], &logs[1]["id"], logs.len()), (&json!("leader"), &json!("w1"), 2));
+    assert!(logs[1]["text"].as_str().unwrap().contains("COMPLETED: old"), "{logs:?}");
+    let left = env.read_text(&format!("{project}/logs/w1.log"));
+    assert!(left.contains("young") && !left.contains("old"), "{left}");
+    let files = env.bytes();
+    assert!(!files.contains_key(&format!("{project}/logs/tasks/old.log")));
+    assert!(files.contains_key(&format!("{project}/logs/tasks/young.log")));
+
+    on(&env, "03-01", "clean --older-than 0s");
+    let gone = |name: &str| !env.bytes().contains_key(&format!("{project}/logs/{name}"));
+    assert!(gone("w1.log") && gone("leader.log") && gone("tasks/young.log"));
+    assert_eq!(lines(&env, &format!("{project}/archive/logs-2026-01.jsonl")).len(), 2, "nothing twice");
+    let found = on(&env, "03-01", "history queue --archived --item young --json").json();
+    assert!(found[0]["log"].as_str().unwrap().contains("said_it"), "{found}");
+    on(&env, "03-01", "doctor");
+}
+
 /// A queue of so many tasks, all but the last done on a day in January.
 fn queue_of_the_past(env: &TestEnv, count: usize) {
     let plan: String = (0..count)

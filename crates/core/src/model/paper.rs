@@ -105,13 +105,16 @@ impl Paper {
     /// The folder of what is over, where documents are in the room too.
     pub const ARCHIVES: &'static str = ARCHIVES;
 
+    /// The folder of the logs of leader and workers.
+    pub const LOGS: &'static str = "logs";
+
     /// The folder of the results, which agents may also put files of their own in.
     pub const RESULTS: &'static str = "results";
 
     /// Returns the folders of a room that hold papers; the empty one is the room itself.
     pub fn folders(room: &Room) -> &'static [&'static str] {
         match room {
-            Room::Queue => &["", "context", "logs", TASK_LOGS, Paper::RESULTS, ARCHIVES],
+            Room::Queue => &["", "context", Paper::LOGS, TASK_LOGS, Paper::RESULTS, ARCHIVES],
             Room::Archive => &[""],
             Room::Session(_) => &[""],
             Room::Pipeline => &["", AGENT_LOGS],
@@ -156,7 +159,7 @@ impl Paper {
             Paper::Plan => "master-plan.md".into(),
             Paper::Summary => "summary.md".into(),
             Paper::Discoveries => "context/discoveries.md".into(),
-            Paper::Log(agent) => format!("logs/{agent}.log"),
+            Paper::Log(agent) => format!("{}/{agent}.log", Paper::LOGS),
             Paper::TaskLog(task) => format!("{TASK_LOGS}/{task}.log"),
             Paper::Result(task) => format!("{}/{task}.md", Paper::RESULTS),
             Paper::Message { tray, id, .. } => format!("{}/{id}.json", tray.folder()),
@@ -200,8 +203,8 @@ impl Paper {
             None if file == Paper::Plan.file() => Paper::Plan,
             None if file == Paper::Summary.file() => Paper::Summary,
             Some(("context", _)) if file == Paper::Discoveries.file() => Paper::Discoveries,
-            Some(("logs", name)) if name.contains('/') => Paper::task_log_at(file)?,
-            Some(("logs", name)) => Paper::Log(name.strip_suffix(".log")?.parse().ok()?),
+            Some((Paper::LOGS, name)) if name.contains('/') => Paper::task_log_at(file)?,
+            Some((Paper::LOGS, name)) => Paper::Log(name.strip_suffix(".log")?.parse().ok()?),
             Some((Paper::RESULTS, name)) => Paper::result_named(name)?,
             _ => return None,
         };

@@ -4,9 +4,12 @@
 //! dies. What is left of a room then, its journal and its lock, is removed by [`Engine::remove_room`]; whoever is killed before that leaves a
 //! room without documents, which the next look removes.
 
+mod logs;
 pub mod messages;
 pub mod shelf;
 pub mod tasks;
+
+use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
@@ -68,20 +71,23 @@ pub struct Archived {
 
 /// Archives all that is over for long enough: sessions with their mailboxes, messages that are done with, tasks of this project.
 pub fn all(engine: &dyn Engine, request: Request, actor: &Actor) -> Result<Archived> {
-    let mut archived = Archived::default();
+    let (mut archived, mut held) = (Archived::default(), HashSet::new());
     for room in engine.rooms()? {
-        let done = match &room {
-            Room::Mailbox(id) => {
-                messages::mailbox(engine, id, request, actor).map(|moved| archived.messages += moved)
+        let Room::Mailbox(id) = room else { continue };
+        match messages::mailbox(engine, &id, request, actor) {
+            Ok(moved) => archived.messages += moved,
+            Err(error) => {
+                archived.warnings.push(format!("mailbox of `{id}` stays: {error}"));
+                held.insert(id);
             }
-            _ => Ok(()),
-        };
-        if let Err(error) = done {
-            archived.warnings.push(format!("mailbox of `{room}` stays: {error}"));
         }
     }
     for room in engine.rooms()? {
         let Room::Session(id) = room else { continue };
+        // Without its session nobody would know that a mailbox is done with.
+        if held.contains(&id) {
+            continue;
+        }
         match session(engine, &id, request, actor) {
             Ok(true) => archived.sessions.push(id.to_string()),
             Ok(false) => {}
@@ -128,9 +134,12 @@ pub fn session(engine: &dyn Engine, id: &SessionId, request: Request, actor: &Ac
     let room = Room::Session(id.clone());
     let state = engine.read(&Doc::session(id))?.map(|state| state.value);
     if !is_over(state.as_ref(), request.sessions) {
-        // Somebody may have been killed before it could remove the rest.
         if !request.dry_run && state.is_none() {
-            engine.remove_room(&room)?;
+            // Somebody may have been killed before it could finish, or remove the rest.
+            drop(engine.begin(&[&Room::Archive, &room])?);
+            if engine.read(&Doc::session(id))?.is_none() {
+                engine.remove_room(&room)?;
+            }
         }
         return Ok(false);
     }

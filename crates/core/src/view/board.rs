@@ -218,6 +218,12 @@ pub fn json(queue: &Value) -> Value {
     json_of(&counts(queue), all(queue).to_vec(), &progress(queue))
 }
 
+/// Returns the same for the tasks of an excerpt, of which the counts are those of the whole queue.
+pub fn json_of_excerpt(excerpt: Excerpt) -> Value {
+    let counts = STATUSES.map(|status| (status, number(&excerpt.counts, status)));
+    json_of(&counts, excerpt.items, &Progress::of(&excerpt.counts))
+}
+
 fn json_of(counts: &[(&str, usize)], tasks: Vec<Value>, progress: &Progress) -> Value {
     Value::Object(Map::from_iter([
         ("counts".to_owned(), object(counts)),

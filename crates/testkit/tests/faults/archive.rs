@@ -16,25 +16,27 @@ use anthill_core::ops::archive::shelf::Shelf;
 use anthill_core::ops::archive::{self, Request};
 use anthill_core::ops::{Actor, Result, messages, sessions};
 use anthill_core::store::file::fs::Fs;
-use anthill_core::store::{Engine, Reading, Upkeep};
+use anthill_core::store::{Durability, Engine, Reading, Upkeep};
 use anthill_testkit::effort::sample;
 use anthill_testkit::sim_fs::{Plan, SimFs, errno};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::probe::{PART, contents, report};
-use crate::scenarios::{Store, actor};
+use crate::scenarios::{Store, actor, entry};
 
 /// How many disks are made of one on which the power failed.
 const IMAGES: usize = 3;
 
 type Act = fn(&dyn Engine, &Actor) -> Result<()>;
 
+const ARCHIVE: &str = "the archive";
+
 const ACTS: [(&str, Act); 4] = [
     ("a new session", |engine, actor| start(engine, "s3", actor)),
     ("a session comes back", |engine, actor| start(engine, "s1", actor)),
     ("a session ends", |engine, actor| end(engine, "s2", actor)),
-    ("the archive", |engine, actor| {
+    (ARCHIVE, |engine, actor| {
         let before = actor.now() + SignedDuration::from_hours(1);
         archive::all(engine, Request::before(before), actor).and_then(|archived| {
             match archived.warnings.first() {
@@ -80,8 +82,34 @@ fn prepared() -> SimFs {
     let task =
         json!({"id": "t1", "description": "Do it", "status": "done", "completed_at": "2020-01-01T00:00:00Z"});
     store.set("queue", "tasks", json!([task])).unwrap();
+    let mut logs = store.engine.begin(&[&Room::Queue]).unwrap();
+    for (paper, said) in said() {
+        logs.append_paper(&paper, said).unwrap();
+    }
+    logs.commit(&entry(Durability::Synced)).unwrap();
     fs.flush();
     fs.after_kill()
+}
+
+/// What was logged of the task, and where.
+fn said() -> [(Paper, &'static str); 2] {
+    let (worker, task) = ("w1".parse().unwrap(), "t1".parse().unwrap());
+    [
+        (Paper::Log(worker), "[2020-01-01T00:00:00.000Z] COMPLETED: t1\n"),
+        (Paper::TaskLog(task), "what its command printed"),
+    ]
+}
+
+/// Insists that what was logged is in its place or in the archive, once.
+fn check_logs(engine: &dyn Engine, point: &str) {
+    let mut look = engine.begin(&[&Room::Queue]).unwrap();
+    let mut text = |paper: &Paper| look.paper(paper).unwrap().unwrap_or_default();
+    let archived =
+        ["logs-2020-01", "tasks-2020-01"].map(|name| text(&Paper::OldTasks(name.parse().unwrap())));
+    for (paper, said) in said() {
+        let told = [text(&paper), archived.concat()].map(|text| text.matches(said.trim_end()).count());
+        assert_eq!(told.iter().sum::<usize>(), 1, "{point}: {said} is in place and archived {told:?}");
+    }
 }
 
 /// Returns how often task t1 is in the queue, and in its archive.
@@ -142,6 +170,7 @@ fn check(fs: &SimFs, point: &str) {
     let paper = Paper::Message { mailbox: id("s1"), tray: Tray::Inbox, id: "m1".parse().unwrap() };
     let there = engine.begin(&[&paper.room()]).unwrap().paper(&paper).unwrap();
     assert_eq!(of_message + usize::from(there.is_some()), 1, "{point}: the message, archived {of_message}");
+    check_logs(engine, point);
     let (in_queue, of_task) = task(engine);
     assert_eq!(
         in_queue + of_task,
@@ -196,6 +225,9 @@ fn sweep(name: &str, act: Act, disk: &SimFs) -> usize {
             if seen.insert(hasher.finish()) {
                 check(&fs.after_kill(), &point);
                 run(&fs, act).unwrap_or_else(|error| panic!("{point}\nagain: {error}"));
+                // What is in the archive does not lie in its place any more. The rest of a room may, until it is used again.
+                let lies = fs.files().iter().any(|file| file == "sessions/s1/state.json");
+                assert!(name != ARCHIVE || !lies, "{point}\nagain leaves the session");
                 check(&fs, &format!("{point}\nagain"));
             }
         }

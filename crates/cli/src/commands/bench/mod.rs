@@ -30,7 +30,7 @@ use self::peers::Peer;
 use self::report::Growth;
 use self::rounds::Budget;
 use self::row::Row;
-use self::rows::Bench;
+use self::rows::{Bench, Step};
 use self::stage::{Floor, Stage};
 use crate::error::{CliError, Result, io_error};
 use crate::output::{Format, Output};
@@ -51,14 +51,18 @@ use crate::output::{Format, Output};
 ///   anthill bench --svg claim.svg            # all of it, and a picture of claim times
 ///   anthill bench --json > bench.json
 ///   anthill bench --sizes 1000,50000         # your own numbers of tasks
+///   anthill bench --past                     # only a store that saw a year of work beside a new one
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct BenchArgs {
     /// Fewer rounds, at most 10000 tasks
     #[arg(long)]
     quick: bool,
+    /// Only the rows of an old store beside a new one, before and after `clean`
+    #[arg(long)]
+    past: bool,
     /// Write a picture of claim times by number of tasks
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "past")]
     svg: Option<PathBuf>,
     /// Numbers of tasks [default: 100,1000,10000,100000]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -101,7 +105,7 @@ pub fn run(output: &Output, args: &BenchArgs) -> Result<()> {
     let letters = args.rounds.map_or(if args.quick { 60 } else { 500 }, |rounds| rounds as usize);
     let past = (if args.quick { 200 } else { 10_000 }).min(budget.most * budget.most);
     let bench = Bench { stage: Stage::set_up()?, budget, sizes: args.sizes(), storm, letters, past };
-    let mut rows = measure(&bench);
+    let mut rows = measure(&bench, if args.past { vec![rows::past(&bench)] } else { rows::steps(&bench) });
     let held_up = report::mark_busy(&mut rows);
     let growths = report::growths(&rows);
     let (document, lines) =
@@ -131,8 +135,7 @@ pub fn run(output: &Output, args: &BenchArgs) -> Result<()> {
     Ok(())
 }
 
-fn measure(bench: &Bench) -> Vec<Row> {
-    let steps = rows::steps(bench);
+fn measure(bench: &Bench, steps: Vec<Step>) -> Vec<Row> {
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::stderr(),
         false => ProgressDrawTarget::hidden(),
@@ -184,8 +187,11 @@ fn lines(output: &Output, bench: &Bench, rows: &[Row], growths: &[Growth]) -> Ve
         ]);
     }
     lines.extend(growths.iter().map(|growth| line(tone(growth.met() != Some(false)), growth.text())));
-    lines.extend([plain(""), title("ONE CLAIM, p50 by number of tasks")]);
-    lines.extend(plot::text(&report::curves(rows)).into_iter().map(plain));
+    let plot = plot::text(&report::curves(rows));
+    if !plot.is_empty() {
+        lines.extend([plain(""), title("ONE CLAIM, p50 by number of tasks")]);
+        lines.extend(plot.into_iter().map(plain));
+    }
     let failures = report::failures(rows).into_iter().map(|text| line(Tone::Warn, format!("failed: {text}")));
     lines.extend(failures);
     lines

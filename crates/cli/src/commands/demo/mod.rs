@@ -2,6 +2,8 @@
 
 mod show;
 
+use std::fs::DirEntry;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -23,7 +25,8 @@ use crate::start::ExitCode;
 /// See a team at work: a plan, three workers, one of them killed in the middle
 ///
 /// The workers are shell scripts that build and test a small tool in a new directory; no model and no
-/// network are needed, and nothing outside that directory is touched. It stays for you to look at.
+/// network are needed, and nothing outside that directory is touched. It stays for you to look at;
+/// without --dir, a demonstration removes earlier ones of yours that are more than 30 days old.
 ///
 /// Examples:
 ///   anthill demo
@@ -60,7 +63,10 @@ pub fn run(global: &Global, args: &DemoArgs, output: &Output) -> Result<ExitCode
 fn make_dir(wanted: Option<&Path>) -> Result<PathBuf> {
     let dir = match wanted {
         Some(dir) => dir.to_owned(),
-        None => std::env::temp_dir().join(format!("anthill-demo-{}", std::process::id())),
+        None => {
+            forget_old();
+            std::env::temp_dir().join(format!("{PREFIX}{}", std::process::id()))
+        }
     };
     let made = std::fs::create_dir(&dir).and_then(|()| dir.canonicalize());
     let made = made.and_then(|dir| {
@@ -73,6 +79,31 @@ fn make_dir(wanted: Option<&Path>) -> Result<PathBuf> {
         io_error(&format!("set up `{}`", dir.display()), &error)
             .hinted("name a new directory: anthill demo --dir DIR")
     })
+}
+
+/// How directories begin that nobody has named, and how long they stay.
+const PREFIX: &str = "anthill-demo-";
+const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Removes demonstrations of ours that nobody has named and that are old. What cannot be removed stays.
+fn forget_old() {
+    let is_old = |entry: &DirEntry| {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let is_number = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        // This does not follow a link.
+        let about = entry.metadata().ok().filter(|about| is_number && about.is_dir());
+        about.is_some_and(|about| {
+            let age = about.modified().ok().and_then(|at| at.elapsed().ok());
+            about.uid() == rustix::process::getuid().as_raw()
+                && age.is_some_and(|age| age > KEPT)
+                && entry.path().join("work.sh").is_file()
+        })
+    };
+    let entries = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    for entry in entries.filter(is_old) {
+        let _ = std::fs::remove_dir_all(entry.path());
+    }
 }
 
 struct Stage<'o> {

@@ -28,7 +28,7 @@ use crate::output::{Format, compact};
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct StatusArgs {
-    /// Keep the board up to date until Ctrl-C
+    /// Keep the board up to date until Ctrl-C; with --json a line for each change, with the tasks of the board
     #[arg(short, long)]
     watch: bool,
 }
@@ -132,12 +132,15 @@ pub(super) fn left(now: &Moment) -> impl Fn(&Value) -> Option<SignedDuration> {
     |task| Task::of(task.clone()).lease_left(now)
 }
 
-/// How long a board stands at least, and how often an excerpt is asked for.
+/// How long a board stands at least.
 const PAUSE: Duration = Duration::from_millis(100);
-const TRIES: usize = 5;
+
+/// How often an excerpt is asked for while others are at work: for ten seconds, as each time waits for a moment. Whoever
+/// stays open shall not hold the whole of a long queue because a disk is slow.
+const TRIES: usize = 200;
 
 /// Draws the board again when something changes, ten times a second at most. Without a terminal, one board (or JSON line)
-/// each time.
+/// each time; the line has the tasks that the board would show.
 fn follow(context: &Context<'_>) -> Result<()> {
     let doc = Doc::queue();
     let mut listener = context.engine.listen(std::slice::from_ref(&doc))?;
@@ -153,8 +156,12 @@ fn follow(context: &Context<'_>) -> Result<()> {
             Some(lines) => Ok(lines),
             None => queue().map(|queue| draw(context, &queue)),
         };
+        let json = || match (0..TRIES).find_map(|_| read::excerpt(&*context.engine, &doc, board::MOST)) {
+            Some(excerpt) => Ok(board::json_of_excerpt(excerpt)),
+            None => queue().map(|queue| board::json(&queue)),
+        };
         if context.output.json {
-            context.output.data(&compact(&board::json(&queue()?)))?;
+            context.output.data(&compact(&json()?))?;
         } else if terminal {
             context.output.redraw(&lines()?)?;
         } else if changed {

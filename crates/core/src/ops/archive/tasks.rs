@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashSet};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Request, append};
+use super::{Request, append, logs};
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Standing};
 use crate::model::paper::Paper;
@@ -36,8 +36,9 @@ const ENOUGH: usize = 4;
 /// How many leave unasked with one command.
 const IN_PASSING: usize = 10_000;
 
-/// How many leave in one commit.
+/// How many leave in one commit, and how much their logs may have.
 const BATCH: usize = 25_000;
+const BATCH_LOGS: usize = 64 << 20;
 
 /// Moves the tasks of the queue that are done or cancelled, and that no open task needs, to the archive. Returns their ids.
 pub fn all(engine: &dyn Engine, request: Request, actor: &Actor) -> Result<Vec<String>> {
@@ -45,9 +46,9 @@ pub fn all(engine: &dyn Engine, request: Request, actor: &Actor) -> Result<Vec<S
     loop {
         let most = if request.dry_run { usize::MAX } else { BATCH };
         let batch = some(engine, request, most, &HashSet::new(), actor)?;
-        let more = batch.len() == most;
+        let was_last = batch.is_empty() || request.dry_run;
         moved.extend(batch);
-        if !more {
+        if was_last {
             return Ok(moved);
         }
     }
@@ -105,12 +106,17 @@ fn some(
     let Some(mut queue) = transaction.get(&doc)?.cloned() else { return Ok(Vec::new()) };
     let old = old_tasks(&doc, &queue, request.tasks, most, named);
     let tasks = queue["tasks"].as_array_mut().map(std::mem::take).unwrap_or_default();
-    let is_old = |task: &Value| task["id"].as_str().is_some_and(|id| old.contains(id));
-    let (gone, kept) = tasks.into_iter().partition::<Vec<_>, _>(is_old);
-    for task in &gone {
-        append(&mut *transaction, Paper::OldTasks, "tasks", ended_at(task), task)?;
-        forget_result(&mut *transaction, task)?;
+    let (mut gone, mut kept, mut logged) = (Vec::new(), Vec::new(), 0);
+    for task in tasks {
+        match task["id"].as_str().filter(|id| old.contains(*id) && logged < BATCH_LOGS) {
+            None => kept.push(task),
+            Some(id) => {
+                gone.push(id.to_owned());
+                logged += put_away(&mut *transaction, task)?;
+            }
+        }
     }
+    logs::put_away(&mut *transaction, request.tasks)?;
     queue["tasks"] = kept.into();
     transaction.put(&doc, queue)?;
     transaction.commit(&Entry {
@@ -118,7 +124,19 @@ fn some(
         author: Some(KEEPER.into()),
         ..actor.entry(super::OP)
     })?;
-    Ok(old.into_iter().collect())
+    Ok(gone)
+}
+
+/// Moves a task to the archive, with what its command printed. Returns how long that was.
+fn put_away(transaction: &mut dyn Transaction, mut task: Value) -> Result<usize> {
+    forget_result(transaction, &task)?;
+    let log = logs::take(transaction, &task)?;
+    let length = log.as_ref().map_or(0, String::len);
+    if let Some(log) = log {
+        task["log"] = log.into();
+    }
+    append(transaction, Paper::OldTasks, "tasks", ended_at(&task), &task)?;
+    Ok(length)
 }
 
 /// Removes the text of a result that says what the task says. One that somebody has changed stays.

@@ -347,9 +347,24 @@ pub struct Segment {
 
 impl Segment {
     pub fn parse(bytes: &[u8]) -> Segment {
+        Segment::parse_with(bytes, |_| {})
+    }
+
+    /// The same with the rooms and the names of the texts that the lines speak of, and nothing else: the changes of a long
+    /// segment, all at once, take many times its length.
+    pub fn outline(bytes: &[u8]) -> Segment {
+        Segment::parse_with(bytes, |line| {
+            line.docs = Vec::new();
+            line.papers.iter_mut().for_each(|paper| paper.text = String::new());
+        })
+    }
+
+    /// The same; from every line is taken away at once what nobody asks for.
+    fn parse_with(bytes: &[u8], trim: impl Fn(&mut Line)) -> Segment {
         let mut segment = Segment::default();
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let Some(parsed) = line.strip_suffix(b"\n").and_then(Line::parse) else { break };
+            let Some(mut parsed) = line.strip_suffix(b"\n").and_then(Line::parse) else { break };
+            trim(&mut parsed);
             segment.lines.push(parsed);
             segment.last = segment.good;
             segment.good += line.len() as u64;

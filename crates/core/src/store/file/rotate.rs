@@ -51,13 +51,13 @@ fn try_rotate(place: &Place<'_>, head: &Head) -> Result<Rotated> {
         Room::Archive => 0,
         _ => place.engine.kept_segments(),
     };
-    for content in &contents {
-        if let Some(bytes) = &content.bytes {
-            place.store_content(head.seq, &content.file, bytes)?;
+    for Content { file, bytes, .. } in contents {
+        if let Some(bytes) = bytes {
+            place.store_content(head.seq, &file, &bytes)?;
         }
     }
     sync_documents(place, &snapshot)?;
-    let segment = Segment::parse(&bytes);
+    let segment = Segment::outline(&bytes);
     papers::sync(place, &segment)?;
     sync_others(place, &segment)?;
     let failed = |path: &str| {

@@ -33,12 +33,18 @@ pub fn rows(bench: &Bench) -> Vec<Row> {
 /// A project with a session in it, and its events.
 pub struct Client<'b> {
     bench: &'b Bench,
+    pub home: PathBuf,
     pub root: PathBuf,
 }
 
 impl<'b> Client<'b> {
     pub fn start(bench: &'b Bench, name: &str) -> Measured<Client<'b>> {
-        let client = Client { bench, root: bench.stage.dir.join(name) };
+        Client::start_in(bench, name, bench.stage.dir.join("home"))
+    }
+
+    /// The same in a home of its own.
+    pub fn start_in(bench: &'b Bench, name: &str, home: PathBuf) -> Measured<Client<'b>> {
+        let client = Client { bench, home, root: bench.stage.dir.join(name) };
         stage::make_dir(&client.root)?;
         let start = client.event("SessionStart", &json!({"source": "startup"}))?;
         spawn::fed(client.hook(), &start)?;
@@ -61,7 +67,13 @@ impl<'b> Client<'b> {
     }
 
     pub fn hook(&self) -> Command {
-        self.bench.stage.anthill(&self.root, &["hook"])
+        self.anthill(&["hook"])
+    }
+
+    pub fn anthill(&self, args: &[&str]) -> Command {
+        let mut command = self.bench.stage.anthill(&self.root, args);
+        command.env(env::ANTHILL_HOME, &self.home);
+        command
     }
 
     /// Prepares the rounds of a script that does the same.

@@ -1,17 +1,15 @@
 //! What is measured. The names and numbers are those of docs/performance.md.
 
+mod aged;
 mod bulk;
 mod hook;
 mod kept;
 mod messages;
-mod old;
-mod past;
 mod queue;
 mod single;
 mod storm;
 mod wake;
 mod weight;
-mod worn;
 
 use std::path::Path;
 use std::process::Command;
@@ -33,7 +31,7 @@ pub struct Bench {
     pub storm: usize,
     /// How many messages are followed at most.
     pub letters: usize,
-    /// How many failures, agents and prompts an old project has seen, each.
+    /// How many sessions, failures, agents and prompts an old store has seen, each.
     pub past: usize,
 }
 
@@ -53,9 +51,6 @@ pub fn steps(bench: &Bench) -> Vec<Step> {
             Box::new(move |bench| kept::rows(bench, size)),
         ));
     }
-    let largest = bench.sizes.last().copied().unwrap_or(1);
-    steps
-        .push((format!("an old queue of {largest} tasks"), Box::new(move |bench| old::rows(bench, largest))));
     steps.push((
         format!("a changed file of {typical} tasks"),
         Box::new(move |bench| vec![bulk::cold(bench, typical)]),
@@ -69,11 +64,17 @@ pub fn steps(bench: &Bench) -> Vec<Step> {
     steps.push(("32 at once".into(), Box::new(move |bench| storm::rows(bench, typical))));
     steps.push(("waking up".into(), Box::new(wake::rows)));
     steps.push(("hooks".into(), Box::new(hook::rows)));
-    steps.push((format!("hooks after {} failures and agents", bench.past), Box::new(worn::rows)));
     steps.push(("messages".into(), Box::new(messages::rows)));
-    steps.push(("a long past".into(), Box::new(past::rows)));
+    steps.push(past(bench));
     steps.push(("memory and size".into(), Box::new(weight::rows)));
     steps
+}
+
+/// Returns what there is to measure of a store that saw a year of work.
+pub fn past(bench: &Bench) -> Step {
+    let largest = bench.sizes.last().copied().unwrap_or(1);
+    let name = format!("a store that has seen {} sessions", bench.past);
+    (name, Box::new(move |bench| aged::rows(bench, largest)))
 }
 
 /// Shown where a peer would be compared.

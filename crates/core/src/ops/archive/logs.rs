@@ -1,0 +1,74 @@
+//! Logs of the queue: what agents noted long ago leaves with the tasks that it tells of.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::append;
+use crate::model::paper::Paper;
+use crate::model::room::Room;
+use crate::model::time;
+use crate::ops::Result;
+use crate::store::Transaction;
+
+/// Moves the lines that agents wrote before a time to the archive, one record for each log.
+pub(super) fn put_away(transaction: &mut dyn Transaction, before: Timestamp) -> Result<()> {
+    for name in transaction.folder(&Room::Queue, Paper::LOGS)? {
+        let Some(paper) = Paper::at(&Room::Queue, &format!("{}/{name}", Paper::LOGS)) else { continue };
+        // One that cannot be read stays.
+        let Some(text) = transaction.paper(&paper).ok().flatten() else { continue };
+        let (old, rest) = split(&text, before);
+        let Some(last) = old.lines().rev().find_map(written_at) else { continue };
+        let record = json!({"id": name.strip_suffix(".log"), "text": old});
+        append(transaction, Paper::OldTasks, "logs", Some(last), &record)?;
+        match rest {
+            "" => transaction.remove_paper(&paper)?,
+            rest => transaction.write_paper(&paper, rest.to_owned())?,
+        }
+    }
+    Ok(())
+}
+
+/// Takes away what the command of a task printed, and returns it.
+pub(super) fn take(transaction: &mut dyn Transaction, task: &Value) -> Result<Option<String>> {
+    let Some(id) = task["id"].as_str().and_then(|id| id.parse().ok()) else { return Ok(None) };
+    let paper = Paper::TaskLog(id);
+    let text = transaction.paper(&paper).ok().flatten();
+    if text.is_some() {
+        transaction.remove_paper(&paper)?;
+    }
+    Ok(text)
+}
+
+/// Divides a log into the lines before a time and the rest. A line without a time belongs to the one above it.
+fn split(text: &str, before: Timestamp) -> (&str, &str) {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if written_at(line).is_some_and(|time| time >= before) {
+            break;
+        }
+        at += line.len();
+    }
+    text.split_at(at)
+}
+
+/// Returns when a line of a log was written: `[2026-11-18T10:03:57.774Z] CLAIMED: …`.
+fn written_at(line: &str) -> Option<Timestamp> {
+    time::read(line.strip_prefix('[')?.split_once(']')?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_divided_where_the_time_is_reached() {
+        let text = "[2026-01-05T12:00:00.000Z] INIT: x\nby hand\n[2026-02-01T12:00:00.000Z] CLAIMED: a\n[2026-01-01T12:00:00.000Z] odd\n";
+        let divided = |before: &str| split(text, before.parse().unwrap());
+        let (old, rest) = divided("2026-02-01T12:00:00Z");
+        assert_eq!(old, "[2026-01-05T12:00:00.000Z] INIT: x\nby hand\n");
+        assert!(rest.starts_with("[2026-02-01") && rest.ends_with("odd\n"), "{rest}");
+        assert_eq!(divided("2026-01-01T00:00:00Z"), ("", text));
+        assert_eq!(divided("2027-01-01T00:00:00Z"), (text, ""));
+        assert_eq!(split("", Timestamp::MAX), ("", ""));
+    }
+}
