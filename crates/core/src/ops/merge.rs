@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::edit::{Changed, check_flaws};
-use super::{Actor, Error, Result, queue, views};
+use super::{Actor, Error, Result, begin_to_ask, queue, views};
 use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::Doc;
@@ -61,12 +61,7 @@ pub fn compare(engine: &dyn Engine, aside: &Aside) -> Result<Compared> {
 
 /// Returns what is pending: an edit of the file that no commit has taken in yet.
 pub fn pending(engine: &dyn Engine, doc: &Doc) -> Result<Edits> {
-    let mut transaction = match engine.begin(&[&doc.room]) {
-        // To look at them is enough.
-        Err(error) if error.is_read_only() => engine.browse(&doc.room)?.ok_or(error)?,
-        transaction => transaction?,
-    };
-    Ok(transaction.edits(doc)?)
+    Ok(begin_to_ask(engine, &doc.room)?.edits(doc)?)
 }
 
 /// Takes in an edit that no commit has taken in yet, if not all of it can be joined: what cannot is kept aside then.

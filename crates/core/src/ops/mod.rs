@@ -37,7 +37,7 @@ use crate::model::path::PathError;
 use crate::model::room::Room;
 use crate::model::task::Refusal;
 use crate::model::time::Clock;
-use crate::store::{self, Durability, Entry, Transaction};
+use crate::store::{self, Durability, Engine, Entry, Transaction};
 
 /// Who does something, and when.
 #[derive(Debug, Clone)]
@@ -88,6 +88,14 @@ impl Actor {
 /// Returns a document of `.claude/state`.
 fn document_of_state(kind: &str) -> Doc {
     Doc::shared(Kind::find(kind).expect("a kind of the registry"), Room::State)
+}
+
+/// Opens a room for somebody who only asks what would be: where nothing can be written, a look is enough.
+fn begin_to_ask<'e>(engine: &'e dyn Engine, room: &Room) -> Result<Box<dyn Transaction + 'e>> {
+    match engine.begin(&[room]) {
+        Err(error) if error.is_read_only() => Ok(engine.browse(room)?.ok_or(error)?),
+        transaction => Ok(transaction?),
+    }
 }
 
 /// Reads a document whose damage is to cost only itself: then it counts as not there.

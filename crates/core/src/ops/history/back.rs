@@ -8,11 +8,12 @@ use super::then::{self, Pair, Then};
 use crate::model::diff::{self, Change};
 use crate::model::kind::Doc;
 use crate::model::names::{Names, names_of};
+use crate::model::room::Room;
 use crate::model::{lease, merge};
 use crate::ops::edit::Target;
 use crate::ops::queue::lead::LEADER;
 use crate::ops::queue::results;
-use crate::ops::{Actor, Error, Result, views};
+use crate::ops::{Actor, Error, Result, begin_to_ask, views};
 use crate::store::{Engine, Entry, Revision, Transaction};
 
 /// Who made an edit that is not recorded yet.
@@ -27,6 +28,12 @@ pub struct Terms {
     pub force: bool,
     /// Only say what would happen.
     pub dry_run: bool,
+}
+
+impl Terms {
+    fn begin<'e>(self, engine: &'e dyn Engine, room: &Room) -> Result<Box<dyn Transaction + 'e>> {
+        if self.dry_run { begin_to_ask(engine, room) } else { Ok(engine.begin(&[room])?) }
+    }
 }
 
 /// What is taken back.
@@ -54,7 +61,7 @@ pub fn restore(
     terms: Terms,
     actor: &Actor,
 ) -> Result<TakenBack> {
-    let (doc, mut transaction) = (target.doc, engine.begin(&[&target.doc.room])?);
+    let (doc, mut transaction) = (target.doc, terms.begin(engine, &target.doc.room)?);
     target.expect_revision(&mut *transaction)?;
     let mut past = Past::begin(&mut *transaction, doc)?;
     let (mut found, mut first) = (false, u64::MAX);
@@ -80,7 +87,7 @@ pub fn restore(
 /// Takes back the newest change that was not taken back yet, be it ours or an edit by hand.
 pub fn undo(engine: &dyn Engine, target: &Target<'_>, terms: Terms, actor: &Actor) -> Result<TakenBack> {
     // The lock comes first: what others commit between looking back and going back must not be run over.
-    let (doc, mut transaction) = (target.doc, engine.begin(&[&target.doc.room])?);
+    let (doc, mut transaction) = (target.doc, terms.begin(engine, &target.doc.room)?);
     target.expect_revision(&mut *transaction)?;
     let mut past = Past::begin(&mut *transaction, doc)?;
     let (mut undone, mut found) = (HashSet::new(), None);
