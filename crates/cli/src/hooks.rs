@@ -26,8 +26,9 @@ use crate::context::{Context, Roots};
 use crate::output::Output;
 use crate::{env, start};
 
-/// What is to be told to hooks. Outside of any context: also who ends the process in the middle of an answer sets it off.
-static NOTED: Mutex<Option<Errand>> = Mutex::new(None);
+/// What is to be told to hooks, once for each store. Outside of any context: also who ends the process in the middle of an answer
+/// sets it off.
+static NOTED: Mutex<Vec<Errand>> = Mutex::new(Vec::new());
 static IS_NOTED: AtomicBool = AtomicBool::new(false);
 static KEEPS_RUNNING: AtomicBool = AtomicBool::new(false);
 
@@ -41,12 +42,15 @@ pub fn set_off() {
     if !IS_NOTED.swap(false, Ordering::Relaxed) {
         return;
     }
-    let Some(errand) = NOTED.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-    match errand.start() {
-        // Only a process that stays has to bury its children.
-        Ok(mut child) if KEEPS_RUNNING.load(Ordering::Relaxed) => drop(thread::spawn(move || child.wait())),
-        Ok(_) => {}
-        Err(error) => errand.give_up(&error),
+    for errand in std::mem::take(&mut *NOTED.lock().unwrap_or_else(PoisonError::into_inner)) {
+        match errand.start() {
+            // Only a process that stays has to bury its children.
+            Ok(mut child) if KEEPS_RUNNING.load(Ordering::Relaxed) => {
+                drop(thread::spawn(move || child.wait()));
+            }
+            Ok(_) => {}
+            Err(error) => errand.give_up(&error),
+        }
     }
 }
 
@@ -75,11 +79,15 @@ impl HookObserver {
             return Ok(());
         }
         let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
-        if noted.is_some() {
+        if !noted.is_empty() {
             // Who has a second change while the first one waits may not be about to end.
             keep_running();
         }
-        noted.get_or_insert_with(|| self.errand()).notices.push_str(&notices);
+        let errand = Errand { notices, ..self.errand() };
+        match noted.iter_mut().find(|known| known.is_of_the_store_of(&errand)) {
+            Some(known) => known.notices.push_str(&errand.notices),
+            None => noted.push(errand),
+        }
         IS_NOTED.store(true, Ordering::Relaxed);
         drop(noted);
         if KEEPS_RUNNING.load(Ordering::Relaxed) {
@@ -135,6 +143,14 @@ struct Errand {
 }
 
 impl Errand {
+    fn is_of_the_store_of(&self, other: &Errand) -> bool {
+        let place = |errand: &Errand| {
+            let Global { home, root, store, .. } = &errand.global;
+            (home.clone(), root.clone(), store.clone())
+        };
+        place(self) == place(other)
+    }
+
     fn start(&self) -> io::Result<Child> {
         let mut child = Command::new(start::program()?)
             .args(self.arguments())

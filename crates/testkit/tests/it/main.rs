@@ -12,5 +12,6 @@ mod retention;
 mod seats;
 mod single;
 mod stores;
+mod together;
 mod watch;
 mod wrong;
