@@ -232,12 +232,13 @@ impl From<store::Error> for CliError {
                 }
                 let base = denied::hints(&path, &source).into_iter().fold(base, CliError::hinted);
                 let base = base.detail("path", path);
-                let hint = "the change may have happened: look before you repeat it";
-                if indeterminate {
-                    base.hinted(hint)
-                } else {
-                    base.hinted("nothing was changed; free the cause and repeat")
-                }
+                base.hinted(match source.kind() {
+                    _ if indeterminate => "the change may have happened: look before you repeat it",
+                    io::ErrorKind::NotADirectory => {
+                        "see what stands where a directory belongs: anthill doctor"
+                    }
+                    _ => "nothing was changed; free the cause and repeat",
+                })
             }
             store::Error::Invalid { .. } | store::Error::TooLarge { .. } => {
                 base.hinted("nothing was changed")

@@ -281,3 +281,33 @@ fn what_is_no_text_is_not_written_to() {
     env.ok(&["leader", "add-task", "Second"]);
     env.ok(&["doctor"]);
 }
+
+/// As after a check of a disk that lost power: a plain file stands where a folder of texts was.
+#[test]
+fn what_stands_in_the_place_of_a_folder_is_named_and_moved_aside() {
+    let env = env();
+    env.ok(&["leader", "add-task", "x", "--id", "t"]);
+    env.ok(&["message", "send", "a", "b", "note", "1"]);
+    let home = "user/.claude/orchestration/messages";
+    let folders = [
+        (format!("{home}/b/inbox"), &["message", "send", "a", "b", "note", "2"][..], "mailbox"),
+        (format!("{home}/a/outbox"), &["message", "send", "a", "b", "note", "3"], "mailbox"),
+        ("project/.coordination/logs".into(), &["worker", "claim", "w1"], "queue"),
+    ];
+    for (folder, command, room) in folders {
+        fs::remove_dir_all(env.root().join(&folder)).unwrap();
+        env.write(&folder, "no folder");
+        let ran = env.run(command);
+        assert_eq!(ran.code, 6, "{room}: {}", ran.shown());
+        assert!(ran.stderr.contains("anthill doctor"), "{}", ran.shown());
+        let report = env.run(&["doctor"]);
+        assert_eq!(report.code, 7, "{}", report.shown());
+        let told = format!("{}` is damaged", folder);
+        assert!(report.stderr.contains(&told), "{told}\n{}", report.shown());
+        assert!(report.stderr.contains("anthill doctor --repair"), "{}", report.shown());
+        let repaired = env.run(&["doctor", "--repair"]);
+        assert!(env.root().join(&folder).symlink_metadata().map_or(true, |found| found.is_dir()));
+        assert!(repaired.stderr.contains("moved to"), "{}", repaired.shown());
+        env.ok(command);
+    }
+}

@@ -34,8 +34,7 @@ pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Findi
     };
     let (_lock, mut head) = match enter(engine, &place, repair) {
         Ok(entered) => entered,
-        Err(error @ Error::NotAFile { .. }) => return in_the_way(&place, &error),
-        Err(error) => return Ok(vec![finding(&error, room, FREE_CAUSE)]),
+        Err(error) => return in_the_way(&place, &error),
     };
     sweep(&place);
     // Whoever enters makes some of it anew.
@@ -110,7 +109,7 @@ fn is_other(error: &io::Error) -> bool {
 
 /// Names what keeps us from entering.
 fn in_the_way(place: &Place<'_>, error: &Error) -> Result<Vec<Finding>> {
-    let odd = odd_files(place)?;
+    let odd = odd_files(place).unwrap_or_default();
     let named: Vec<_> = odd.iter().map(|(path, error)| misplaced(place, path, error)).collect();
     Ok(if named.is_empty() { vec![finding(error, &place.room, FREE_CAUSE)] } else { named })
 }
@@ -143,7 +142,16 @@ fn odd_files(place: &Place<'_>) -> Result<Vec<(String, io::Error)>> {
     let own = names.iter().filter(|name| OWN.iter().any(|own| name.starts_with(own)));
     let files = own.map(|name| place.hidden(name)).chain([place.room.lock()]);
     let mut odd = odd_among(place, files)?;
-    for dir in [QUARANTINE, ASIDE].map(|name| place.hidden(name)) {
+    let folders = Paper::folders(&place.room).iter().filter(|folder| !folder.is_empty());
+    let own = [QUARANTINE, ASIDE].map(|name| place.hidden(name));
+    for dir in own.into_iter().chain(folders.map(|folder| place.doc(folder))) {
+        // Beneath what is no folder there is none.
+        if odd
+            .iter()
+            .any(|(above, _)| dir.strip_prefix(above.as_str()).is_some_and(|below| below.starts_with('/')))
+        {
+            continue;
+        }
         odd.extend(odd_one(place, &dir, place.fs.entries(&dir).map(drop))?);
     }
     Ok(odd)
@@ -172,6 +180,8 @@ fn check_papers(place: &Place<'_>) -> Vec<Finding> {
         let dir = if folder.is_empty() { place.room.dir() } else { place.doc(folder) };
         let names = match place.fs.entries(&dir) {
             Ok(names) => names,
+            // It is named among those that are odd.
+            Err(error) if is_other(&error) && !folder.is_empty() => continue,
             Err(error) => {
                 findings.push(finding(
                     &place.failed("list", &dir, error),
