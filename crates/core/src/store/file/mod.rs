@@ -42,7 +42,7 @@ use serde_json::Value;
 
 use self::fs::{Fs, Lock, LockMode};
 use self::journal::{SNAPSHOT, Segment, Sum};
-use self::list::List;
+use self::list::{List, Opened};
 use self::part::{Part, effective_revision};
 use self::place::{Head, HeadDoc, Place};
 use self::recover::{Glance, View};
@@ -526,7 +526,7 @@ impl Reading for FileEngine {
 
     fn excerpt(&self, doc: &Doc, most: Most) -> Result<Option<Excerpt>> {
         let Some((place, head, _lock)) = self.peep(&doc.room)? else { return Ok(None) };
-        Ok(List::open(&place, doc, &head)?.and_then(|mut list| list.excerpt(most).ok()))
+        Ok(List::open(&place, doc, &head, Opened::ToChange)?.and_then(|mut list| list.excerpt(most).ok()))
     }
 
     /// No lock is held: a file with the head's checksum is the state that the head tells of, whatever comes after it.

@@ -12,7 +12,7 @@ use super::edits::Edit;
 use super::fs::{Access, Lock};
 use super::journal::{self, DocEntry, Line, Sum};
 use super::list::bulk::{self, Bulk};
-use super::list::{Answer, List, Lost, Patch};
+use super::list::{Answer, List, Lost, Opened, Patch};
 use super::place::{self, Head, HeadDoc, Place, parent};
 use super::{list, papers, rotate};
 use crate::model::diff::{self, Change};
@@ -113,12 +113,22 @@ impl<'e> Part<'e> {
     fn list(&mut self, doc: &Doc) -> Result<Option<&mut List>> {
         self.unbulk(doc)?;
         if !self.loaded.contains_key(&doc.file) && !self.lists.contains_key(&doc.file) {
-            match List::open(&self.place, doc, &self.head)? {
+            match List::open(&self.place, doc, &self.head, Opened::ToChange)? {
                 Some(list) => drop(self.lists.insert(doc.file.clone(), list)),
                 None => drop(self.load(doc)?),
             }
         }
         Ok(self.lists.get_mut(&doc.file))
+    }
+
+    /// Makes sure that an item can be appended, if this is a new one and nothing was changed yet.
+    fn make_room(&mut self, doc: &Doc, id: &str) -> Result<()> {
+        if self.list(doc)?.is_some_and(|list| list.lacks_room_for(id))
+            && let Some(list) = List::open(&self.place, doc, &self.head, Opened::ToAppend)?
+        {
+            self.lists.insert(doc.file.clone(), list);
+        }
+        Ok(())
     }
 
     /// Asks the index, if there is one that can answer.

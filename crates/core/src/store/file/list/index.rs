@@ -584,11 +584,16 @@ impl Index {
         Some(())
     }
 
+    /// Whether it was changed so often that it does not know everything any more.
+    pub fn is_worn(&mut self) -> Option<bool> {
+        Some(self.pages.u64(at::CROWDED)? > 0 || self.pages.u64(at::SCARCE)? > 0)
+    }
+
     /// Whether the index can take more items, those it takes keep the order short enough, there was a place
     /// for all that is held (else every claim would ask every active item), and it knows what was done last.
     pub fn has_room(&mut self) -> Option<bool> {
         let (count, edges) = (self.pages.u64(at::COUNT)?, self.pages.u64(at::EDGES)?);
-        let worn = self.pages.u64(at::CROWDED)? > 0 || self.pages.u64(at::SCARCE)? > 0;
+        let worn = self.is_worn()?;
         let families = self.pages.u64(at::FAMILIES)? + 64 <= self.most_families();
         let families = families || self.regions.families == 0;
         Some(!worn && families && count + 64 <= self.regions.room && edges + 512 <= self.regions.edges)

@@ -143,10 +143,18 @@ fn sure<T>(answer: Option<T>) -> Answer<T> {
     answer.ok_or(Lost)
 }
 
+/// What a list is opened for. An index that is nearly full is made anew only by who appends: to do that takes memory in proportion
+/// to the list, and those who wait look into it at every change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opened {
+    ToChange,
+    ToAppend,
+}
+
 impl List {
     /// Opens a list that is as the head knows it, or was edited within few items. `None` if it has to be read as a whole, or
     /// there is none.
-    pub fn open(place: &Place<'_>, doc: &Doc, head: &Head) -> Result<Option<List>> {
+    pub fn open(place: &Place<'_>, doc: &Doc, head: &Head, for_what: Opened) -> Result<Option<List>> {
         let (Some(field), Some(listing)) = (field_of(doc), doc.kind.listing) else { return Ok(None) };
         let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&doc.file).copied() else {
             return Ok(None);
@@ -164,8 +172,13 @@ impl List {
             let Stamp { file, twin, .. } = index.stamp()?;
             (index.stamp()? == Stamp { file, twin, ..ours }).then_some((file, index))
         });
-        let fits =
-            known.as_mut().is_some_and(|(file, index)| *file == stamp && index.has_room() == Some(true));
+        let fits = known.as_mut().is_some_and(|(file, index)| {
+            *file == stamp
+                && match for_what {
+                    Opened::ToChange => index.is_worn() == Some(false),
+                    Opened::ToAppend => index.has_room() == Some(true),
+                }
+        });
         let opened = match (fits, known) {
             (true, Some((_, index))) => Some((index, None)),
             (_, known) => {
@@ -393,6 +406,14 @@ impl List {
             }
         }
         Ok(())
+    }
+
+    /// Whether an item of this id would have to be appended to an index that is nearly full.
+    pub fn lacks_room_for(&mut self, id: &str) -> bool {
+        !self.is_changed()
+            && self.draft.is_none()
+            && self.index.has_room() == Some(false)
+            && self.index.position(id) == Some(None)
     }
 
     /// Replaces the item with this id, or appends it. The item is taken, unless it is [`Lost`]: then

@@ -144,6 +144,7 @@ impl Part<'_> {
     }
 
     pub fn put_item(&mut self, doc: &Doc, id: &str, mut item: Value) -> Result<()> {
+        self.make_room(doc, id)?;
         if self.ask(doc, |list| list.put(id, &mut item))?.is_some() {
             self.note_write(doc);
             return Ok(());
