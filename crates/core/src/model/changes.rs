@@ -2,6 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::documents::agent_loop::WorkItem;
+use super::documents::queue::{Changes as ChangesDoc, QueueTask, TaskContext, TaskResult};
+use super::key::{Fields, FieldsMut};
+
 /// How many files are named.
 const MOST: usize = 50;
 
@@ -33,27 +37,27 @@ impl Changes {
     #[must_use]
     pub fn and(mut self, earlier: Option<&Value>) -> Changes {
         let Some(earlier) = earlier else { return self };
-        let files = earlier.get("files").and_then(Value::as_array).into_iter().flatten();
+        let files = earlier.list(ChangesDoc::files).iter();
         let others: Vec<String> = files
             .filter_map(Value::as_str)
             .filter(|file| !self.files.iter().any(|ours| ours == file))
             .map(Into::into)
             .collect();
-        let count =
-            earlier.get("count").and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
+        let count = earlier.read(ChangesDoc::count).and_then(|count| usize::try_from(count).ok());
         self.count = self.count.saturating_add(others.len()).max(count.unwrap_or(0));
         self.files.extend(others);
         self.files.sort_unstable();
         self.files.truncate(MOST);
-        self.shared |= earlier.get("shared") == Some(&Value::Bool(true));
+        self.shared |= earlier.at(ChangesDoc::shared) == Some(&Value::Bool(true));
         self
     }
 
     /// Returns what documents keep of it.
     pub fn value(&self) -> Value {
-        let mut value = json!({"files": self.files, "count": self.count, "by": "git"});
+        let mut value =
+            json!({ChangesDoc::files: self.files, ChangesDoc::count: self.count, ChangesDoc::by: "git"});
         if self.shared {
-            value["shared"] = true.into();
+            value.set(ChangesDoc::shared, true);
         }
         value
     }
@@ -61,21 +65,21 @@ impl Changes {
 
 /// Whether a task was reported as done although it names files and nothing changed at all.
 pub fn is_hollow(task: &Value) -> bool {
-    let files = task.get("context").and_then(|context| context.get("files")).and_then(Value::as_array);
-    task.get("status").and_then(Value::as_str) == Some("done")
+    let files = task.at(QueueTask::context).read(TaskContext::files);
+    task.text(QueueTask::status) == Some("done")
         && files.is_some_and(|files| !files.is_empty())
-        && changed(task).and_then(|changed| changed.get("count")) == Some(&json!(0))
+        && changed(task).at(ChangesDoc::count) == Some(&json!(0))
 }
 
 /// Whether an item of the loop is done and nothing changed at all.
 pub fn is_idle(item: &Value) -> bool {
-    let count = item.get("changed").and_then(|changed| changed.get("count"));
-    item.get("status").and_then(Value::as_str) == Some("done") && count == Some(&json!(0))
+    let count = item.at(WorkItem::changed).at(ChangesDoc::count);
+    item.text(WorkItem::status) == Some("done") && count == Some(&json!(0))
 }
 
 /// Returns what is known of the changes of a task.
 pub fn changed(task: &Value) -> Option<&Value> {
-    task.get("result")?.get("changed").filter(|changed| changed.is_object())
+    task.at(QueueTask::result)?.at(TaskResult::changed).filter(|changed| changed.is_object())
 }
 
 #[cfg(test)]

@@ -13,7 +13,9 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::documents::common::Item;
 use super::json::identical;
+use super::key::Fields;
 use super::path::{Path, PathError, PathSyntaxError, Segment, push_index};
 use super::shape::push_key;
 
@@ -349,7 +351,7 @@ fn places(list: &[Value]) -> Option<HashMap<(bool, &str), usize>> {
 }
 
 /// Returns as many of these pairs as can be taken so that both of their numbers rise; the first ones rise already.
-pub(super) fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     // The pair with the least end of each length of a row, and for each pair the one before it in its row.
     let (mut ends, mut before): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
     for (number, (_, place)) in pairs.iter().enumerate() {
@@ -369,7 +371,7 @@ pub(super) fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
 
 /// Whether two items are the same one, which may have changed: they have the same `id`, or are alike.
 fn is_same(before: &Value, after: &Value) -> bool {
-    let [one, other] = [before, after].map(|item| item.get("id").and_then(Value::as_str));
+    let [one, other] = [before, after].map(|item| item.text(Item::id));
     if one.or(other).is_some() { one == other } else { identical(before, after) }
 }
 

@@ -3,25 +3,29 @@
 
 use serde_json::{Map, Value, json};
 
+use super::documents::agent_loop::{ActiveAgents, AgentResult, FinishedAgents, ResultMetrics};
+use super::key::{Fields, FieldsMut, Key};
 use super::present::{self, Legacy};
+use super::shape::{Entries, Integer};
 
-const FINISHED: &str = "finished";
-const RESULTS: &str = "results";
-const SUMS: [&str; 3] = ["completed", "failed", "issues_found"];
+const FINISHED: Key<Option<Entries<FinishedAgents>>> = ActiveAgents::finished;
+const RESULTS: Key<Option<Vec<String>>> = FinishedAgents::results;
+const SUMS: [Key<Option<Integer>>; 3] =
+    [FinishedAgents::completed, FinishedAgents::failed, FinishedAgents::issues_found];
 
 /// Whether the document knows the results that there are; one of an older version does not.
 pub fn is_known(agents: &Value) -> bool {
-    agents[FINISHED].is_object() || agents["total_completed"].as_u64().unwrap_or(0) == 0
+    agents[FINISHED].is_object() || agents.read(ActiveAgents::total_completed).unwrap_or(0) == 0
 }
 
 /// Notes what came out of an agent; `earlier` is what it had said before it went on.
 pub fn note(agents: &mut Value, id: &str, earlier: Option<&Value>, result: &Value) {
-    let session = result["session_id"].as_str().unwrap_or_default();
+    let session = result.text(AgentResult::session_id).unwrap_or_default();
     let entry = entry(agents, session);
     let earlier = earlier.map(numbers).unwrap_or_default();
     for ((field, number), earlier) in SUMS.iter().zip(numbers(result)).zip(earlier) {
-        let before = entry[*field].as_u64().unwrap_or(0);
-        entry[*field] = (before + number).saturating_sub(earlier).into();
+        let before = entry.read(*field).unwrap_or(0);
+        entry.set(*field, (before + number).saturating_sub(earlier));
     }
     list(entry, id);
 }
@@ -33,16 +37,16 @@ pub fn list_unread(agents: &mut Value, id: &str) {
 
 /// Returns how many results there are.
 pub fn count(agents: &Value) -> usize {
-    let entries = agents[FINISHED].as_object().into_iter().flatten();
-    entries.map(|(_, entry)| entry[RESULTS].as_array().map_or(0, Vec::len)).sum()
+    let entries = agents.read(FINISHED).into_iter().flatten();
+    entries.map(|(_, entry)| entry.list(RESULTS).len()).sum()
 }
 
 /// Takes out what the results of a session, or of all, add up to.
 pub fn close(agents: &mut Value, session: Option<&str>) -> Legacy {
     let mut legacy = Legacy::default();
     for entry in of(agents, session) {
-        let mut take = |field: &str| {
-            let taken = entry.as_object_mut().and_then(|entry| entry.shift_remove(field));
+        let mut take = |field| {
+            let taken = entry.unset(field);
             taken.and_then(|number| number.as_u64()).unwrap_or(0)
         };
         let [completed, failed, found] = SUMS.map(&mut take);
@@ -57,16 +61,14 @@ pub fn close(agents: &mut Value, session: Option<&str>) -> Legacy {
 pub fn take(agents: &mut Value, session: Option<&str>, most: usize) -> Vec<String> {
     let mut taken = Vec::new();
     for entry in of(agents, session) {
-        if let Some(results) = entry.get_mut(RESULTS).and_then(Value::as_array_mut) {
+        if let Some(results) = entry.list_mut(RESULTS) {
             let number = results.len().min(most - taken.len());
             taken.extend(results.drain(..number).filter_map(|id| id.as_str().map(str::to_owned)));
         }
     }
-    let is_over = |entry: &Value| {
-        entry[RESULTS].as_array().is_none_or(Vec::is_empty)
-            && SUMS.iter().all(|field| entry[*field].is_null())
-    };
-    if let Some(entries) = agents.get_mut(FINISHED).and_then(Value::as_object_mut) {
+    let is_over =
+        |entry: &Value| entry.list(RESULTS).is_empty() && SUMS.iter().all(|field| entry[*field].is_null());
+    if let Some(entries) = agents.at_mut(FINISHED).and_then(Value::as_object_mut) {
         entries.retain(|_, entry| !is_over(entry));
     }
     taken
@@ -74,14 +76,14 @@ pub fn take(agents: &mut Value, session: Option<&str>, most: usize) -> Vec<Strin
 
 /// Starts to count anew. Results that are still there are known all the same.
 pub fn begin_anew(agents: &mut Value) {
-    (agents["total_spawned"], agents["total_completed"]) = (0.into(), 0.into());
+    (agents[ActiveAgents::total_spawned], agents[ActiveAgents::total_completed]) = (0.into(), 0.into());
     if agents[FINISHED].as_object().is_some_and(Map::is_empty) {
-        agents.as_object_mut().map(|agents| agents.shift_remove(FINISHED));
+        agents.unset(FINISHED);
     }
 }
 
 fn of<'a>(agents: &'a mut Value, session: Option<&'a str>) -> impl Iterator<Item = &'a mut Value> {
-    let entries = agents.get_mut(FINISHED).and_then(Value::as_object_mut).into_iter().flatten();
+    let entries = agents.at_mut(FINISHED).and_then(Value::as_object_mut).into_iter().flatten();
     let wanted = move |(of, _): &(&String, &mut Value)| session.is_none_or(|session| session == of.as_str());
     entries.filter(wanted).map(|(_, entry)| entry)
 }
@@ -96,7 +98,7 @@ fn entry<'a>(agents: &'a mut Value, session: &str) -> &'a mut Value {
 
 fn list(entry: &mut Value, id: &str) {
     if !present::has(entry, RESULTS, id) {
-        match entry.get_mut(RESULTS).and_then(Value::as_array_mut) {
+        match entry.list_mut(RESULTS) {
             Some(results) => results.push(id.into()),
             None => entry[RESULTS] = json!([id]),
         }
@@ -105,14 +107,18 @@ fn list(entry: &mut Value, id: &str) {
 
 /// Returns what one result adds to the sums.
 fn numbers(result: &Value) -> [u64; 3] {
-    let (completed, failed) = match result["status"].as_str() {
+    let (completed, failed) = match result.text(AgentResult::status) {
         Some("failed") => (0, 1),
         // Nobody knows whether it did what it was started for.
         Some("unclear" | "released") => (0, 0),
         _ => (1, 0),
     };
-    let findings = || result["findings"].as_array().map_or(0, Vec::len) as u64;
-    [completed, failed, result["metrics"]["issues_found"].as_u64().unwrap_or_else(findings)]
+    let findings = || result.list(AgentResult::findings).len() as u64;
+    [
+        completed,
+        failed,
+        result[AgentResult::metrics].read(ResultMetrics::issues_found).unwrap_or_else(findings),
+    ]
 }
 
 #[cfg(test)]

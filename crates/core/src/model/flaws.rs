@@ -8,6 +8,14 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::documents::agent_loop::{ActiveAgents, ClassifiedError, Errors, WorkQueue};
+use super::documents::pipeline::{ExecutionPhase, OrchestratorState, PmState, TaskGroup};
+use super::documents::queue::{Queue, QueueTask};
+use super::documents::state::{
+    Config, Epic, Epics, GlobalSettings, JournalSettings, Member, SessionTask, Sprint, Sprints, Story, Tasks,
+    Team, TeamSettings, Tool, Tools,
+};
+use super::documents::workflow::{ExecutionPlan, PlannedPhase, TaskGraph, Wave};
 use super::kind::Kind;
 use super::odd_ids::{EACH, KEYS, PLACES};
 use super::shape::At;
@@ -23,9 +31,14 @@ pub struct Flaw {
 
 /// Whose items wait for others: where they stand, the field of their ids, and the one of what they wait for.
 const NEEDS: [(&str, &[&str], &str, &str); 3] = [
-    ("queue", &["tasks", EACH], "id", "dependencies"),
-    ("pm_state", &["task_groups", EACH], "id", "depends_on"),
-    ("task_graph", &["execution_plan", "waves", EACH, "phases", EACH], "phase_id", "depends_on"),
+    ("queue", &[Queue::tasks.name(), EACH], QueueTask::id.name(), QueueTask::dependencies.name()),
+    ("pm_state", &[PmState::task_groups.name(), EACH], TaskGroup::id.name(), TaskGroup::depends_on.name()),
+    (
+        "task_graph",
+        &[TaskGraph::execution_plan.name(), ExecutionPlan::waves.name(), EACH, Wave::phases.name(), EACH],
+        PlannedPhase::phase_id.name(),
+        PlannedPhase::depends_on.name(),
+    ),
 ];
 
 /// What a number may be.
@@ -37,32 +50,40 @@ enum Range {
 }
 
 const RANGES: [(&str, &[&str], Range); 26] = [
-    ("config", &["global", "max_parallel_agents"], Range::Positive),
-    ("config", &["global", "session_timeout"], Range::Positive),
-    ("config", &["global", "state_sync_interval"], Range::Positive),
-    ("config", &["journal", "kept_segments"], Range::NotNegative),
-    ("config", &["retention", KEYS], Range::NotNegative),
-    ("tools", &["tools", KEYS, "max_instances"], Range::Positive),
-    ("epics", &["epics", EACH, "stories", EACH, "points"], Range::NotNegative),
-    ("sprints", &["sprints", EACH, "velocity"], Range::NotNegative),
-    ("sprints", &["sprints", EACH, "completed_points"], Range::NotNegative),
-    ("sprints", &["sprints", EACH, "total_points"], Range::NotNegative),
-    ("team", &["settings", "max_parallel_agents"], Range::Positive),
-    ("team", &["members", EACH, "capacity"], Range::NotNegative),
-    ("queue", &["tasks", EACH, "priority"], Range::Between(1.0, 10.0)),
-    ("queue", &["tasks", EACH, "retries"], Range::NotNegative),
-    ("work_queue", &["iteration"], Range::NotNegative),
-    ("work_queue", &["consecutive_passes"], Range::NotNegative),
-    ("work_queue", &["max_iterations"], Range::Positive),
-    ("active_agents", &["total_spawned"], Range::NotNegative),
-    ("active_agents", &["total_completed"], Range::NotNegative),
-    ("errors", &["errors", EACH, "retry_count"], Range::NotNegative),
-    ("errors", &["errors", EACH, "max_retries"], Range::NotNegative),
-    ("pm_state", &["iteration"], Range::NotNegative),
-    ("pm_state", &["completion_percentage"], Range::Between(0.0, 100.0)),
-    ("pm_state", &["execution_phases", EACH, "parallel_count"], Range::Positive),
-    ("orchestrator_state", &["iteration"], Range::NotNegative),
-    ("orchestrator_state", &["total_spawns"], Range::NotNegative),
+    ("config", &[Config::global.name(), GlobalSettings::max_parallel_agents.name()], Range::Positive),
+    ("config", &[Config::global.name(), GlobalSettings::session_timeout.name()], Range::Positive),
+    ("config", &[Config::global.name(), GlobalSettings::state_sync_interval.name()], Range::Positive),
+    ("config", &[Config::journal.name(), JournalSettings::kept_segments.name()], Range::NotNegative),
+    ("config", &[Config::retention.name(), KEYS], Range::NotNegative),
+    ("tools", &[Tools::tools.name(), KEYS, Tool::max_instances.name()], Range::Positive),
+    (
+        "epics",
+        &[Epics::epics.name(), EACH, Epic::stories.name(), EACH, Story::points.name()],
+        Range::NotNegative,
+    ),
+    ("sprints", &[Sprints::sprints.name(), EACH, Sprint::velocity.name()], Range::NotNegative),
+    ("sprints", &[Sprints::sprints.name(), EACH, Sprint::completed_points.name()], Range::NotNegative),
+    ("sprints", &[Sprints::sprints.name(), EACH, Sprint::total_points.name()], Range::NotNegative),
+    ("team", &[Team::settings.name(), TeamSettings::max_parallel_agents.name()], Range::Positive),
+    ("team", &[Team::members.name(), EACH, Member::capacity.name()], Range::NotNegative),
+    ("queue", &[Queue::tasks.name(), EACH, QueueTask::priority.name()], Range::Between(1.0, 10.0)),
+    ("queue", &[Queue::tasks.name(), EACH, QueueTask::retries.name()], Range::NotNegative),
+    ("work_queue", &[WorkQueue::iteration.name()], Range::NotNegative),
+    ("work_queue", &[WorkQueue::consecutive_passes.name()], Range::NotNegative),
+    ("work_queue", &[WorkQueue::max_iterations.name()], Range::Positive),
+    ("active_agents", &[ActiveAgents::total_spawned.name()], Range::NotNegative),
+    ("active_agents", &[ActiveAgents::total_completed.name()], Range::NotNegative),
+    ("errors", &[Errors::errors.name(), EACH, ClassifiedError::retry_count.name()], Range::NotNegative),
+    ("errors", &[Errors::errors.name(), EACH, ClassifiedError::max_retries.name()], Range::NotNegative),
+    ("pm_state", &[PmState::iteration.name()], Range::NotNegative),
+    ("pm_state", &[PmState::completion_percentage.name()], Range::Between(0.0, 100.0)),
+    (
+        "pm_state",
+        &[PmState::execution_phases.name(), EACH, ExecutionPhase::parallel_count.name()],
+        Range::Positive,
+    ),
+    ("orchestrator_state", &[OrchestratorState::iteration.name()], Range::NotNegative),
+    ("orchestrator_state", &[OrchestratorState::total_spawns.name()], Range::NotNegative),
 ];
 
 /// Returns what is wrong with a document.
@@ -111,7 +132,7 @@ struct Item<'v> {
 
 /// Finds ids that are there twice. Tasks of sessions have ids of their clients, which are ids all the same.
 fn twice(kind: &Kind, document: &Value, found: &mut Vec<Flaw>) {
-    const OF_SESSIONS: (&str, &[&str]) = ("tasks", &["tasks", EACH, "id"]);
+    const OF_SESSIONS: (&str, &[&str]) = ("tasks", &[Tasks::tasks.name(), EACH, SessionTask::id.name()]);
     let places = PLACES.iter().chain([&OF_SESSIONS]);
     for (_, place) in places.filter(|(name, place)| *name == kind.name && place.contains(&EACH)) {
         let mut seen: HashSet<&str> = HashSet::new();

@@ -19,7 +19,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::changes::Changes;
+use super::documents::workflow::{
+    ExecutionPlan, Phase, PhaseProgress, PlannedPhase, TaskGraph, Wave, Workflow,
+};
 use super::ids::RULE;
+use super::key::{Fields, FieldsMut, Held, Key, Text};
 use super::plan::{status, texts, word};
 use super::{files, ids, time};
 
@@ -139,11 +143,12 @@ impl Flow {
     pub fn new(id: &str, task: &str, phases: &[NewPhase], waves: &[usize]) -> Flow {
         let plan = |(place, new): (usize, &NewPhase)| {
             let mut phase = json!({
-                "id": phase_id(place), "title": new.title, "agent": new.agent, "status": "pending",
-                "deliverables": [], "context_for_next": "",
+                Phase::id: phase_id(place), Phase::title: new.title, Phase::agent: new.agent,
+                Phase::status: "pending",
+                Phase::deliverables: [], Phase::context_for_next: "",
             });
             if new.handover {
-                phase["handover"] = true.into();
+                phase.set(Phase::handover, true);
             }
             phase
         };
@@ -153,11 +158,12 @@ impl Flow {
         };
         let total = waves.iter().max().map_or(0, |last| last + 1);
         let workflow = json!({
-            "id": id, "task": task, "status": "pending", "current_phase": null,
-            "phases": phases.iter().enumerate().map(plan).collect::<Vec<_>>(),
+            Workflow::id: id, Workflow::task: task, Workflow::status: "pending",
+            Workflow::current_phase: null,
+            Workflow::phases: phases.iter().enumerate().map(plan).collect::<Vec<_>>(),
         });
         let mut graph = empty_graph(id);
-        graph["execution_plan"] = plan_of((0..total).map(phases_of_wave).collect());
+        graph[TaskGraph::execution_plan] = plan_of((0..total).map(phases_of_wave).collect());
         let mut flow = Flow { workflow, graph };
         flow.note_progress(None);
         flow
@@ -165,11 +171,11 @@ impl Flow {
 
     /// Takes a stored workflow with its graph. A graph of another workflow does not count.
     pub fn of(workflow: Value, graph: Option<Value>) -> Flow {
-        let id = text(&workflow, "id").to_owned();
-        let belongs = |graph: &Value| ["", &id].contains(&text(graph, "workflow_id"));
+        let id = text(&workflow, Workflow::id).to_owned();
+        let belongs = |graph: &Value| ["", &id].contains(&text(graph, TaskGraph::workflow_id));
         let graph = graph.filter(belongs).unwrap_or_else(|| empty_graph(&id));
         let mut flow = Flow { workflow, graph };
-        let known = |phase: &Value| flow.planned(text(phase, "id")).is_some();
+        let known = |phase: &Value| flow.planned(text(phase, Phase::id)).is_some();
         if !flow.phases().iter().all(known) {
             flow.plan_in_turn();
         }
@@ -178,16 +184,19 @@ impl Flow {
 
     /// Plans the phases one after the other, as a workflow without a graph means it.
     fn plan_in_turn(&mut self) {
-        let ids: Vec<&str> = self.phases().iter().map(|phase| text(phase, "id")).collect();
+        let ids: Vec<&str> = self.phases().iter().map(|phase| text(phase, Phase::id)).collect();
         let waves = self.phases().iter().enumerate().map(|(place, phase)| {
             let before: Vec<&str> = place.checked_sub(1).map(|before| ids[before]).into_iter().collect();
-            vec![json!({"phase_id": ids[place], "agent": phase["agent"], "depends_on": before})]
+            vec![json!({
+                PlannedPhase::phase_id: ids[place], PlannedPhase::agent: phase[Phase::agent],
+                PlannedPhase::depends_on: before,
+            })]
         });
-        self.graph["execution_plan"] = plan_of(waves.collect());
+        self.graph[TaskGraph::execution_plan] = plan_of(waves.collect());
     }
 
     pub fn id(&self) -> &str {
-        text(&self.workflow, "id")
+        text(&self.workflow, Workflow::id)
     }
 
     pub fn status(&self) -> WorkflowStatus {
@@ -195,38 +204,35 @@ impl Flow {
     }
 
     pub fn phases(&self) -> &[Value] {
-        self.workflow.get("phases").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+        self.workflow.list(Workflow::phases)
     }
 
     /// Returns the waves of the plan.
     pub fn waves(&self) -> &[Value] {
-        self.graph.pointer("/execution_plan/waves").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+        self.graph.at(TaskGraph::execution_plan).list(ExecutionPlan::waves)
     }
 
     pub fn phase(&self, id: &str) -> Option<&Value> {
-        self.phases().iter().find(|phase| text(phase, "id") == id)
+        self.phases().iter().find(|phase| text(phase, Phase::id) == id)
     }
 
     fn phase_mut(&mut self, place: usize) -> &mut Value {
-        &mut self.workflow["phases"][place]
+        &mut self.workflow[Workflow::phases][place]
     }
 
     /// Returns the wave of a phase, and what the plan says of it.
     fn planned(&self, id: &str) -> Option<(usize, &Value)> {
-        let phases = self.waves().iter().enumerate().flat_map(|(wave, value)| {
-            value
-                .get("phases")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .map(move |phase| (wave, phase))
-        });
-        phases.into_iter().find(|(_, phase)| text(phase, "phase_id") == id)
+        let phases = self
+            .waves()
+            .iter()
+            .enumerate()
+            .flat_map(|(wave, value)| value.list(Wave::phases).iter().map(move |phase| (wave, phase)));
+        phases.into_iter().find(|(_, phase)| text(phase, PlannedPhase::phase_id) == id)
     }
 
     /// Whether the plan says which files a phase is about.
     pub fn names_files(&self, id: &str) -> bool {
-        let files = self.planned(id).and_then(|(_, planned)| planned.get("files")?.as_array());
+        let files = self.planned(id).and_then(|(_, planned)| planned.read(PlannedPhase::files));
         files.is_some_and(|files| !files.is_empty())
     }
 
@@ -234,12 +240,11 @@ impl Flow {
     /// more.
     pub fn depends_on(&self, id: &str) -> Vec<&str> {
         let Some((wave, planned)) = self.planned(id) else { return Vec::new() };
-        if planned.get("depends_on").is_some_and(Value::is_array) {
-            return texts(planned, "depends_on");
+        if planned.at(PlannedPhase::depends_on).is_some_and(Value::is_array) {
+            return texts(planned, PlannedPhase::depends_on);
         }
-        let before =
-            wave.checked_sub(1).and_then(|before| self.waves().get(before)?.get("phases")?.as_array());
-        before.into_iter().flatten().map(|phase| text(phase, "phase_id")).collect()
+        let before = wave.checked_sub(1).and_then(|before| self.waves().get(before)?.read(Wave::phases));
+        before.into_iter().flatten().map(|phase| text(phase, PlannedPhase::phase_id)).collect()
     }
 
     /// Returns the phases before this one that are not completed.
@@ -249,7 +254,7 @@ impl Flow {
     }
 
     fn first(&self, wanted: WorkflowStatus) -> Option<&str> {
-        self.phases().iter().find(|phase| standing(phase) == wanted).map(|phase| text(phase, "id"))
+        self.phases().iter().find(|phase| standing(phase) == wanted).map(|phase| text(phase, Phase::id))
     }
 
     /// Lets everything begin that waits for nothing: the first phases, and those that were put back.
@@ -264,7 +269,7 @@ impl Flow {
         if ready.is_empty() && self.first(Active).is_none() {
             return Err(Refusal::Stuck);
         }
-        ready.into_iter().for_each(|place| self.phase_mut(place)["status"] = json!(Active));
+        ready.into_iter().for_each(|place| self.phase_mut(place)[Phase::status] = json!(Active));
         self.settle(None, now);
         Ok(())
     }
@@ -272,7 +277,7 @@ impl Flow {
     /// Returns the places of pending phases that wait for nothing.
     fn ready(&self) -> Vec<usize> {
         let is_ready = |phase: &Value| {
-            let id = text(phase, "id");
+            let id = text(phase, Phase::id);
             standing(phase) == Pending && ids::is_sound(id) && self.open_before(id).is_empty()
         };
         let phases = self.phases().iter().enumerate();
@@ -287,17 +292,17 @@ impl Flow {
         report: &Report,
         now: Timestamp,
     ) -> Result<(), Refusal> {
-        let place = self.phases().iter().position(|phase| text(phase, "id") == id);
+        let place = self.phases().iter().position(|phase| text(phase, Phase::id) == id);
         let place = place.ok_or_else(|| self.no_phase(id))?;
         let from = standing(&self.phases()[place]);
         self.check(id, from, to)?;
         let phase = self.phase_mut(place);
         if from != to {
-            phase["status"] = json!(to);
+            phase[Phase::status] = json!(to);
         }
         add_deliverables(phase, &report.deliverables);
         if let Some(context) = &report.context {
-            phase["context_for_next"] = context.as_str().into();
+            phase.set(Phase::context_for_next, context.as_str());
         }
         note_changes(phase, report.changed.as_ref());
         hands::note_end(phase, from, to, report.assumed);
@@ -331,7 +336,7 @@ impl Flow {
     }
 
     fn no_phase(&self, id: &str) -> Refusal {
-        let known: Vec<&str> = self.phases().iter().map(|phase| text(phase, "id")).collect();
+        let known: Vec<&str> = self.phases().iter().map(|phase| text(phase, Phase::id)).collect();
         let known = if known.is_empty() { "none".into() } else { known.join(", ") };
         Refusal::NoPhase { id: id.into(), known }
     }
@@ -342,12 +347,12 @@ impl Flow {
         if self.first(Failed).is_some() {
             return;
         }
-        let after = text(&self.phases()[changed], "id").to_owned();
+        let after = text(&self.phases()[changed], Phase::id).to_owned();
         for place in self.ready() {
-            let waited = self.depends_on(text(&self.phases()[place], "id"));
+            let waited = self.depends_on(text(&self.phases()[place], Phase::id));
             let begins = waited.contains(&after.as_str()) || (from == Failed && !waited.is_empty());
             if place != changed && begins {
-                self.phase_mut(place)["status"] = json!(Active);
+                self.phase_mut(place)[Phase::status] = json!(Active);
             }
         }
     }
@@ -356,38 +361,39 @@ impl Flow {
     fn settle(&mut self, completed: Option<&str>, now: Timestamp) {
         for place in 0..self.phases().len() {
             let phase = &self.phases()[place];
-            let context = self.context_of(text(phase, "id"));
+            let context = self.context_of(text(phase, Phase::id));
             if matches!(standing(phase), Active | Failed) && !context.is_empty() {
-                self.phase_mut(place)["context_from_previous"] = context.into();
+                self.phase_mut(place)[Phase::context_from_previous] = context.into();
             }
         }
         let status = status_of(&self.phases().iter().map(standing).collect::<Vec<_>>());
         let current = self.first(Active).or_else(|| self.first(Failed)).map(str::to_owned);
-        set(&mut self.workflow, "status", json!(status));
-        set(&mut self.workflow, "current_phase", current.into());
+        set(&mut self.workflow, Workflow::status, json!(status));
+        set(&mut self.workflow, Workflow::current_phase, current.into());
         self.note_progress(completed.map(|id| (id, now)));
     }
 
     /// Returns what the phases before this one said about it.
     fn context_of(&self, id: &str) -> String {
         let before = self.depends_on(id).into_iter().filter_map(|on| self.phase(on));
-        let said =
-            before.filter(|phase| standing(phase) == Completed).map(|phase| text(phase, "context_for_next"));
+        let said = before
+            .filter(|phase| standing(phase) == Completed)
+            .map(|phase| text(phase, Phase::context_for_next));
         said.filter(|said| !said.is_empty()).collect::<Vec<_>>().join("\n\n")
     }
 
     /// Writes into the graph how far the phases are.
     fn note_progress(&mut self, completed: Option<(&str, Timestamp)>) {
         let phases: Vec<(String, WorkflowStatus)> =
-            self.phases().iter().map(|phase| (text(phase, "id").to_owned(), standing(phase))).collect();
+            self.phases().iter().map(|phase| (text(phase, Phase::id).to_owned(), standing(phase))).collect();
         let begun = phases.iter().filter(|(_, status)| *status != Pending);
         let wave = begun.filter_map(|(id, _)| Some(self.planned(id)?.0)).max().unwrap_or(0);
-        let wave = self.waves().get(wave).and_then(|wave| wave.get("wave_id")).cloned().unwrap_or(0.into());
-        let (id, status) = (self.workflow["id"].clone(), self.workflow["status"].clone());
-        set(&mut self.graph, "workflow_id", id);
-        set(&mut self.graph, "status", status);
-        set(&mut self.graph, "current_wave", wave);
-        let known = &mut self.graph["phase_status"];
+        let wave = self.waves().get(wave).at(Wave::wave_id).cloned().unwrap_or(0.into());
+        let (id, status) = (self.workflow[Workflow::id].clone(), self.workflow[Workflow::status].clone());
+        set(&mut self.graph, TaskGraph::workflow_id, id);
+        set(&mut self.graph, TaskGraph::status, status);
+        set(&mut self.graph, TaskGraph::current_wave, wave);
+        let known = &mut self.graph[TaskGraph::phase_status];
         if !known.is_object() {
             *known = json!({});
         }
@@ -396,9 +402,9 @@ impl Flow {
             if !progress.is_object() {
                 *progress = json!({});
             }
-            set(progress, "status", json!(status));
+            set(progress, Phase::status, json!(status));
             match completed {
-                Some((of, at)) if of == id => progress["completed_at"] = time::stamp(at).into(),
+                Some((of, at)) if of == id => progress[PhaseProgress::completed_at] = time::stamp(at).into(),
                 _ => {}
             }
         }
@@ -423,9 +429,12 @@ fn status_of(phases: &[WorkflowStatus]) -> WorkflowStatus {
 
 fn planned(place: usize, new: &NewPhase) -> Value {
     let depends_on: Vec<String> = new.depends_on.iter().copied().map(phase_id).collect();
-    let mut planned = json!({"phase_id": phase_id(place), "agent": new.agent, "depends_on": depends_on});
+    let mut planned = json!({
+        PlannedPhase::phase_id: phase_id(place), PlannedPhase::agent: new.agent,
+        PlannedPhase::depends_on: depends_on,
+    });
     if !new.files.is_empty() {
-        planned["files"] = json!(new.files);
+        planned[PlannedPhase::files] = json!(new.files);
     }
     planned
 }
@@ -434,50 +443,54 @@ fn plan_of(waves: Vec<Vec<Value>>) -> Value {
     let total = waves.len();
     let wave = |(wave, phases): (usize, Vec<Value>)| {
         let parallel = phases.len() > 1;
-        json!({"wave_id": wave, "parallel": parallel, "phases": phases})
+        json!({Wave::wave_id: wave, Wave::parallel: parallel, Wave::phases: phases})
     };
-    json!({"total_waves": total, "waves": waves.into_iter().enumerate().map(wave).collect::<Vec<_>>()})
+    json!({
+        ExecutionPlan::total_waves: total,
+        ExecutionPlan::waves: waves.into_iter().enumerate().map(wave).collect::<Vec<_>>(),
+    })
 }
 
 fn empty_graph(id: &str) -> Value {
     json!({
-        "workflow_id": id, "status": "pending", "current_wave": 0,
-        "execution_plan": {"total_waves": 0, "waves": []}, "phase_status": {}, "compliance_log": [],
+        TaskGraph::workflow_id: id, TaskGraph::status: "pending", TaskGraph::current_wave: 0,
+        TaskGraph::execution_plan: {ExecutionPlan::total_waves: 0, ExecutionPlan::waves: []},
+        TaskGraph::phase_status: {}, TaskGraph::compliance_log: [],
     })
 }
 
 /// Adds what changed in one more try.
 fn note_changes(phase: &mut Value, changed: Option<&Changes>) {
     if let Some(changed) = changed {
-        phase["changed"] = changed.clone().and(phase.get("changed")).value();
+        phase[Phase::changed] = changed.clone().and(phase.at(Phase::changed)).value();
     }
 }
 
 /// Appends what is not there yet.
 fn add_deliverables(phase: &mut Value, deliverables: &[String]) {
     for deliverable in deliverables {
-        if !texts(phase, "deliverables").contains(&deliverable.as_str()) {
-            match phase.get_mut("deliverables").and_then(Value::as_array_mut) {
+        if !texts(phase, Phase::deliverables).contains(&deliverable.as_str()) {
+            match phase.list_mut(Phase::deliverables) {
                 Some(known) => known.push(deliverable.as_str().into()),
-                None => phase["deliverables"] = json!([deliverable]),
+                None => phase[Phase::deliverables] = json!([deliverable]),
             }
         }
     }
 }
 
 /// Sets a field that says something else; a number that is spelled differently stays.
-fn set(value: &mut Value, field: &str, to: Value) {
-    let same = match (value.get(field), &to) {
+fn set<T>(value: &mut Value, key: Key<T>, to: Value) {
+    let same = match (value.at(key), &to) {
         (Some(Value::Number(known)), Value::Number(to)) => known.as_f64() == to.as_f64(),
         (known, to) => known == Some(to),
     };
     if !same {
-        value[field] = to;
+        value[key] = to;
     }
 }
 
-fn text<'v>(value: &'v Value, field: &str) -> &'v str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
+fn text<T: Held<Kind: Text>>(value: &Value, key: Key<T>) -> &str {
+    value.text(key).unwrap_or_default()
 }
 
 #[cfg(test)]

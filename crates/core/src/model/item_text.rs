@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use super::key::Key;
 use super::{json, short};
 
 /// One object that is being written.
@@ -26,20 +27,20 @@ impl ItemText<'_> {
         bytes.extend_from_slice(end);
     }
 
-    pub fn null(&mut self, name: &'static str) {
-        self.field(name).extend_from_slice(b"null");
+    pub fn null<T>(&mut self, key: Key<T>) {
+        self.field(key.name()).extend_from_slice(b"null");
     }
 
-    pub fn whole(&mut self, name: &'static str, number: i64) {
-        serde_json::to_writer(self.field(name), &number).expect("a number can always be written");
+    pub fn whole<T>(&mut self, key: Key<T>, number: i64) {
+        serde_json::to_writer(self.field(key.name()), &number).expect("a number can always be written");
     }
 
-    pub fn text(&mut self, name: &'static str, text: &str) {
-        write_text(self.field(name), text);
+    pub fn text<T>(&mut self, key: Key<T>, text: &str) {
+        write_text(self.field(key.name()), text);
     }
 
-    pub fn texts(&mut self, name: &'static str, texts: &[Cow<'_, str>]) {
-        let bytes = self.field(name);
+    pub fn texts<T>(&mut self, key: Key<T>, texts: &[Cow<'_, str>]) {
+        let bytes = self.field(key.name());
         bytes.push(b'[');
         for (number, text) in texts.iter().enumerate() {
             bytes.extend_from_slice(if number == 0 { b"" } else { b", " });
@@ -48,8 +49,8 @@ impl ItemText<'_> {
         bytes.push(b']');
     }
 
-    pub fn object(&mut self, name: &'static str, fields: impl FnOnce(&mut ItemText<'_>)) {
-        let bytes = self.field(name);
+    pub fn object<T>(&mut self, key: Key<T>, fields: impl FnOnce(&mut ItemText<'_>)) {
+        let bytes = self.field(key.name());
         bytes.push(b'{');
         fields(&mut ItemText { bytes, between: ["", ", "], empty: true });
         bytes.push(b'}');

@@ -6,6 +6,9 @@ use std::fmt;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::documents::common::Stamps;
+use super::documents::queue::{Lease, LeaseClock, QueueTask, TaskContext};
+use super::documents::state::MessageNote;
 use super::documents::{agent_loop, pipeline, queue, state, workflow};
 use super::ids::{Key, ProjectId, SessionId};
 use super::listing::{Due, Facet, Hold, Listing, Marking, Standing, State};
@@ -135,7 +138,9 @@ impl Kind {
     /// Whether a path of a document is one that every commit sets.
     pub fn stamps(&self, path: &str) -> bool {
         self.items != Items::Document
-            && (path == "revision" || path == "updated_by" || self.time_field == Some(path))
+            && (path == Stamps::revision.name()
+                || path == Stamps::updated_by.name()
+                || self.time_field == Some(path))
     }
 
     /// Whether documents of this kind are in such a room.
@@ -340,45 +345,45 @@ const PLAIN: Kind = Kind {
     gone: Gone::Damage,
 };
 
-const UPDATED_AT: Option<&str> = Some("updated_at");
-const LAST_UPDATE: Option<&str> = Some("last_update");
+const UPDATED_AT: Option<&str> = Some(state::Config::updated_at.name());
+const LAST_UPDATE: Option<&str> = Some(pipeline::PmState::last_update.name());
 
 #[rustfmt::skip]
 pub static KINDS: &[Kind] = kinds! {
     "config": state::Config, State, Scope::Shared, "config.json", Items::None,
         { time_field: UPDATED_AT, author: true, format: 2 }, default_config,
         "global limits, feature switches and paths";
-    "tools": state::Tools, State, Scope::Shared, "tools.json", Items::Field("tools"),
+    "tools": state::Tools, State, Scope::Shared, "tools.json", Items::Field(state::Tools::tools.name()),
         { time_field: UPDATED_AT, author: true, format: 2 }, |_, _| json!({"version": "1.0.0", "tools": {}}),
         "agents and tools that work may be assigned to";
-    "epics": state::Epics, State, Scope::Project, "epics.json", Items::Field("epics"),
+    "epics": state::Epics, State, Scope::Project, "epics.json", Items::Field(state::Epics::epics.name()),
         { time_field: UPDATED_AT, author: true, format: 2 },
         |doc, _| json!({"version": "1.0.0", "project_id": doc.owner_id(), "epics": []}),
         "a project's epics and their stories";
-    "sprints": state::Sprints, State, Scope::Project, "sprints.json", Items::Field("sprints"),
+    "sprints": state::Sprints, State, Scope::Project, "sprints.json", Items::Field(state::Sprints::sprints.name()),
         { time_field: UPDATED_AT, author: true, format: 2 },
         |doc, _| json!({"version": "1.0.0", "project_id": doc.owner_id(), "current_sprint": null, "sprints": []}),
         "a project's sprints";
-    "team": state::Team, State, Scope::Project, "team.json", Items::Field("members"),
+    "team": state::Team, State, Scope::Project, "team.json", Items::Field(state::Team::members.name()),
         { time_field: UPDATED_AT, author: true, format: 2 },
         |doc, _| json!({"version": "1.0.0", "project_id": doc.owner_id(), "settings": {"max_parallel_agents": 5}, "members": []}),
         "who works on a project";
-    "session": state::Session, State, Scope::Session, "state.json", Items::Field("agents"),
+    "session": state::Session, State, Scope::Session, "state.json", Items::Field(state::Session::agents.name()),
         { time_field: UPDATED_AT, author: true }, default_session,
         "what a session is and does";
-    "messages": state::Messages, State, Scope::Session, "messages.json", Items::Field("messages"),
+    "messages": state::Messages, State, Scope::Session, "messages.json", Items::Field(state::Messages::messages.name()),
         { time_field: UPDATED_AT, author: true }, |_, _| json!({"messages": []}),
         "a session's message history";
-    "events": state::Events, State, Scope::Session, "events.json", Items::Field("events"),
+    "events": state::Events, State, Scope::Session, "events.json", Items::Field(state::Events::events.name()),
         { time_field: UPDATED_AT, author: true }, |_, _| json!({"events": []}),
         "a session's event log";
-    "hooks": state::Hooks, State, Scope::Session, "hooks.json", Items::Field("hooks"),
+    "hooks": state::Hooks, State, Scope::Session, "hooks.json", Items::Field(state::Hooks::hooks.name()),
         { time_field: UPDATED_AT, author: true }, |_, _| json!({"hooks": []}),
         "commands that run after a change";
-    "tasks": state::Tasks, State, Scope::Session, "tasks.json", Items::Field("tasks"),
+    "tasks": state::Tasks, State, Scope::Session, "tasks.json", Items::Field(state::Tasks::tasks.name()),
         { time_field: UPDATED_AT, author: true }, |_, _| json!({"tasks": []}),
         "a session's own tasks";
-    "mailbox": state::Mailbox, State, Scope::Mailbox, "mailbox.json", Items::Field("messages"),
+    "mailbox": state::Mailbox, State, Scope::Mailbox, "mailbox.json", Items::Field(state::Mailbox::messages.name()),
         { time_field: UPDATED_AT, limit: LARGE, listing: Some(&MAILBOX), gone: Gone::Derived },
         |doc, _| json!({"version": "1.0.0", "session_id": doc.owner_id(), "messages": []}),
         "how the messages of a session's mailbox stand";
@@ -386,98 +391,117 @@ pub static KINDS: &[Kind] = kinds! {
         { time_field: UPDATED_AT },
         |doc, _| json!({"version": "1.0.0", "session_id": doc.owner_id(), "last_seq": 0}),
         "how many messages a session has sent";
-    "triggers": state::Triggers, State, Scope::Shared, "triggers.json", Items::Field("triggers"),
-        { time_field: UPDATED_AT, author: true, gone: Gone::Derived }, |_, _| json!({"version": "1.0.0", "triggers": []}),
+    "triggers": state::Triggers, State, Scope::Shared, "triggers.json", Items::Field(state::Triggers::triggers.name()),
+        { time_field: UPDATED_AT, author: true, gone: Gone::Derived }, |_, _| json!({
+            "version": "1.0.0", "triggers": [],
+        }),
         "which sessions have hooks for changes of what";
-    "trusted": state::Trusted, State, Scope::Shared, "trusted.json", Items::Field("trusted"),
+    "trusted": state::Trusted, State, Scope::Shared, "trusted.json", Items::Field(state::Trusted::trusted.name()),
         { time_field: UPDATED_AT, author: true }, |_, _| json!({"version": "1.0.0", "trusted": []}),
         "commands that hooks may run";
 
-    "pm_state": pipeline::PmState, Pipeline, Scope::Pipeline, "pm_state.json", Items::Field("task_groups"),
+    "pm_state": pipeline::PmState, Pipeline, Scope::Pipeline, "pm_state.json", Items::Field(pipeline::PmState::task_groups.name()),
         { time_field: LAST_UPDATE }, default_pm_state,
         "the project manager's memory";
     "group_status": pipeline::GroupStatus, Pipeline, Scope::Pipeline, "group_status.json", Items::Document,
         { time_field: LAST_UPDATE }, |_, _| json!({}),
         "where each task group stands";
     "orchestrator_state": pipeline::OrchestratorState, Pipeline, Scope::Pipeline, "orchestrator_state.json",
-        Items::Field("decisions_log"), { time_field: LAST_UPDATE }, default_orchestrator_state,
+        Items::Field(pipeline::OrchestratorState::decisions_log.name()), { time_field: LAST_UPDATE }, default_orchestrator_state,
         "the orchestrator's phase and decisions";
     "dev_to_qa": pipeline::DevToQa, Pipeline, Scope::Pipeline, "messages/dev_to_qa.json",
-        Items::Field("messages"), {}, |_, _| json!({"messages": []}),
+        Items::Field(pipeline::DevToQa::messages.name()), {}, |_, _| json!({"messages": []}),
         "hand-overs from developer to QA";
     "qa_to_techlead": pipeline::QaToTechlead, Pipeline, Scope::Pipeline, "messages/qa_to_techlead.json",
-        Items::Field("messages"), {}, |_, _| json!({"messages": []}),
+        Items::Field(pipeline::QaToTechlead::messages.name()), {}, |_, _| json!({"messages": []}),
         "hand-overs from QA to tech lead";
     "techlead_to_dev": pipeline::TechleadToDev, Pipeline, Scope::Pipeline, "messages/techlead_to_dev.json",
-        Items::Field("messages"), {}, |_, _| json!({"messages": []}),
+        Items::Field(pipeline::TechleadToDev::messages.name()), {}, |_, _| json!({"messages": []}),
         "reviews from tech lead to developer";
 
-    "active_agents": agent_loop::ActiveAgents, Loop, Scope::State, "agents/active.json", Items::Field("agents"),
-        { gone: Gone::Reset }, |_, _| json!({"agents": [], "total_spawned": 0, "total_completed": 0, "session_id": null}),
+    "active_agents": agent_loop::ActiveAgents, Loop, Scope::State, "agents/active.json", Items::Field(agent_loop::ActiveAgents::agents.name()),
+        { gone: Gone::Reset }, |_, _| json!({
+            "agents": [], "total_spawned": 0, "total_completed": 0, "session_id": null,
+        }),
         "agents that run now";
-    "agent_result": agent_loop::AgentResult, Loop, Scope::Agent, "agents/results/{key}.json", Items::Field("findings"),
-        { gone: Gone::Reset }, |doc, _| json!({"agent_id": doc.owner_id(), "status": "running", "findings": []}),
+    "agent_result": agent_loop::AgentResult, Loop, Scope::Agent, "agents/results/{key}.json", Items::Field(agent_loop::AgentResult::findings.name()),
+        { gone: Gone::Reset }, |doc, _| json!({
+            "agent_id": doc.owner_id(), "status": "running", "findings": [],
+        }),
         "what one agent found";
-    "work_queue": agent_loop::WorkQueue, Loop, Scope::State, "loop/work_queue.json", Items::Field("items"),
-        { gone: Gone::Reset }, |_, _| json!({"version": 1, "task": "", "iteration": 0, "consecutive_passes": 0, "items": [], "gate_results": {}}),
+    "work_queue": agent_loop::WorkQueue, Loop, Scope::State, "loop/work_queue.json", Items::Field(agent_loop::WorkQueue::items.name()),
+        { gone: Gone::Reset }, |_, _| json!({
+            "version": 1, "task": "", "iteration": 0, "consecutive_passes": 0, "items": [],
+            "gate_results": {},
+        }),
         "the loop's work items and gate results";
     "current_session": agent_loop::CurrentSession, Loop, Scope::State, "session/current.json", Items::None,
         { gone: Gone::Reset }, default_current_session,
         "the session that works here now";
-    "metrics": agent_loop::Metrics, Loop, Scope::State, "session/metrics.json", Items::Field("sessions"),
+    "metrics": agent_loop::Metrics, Loop, Scope::State, "session/metrics.json", Items::Field(agent_loop::Metrics::sessions.name()),
         { gone: Gone::Reset }, |_, _| json!({"sessions": []}),
         "figures of past sessions";
-    "errors": agent_loop::Errors, Loop, Scope::State, "errors/classified.json", Items::Field("errors"),
-        { gone: Gone::Reset }, |_, _| json!({"errors": [], "summary": {"total": 0, "recovered": 0, "pending": 0, "escalated": 0}}),
+    "errors": agent_loop::Errors, Loop, Scope::State, "errors/classified.json", Items::Field(agent_loop::Errors::errors.name()),
+        { gone: Gone::Reset }, |_, _| json!({
+            "errors": [], "summary": {"total": 0, "recovered": 0, "pending": 0, "escalated": 0},
+        }),
         "classified errors and their retries";
     "backup": agent_loop::Backup, Loop, Scope::Moment, "compaction/backup_{key}.json", Items::None,
-        { gone: Gone::Reset }, |_, now| json!({"timestamp": time::stamp(now), "reason": "manual", "preserved": {}}),
+        { gone: Gone::Reset }, |_, now| json!({
+            "timestamp": time::stamp(now), "reason": "manual", "preserved": {},
+        }),
         "state saved before a compaction";
 
-    "workflow": workflow::Workflow, Workflow, Scope::State, "workflow.json", Items::Field("phases"),
-        { gone: Gone::DamageAlone }, |_, now| json!({"id": format!("wf_{}", time::compact(now)), "task": "", "status": "pending", "current_phase": null, "phases": []}),
+    "workflow": workflow::Workflow, Workflow, Scope::State, "workflow.json", Items::Field(workflow::Workflow::phases.name()),
+        { gone: Gone::DamageAlone }, |_, now| json!({
+            "id": format!("wf_{}", time::compact(now)), "task": "", "status": "pending",
+            "current_phase": null, "phases": [],
+        }),
         "phases of the current workflow";
     "task_graph": workflow::TaskGraph, Workflow, Scope::State, "active_task_graph.json",
-        Items::Nested("execution_plan", "waves"), { gone: Gone::DamageAlone }, default_task_graph,
+        Items::Nested(workflow::TaskGraph::execution_plan.name(), workflow::ExecutionPlan::waves.name()), { gone: Gone::DamageAlone }, default_task_graph,
         "waves of phases that may run together";
 
-    "queue": queue::Queue, Queue, Scope::Queue, "tasks.json", Items::Field("tasks"),
-        { time_field: Some("last_updated"), limit: LARGE, listing: Some(&QUEUE) },
-        |_, now| json!({"version": "1.0", "created_at": time::stamp(now), "last_updated": time::stamp(now), "tasks": []}),
+    "queue": queue::Queue, Queue, Scope::Queue, "tasks.json", Items::Field(queue::Queue::tasks.name()),
+        { time_field: Some(queue::Queue::last_updated.name()), limit: LARGE, listing: Some(&QUEUE) },
+        |_, now| json!({
+            "version": "1.0", "created_at": time::stamp(now), "last_updated": time::stamp(now), "tasks": [],
+        }),
         "the task queue of leader and workers";
-    "workers": queue::Agents, Queue, Scope::Queue, "agents.json", Items::Field("agents"),
-        { time_field: Some("last_updated") }, |_, _| json!({"version": "1.0", "agents": []}),
+    "workers": queue::Agents, Queue, Scope::Queue, "agents.json", Items::Field(queue::Agents::agents.name()),
+        { time_field: Some(queue::Queue::last_updated.name()) }, |_, _| json!({
+            "version": "1.0", "agents": [],
+        }),
         "who has registered as a worker of the queue";
 };
 
 /// Tasks are picked by priority (1 first), then by age.
 const QUEUE: Listing = Listing {
     states: &QUEUE_STATES,
-    needs: "dependencies",
+    needs: QueueTask::dependencies.name(),
     // Enough for what a claim, a start and a short result add to a task.
     room: 448,
     short: 0,
     facet: queue_facet,
     hold: queue_hold,
-    timed: |task| task.string("next_retry_at").is_some(),
-    ended: Some(|task| task::ended(task.string("completed_at").as_deref())),
+    timed: |task| task.string(QueueTask::next_retry_at.name()).is_some(),
+    ended: Some(|task| task::ended(task.string(QueueTask::completed_at.name()).as_deref())),
     marking: Some(Marking {
         kin: |task| {
-            let context = task.object("context");
-            marks::kin(&task.strings(CAPABILITIES), &files_in(context.as_ref()))
+            let context = task.object(QueueTask::context.name());
+            marks::kin(&task.strings(QueueTask::required_capabilities.name()), &files_in(context.as_ref()))
         },
         all: |task| {
-            let context = task.object("context");
-            let (needs, files) = (task.strings(CAPABILITIES), files_in(context.as_ref()));
+            let context = task.object(QueueTask::context.name());
+            let (needs, files) =
+                (task.strings(QueueTask::required_capabilities.name()), files_in(context.as_ref()));
             marks::all(&texts(&needs), &texts(&files))
         },
     }),
 };
 
-const CAPABILITIES: &str = "required_capabilities";
-
 fn files_in(context: Option<&Raw>) -> Vec<Cow<'_, str>> {
-    context.map(|context| context.strings("files")).unwrap_or_default()
+    context.map(|context| context.strings(TaskContext::files.name())).unwrap_or_default()
 }
 
 fn texts<'t>(texts: &'t [Cow<'_, str>]) -> Vec<&'t str> {
@@ -500,34 +524,38 @@ const QUEUE_STATES: [State; 8] = [
 pub const UNFIT: &str = "unfit";
 
 fn queue_facet(task: &Raw) -> Option<Facet<'_>> {
-    let (id, status) = (task.string("id")?, task.string("status")?);
+    let (id, status) = (task.string(QueueTask::id.name())?, task.string(QueueTask::status.name())?);
     let unfit = QUEUE_STATES.len() - 1;
     let state = QUEUE_STATES[..unfit].iter().position(|state| state.word == status)?;
     let is_open = matches!(QUEUE_STATES[state].standing, Standing::Waiting | Standing::Ready);
     Some(Facet {
         state: if is_open && !ids::is_sound(&id) { unfit } else { state },
         id,
-        class: task.number("priority").map_or(PRIORITY, |number| number as i64),
-        age: task::came(task.string("created_at").as_deref()),
+        class: task.number(QueueTask::priority.name()).map_or(PRIORITY, |number| number as i64),
+        age: task::came(task.string(QueueTask::created_at.name()).as_deref()),
         needs: task.strings(QUEUE.needs),
     })
 }
 
 /// A claimed task is due when its lease is over, keeps its files from others, and keeps whoever has it busy.
 fn queue_hold(task: &Raw) -> Hold {
-    let mut keys = files::occupied(&texts(&files_in(task.object("context").as_ref())));
-    let holder = task.string("session_id").or_else(|| task.string("claimed_by"));
+    let mut keys = files::occupied(&texts(&files_in(task.object(QueueTask::context.name()).as_ref())));
+    let holder =
+        task.string(QueueTask::session_id.name()).or_else(|| task.string(QueueTask::claimed_by.name()));
     if let (Some(keys), Some(holder)) = (&mut keys, holder) {
         keys.push(files::holder(&holder));
     }
-    Hold { due: task.object("lease").and_then(|lease| lease_due(&lease)), keys }
+    Hold { due: task.object(QueueTask::lease.name()).and_then(|lease| lease_due(&lease)), keys }
 }
 
 fn lease_due(lease: &Raw) -> Option<Due> {
-    let expires = time::read(&lease.string("expires_at")?)?.as_millisecond();
-    let clock = lease.object("clock").and_then(|clock| {
-        let began = time::read(&clock.string("began")?)?;
-        Some(Due { clock: time::clock_of(&clock.string("boot")?), at: expires - began.as_millisecond() })
+    let expires = time::read(&lease.string(Lease::expires_at.name())?)?.as_millisecond();
+    let clock = lease.object(Lease::clock.name()).and_then(|clock| {
+        let began = time::read(&clock.string(LeaseClock::began.name())?)?;
+        Some(Due {
+            clock: time::clock_of(&clock.string(LeaseClock::boot.name())?),
+            at: expires - began.as_millisecond(),
+        })
     });
     Some(clock.unwrap_or(Due { clock: 0, at: expires }))
 }
@@ -554,11 +582,11 @@ const MAILBOX_STATES: [State; 4] = [
 ];
 
 fn mailbox_facet(note: &Raw) -> Option<Facet<'_>> {
-    let status = note.string("status")?;
+    let status = note.string(MessageNote::status.name())?;
     Some(Facet {
-        id: note.string("id")?,
+        id: note.string(MessageNote::id.name())?,
         state: MAILBOX_STATES.iter().position(|state| state.word == status)?,
-        class: message::urgency(note.string("priority").as_deref()),
+        class: message::urgency(note.string(MessageNote::priority.name()).as_deref()),
         age: 0,
         needs: Vec::new(),
     })
@@ -622,6 +650,25 @@ fn default_task_graph(_: &Doc, now: Timestamp) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::path::Segment;
+
+    /// Checks that a shape knows every field of a value.
+    fn all_known(kind: &str, shape: &Shape, value: &Value) {
+        let Value::Object(map) = value else { return };
+        for (name, value) in map {
+            let known = shape.at(&[Segment::Key(name.clone())]);
+            all_known(kind, known.unwrap_or_else(|| panic!("{kind}: nobody knows `{name}`")), value);
+        }
+    }
+
+    #[test]
+    fn defaults_have_only_known_fields() {
+        for kind in KINDS {
+            let room = kind.room().unwrap_or(Room::Shared);
+            let value = Doc::shared(kind, room).default(Timestamp::UNIX_EPOCH);
+            all_known(kind.name, kind.shape, &value);
+        }
+    }
 
     #[test]
     fn every_default_document_is_valid() {

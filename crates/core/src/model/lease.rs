@@ -4,6 +4,8 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::documents::queue::{LastClaim, Lease, LeaseClock, QueueTask};
+use super::key::Fields;
 use super::time::{self, Moment};
 
 /// How long a lease lasts unless somebody says otherwise, in seconds.
@@ -13,22 +15,23 @@ pub const LEASE: f64 = 600.0;
 pub fn new(epoch: u64, seconds: f64, now: &Moment) -> Value {
     let expires = now.at.checked_add(length(seconds)).unwrap_or(Timestamp::MAX);
     let seconds = if seconds.fract() == 0.0 { json!(seconds as u64) } else { json!(seconds) };
-    let mut lease = json!({"epoch": epoch, "seconds": seconds, "expires_at": time::stamp(expires)});
+    let mut lease =
+        json!({Lease::epoch: epoch, Lease::seconds: seconds, Lease::expires_at: time::stamp(expires)});
     if let Some(boot) = &now.boot {
-        lease["clock"] = json!({"boot": boot.id, "began": time::stamp(boot.began)});
+        lease[Lease::clock] = json!({LeaseClock::boot: boot.id, LeaseClock::began: time::stamp(boot.began)});
     }
     lease
 }
 
 /// Returns the epoch of the newest claim on something that is leased; 0 before the first.
 pub fn epoch(held: &Value) -> u64 {
-    let of = |field: &str| held.get(field)?.get("epoch")?.as_u64();
-    of("lease").max(of("last_claim")).unwrap_or(0)
+    let last = held.at(QueueTask::last_claim).read(LastClaim::epoch);
+    held.at(QueueTask::lease).read(Lease::epoch).max(last).unwrap_or(0)
 }
 
 /// Returns how long a renewal of something that is leased lasts.
 pub fn seconds(held: &Value) -> f64 {
-    let seconds = held.get("lease").and_then(|lease| lease.get("seconds")).and_then(Value::as_f64);
+    let seconds = held.at(QueueTask::lease).number(Lease::seconds);
     seconds.unwrap_or(LEASE)
 }
 
@@ -36,8 +39,8 @@ pub fn seconds(held: &Value) -> f64 {
 ///
 /// On the boot that gave the lease a clock that was set meanwhile makes no difference.
 pub fn left(held: &Value, now: &Moment) -> Option<SignedDuration> {
-    let lease = held.get("lease")?;
-    let expires = time::read(lease.get("expires_at")?.as_str()?)?;
+    let lease = held.at(QueueTask::lease)?;
+    let expires = time::read(lease.text(Lease::expires_at)?)?;
     let left = expires.duration_since(now.at);
     Some(jump(lease, now).map_or(left, |jump| left.saturating_add(jump)))
 }
@@ -49,7 +52,10 @@ pub fn used(held: &Value, now: &Moment) -> SignedDuration {
 
 /// Returns how a claim ended that gave something back, as documents write it.
 pub fn last_claim(by: &str, epoch: u64, reason: &str, now: &Moment) -> Value {
-    json!({"by": by, "epoch": epoch, "ended_at": time::stamp(now.at), "reason": reason})
+    json!({
+        LastClaim::by: by, LastClaim::epoch: epoch, LastClaim::ended_at: time::stamp(now.at),
+        LastClaim::reason: reason,
+    })
 }
 
 fn length(seconds: f64) -> SignedDuration {
@@ -58,8 +64,8 @@ fn length(seconds: f64) -> SignedDuration {
 
 /// Returns how far the clock was set since the lease was given, if that was on this boot.
 fn jump(lease: &Value, now: &Moment) -> Option<SignedDuration> {
-    let (clock, boot) = (lease.get("clock")?, now.boot.as_ref()?);
-    let same = clock.get("boot")?.as_str()? == boot.id;
-    let began = time::read(clock.get("began")?.as_str()?)?;
+    let (clock, boot) = (lease.at(Lease::clock)?, now.boot.as_ref()?);
+    let same = clock.text(LeaseClock::boot)? == boot.id;
+    let began = time::read(clock.text(LeaseClock::began)?)?;
     same.then(|| boot.began.duration_since(began))
 }

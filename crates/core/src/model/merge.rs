@@ -19,6 +19,13 @@ mod origin;
 
 use serde_json::{Map, Value};
 
+use super::documents::agent_loop::{WorkItem, WorkQueue};
+use super::documents::common::{Item, Stamps};
+use super::documents::pipeline::{Group, OrchestratorState};
+use super::documents::queue::QueueTask;
+use super::documents::state::Session;
+use super::documents::workflow::{Phase, Workflow};
+use super::key::Fields;
 use super::kind::{Items, Kind};
 use super::shape::push_key;
 
@@ -80,31 +87,31 @@ pub fn join_item(kind: &Kind, base: &Value, theirs: &Value, ours: &Value) -> Val
 
 /// Fields that say how an item stands. They belong together: half of a claim is none.
 const STATE: &[&str] = &[
-    "status",
-    "claimed_by",
-    "claimed_at",
-    "session_id",
-    "lease",
-    "last_claim",
-    "started_at",
-    "completed_at",
-    "ended_at",
-    "result",
-    "attempts",
-    "retries",
-    "next_retry_at",
-    "usage",
-    "assigned_to",
-    "agent_id",
-    "run",
-    "outcome",
-    "orders",
-    "counts",
-    "next_order",
-    "phase",
-    "current_phase",
-    "iteration",
-    "consecutive_passes",
+    QueueTask::status.name(),
+    QueueTask::claimed_by.name(),
+    QueueTask::claimed_at.name(),
+    QueueTask::session_id.name(),
+    QueueTask::lease.name(),
+    QueueTask::last_claim.name(),
+    QueueTask::started_at.name(),
+    QueueTask::completed_at.name(),
+    Session::ended_at.name(),
+    QueueTask::result.name(),
+    QueueTask::attempts.name(),
+    QueueTask::retries.name(),
+    QueueTask::next_retry_at.name(),
+    QueueTask::usage.name(),
+    WorkItem::assigned_to.name(),
+    Phase::agent_id.name(),
+    WorkItem::run.name(),
+    Phase::outcome.name(),
+    OrchestratorState::orders.name(),
+    Group::counts.name(),
+    Group::next_order.name(),
+    WorkQueue::phase.name(),
+    Workflow::current_phase.name(),
+    WorkQueue::iteration.name(),
+    WorkQueue::consecutive_passes.name(),
 ];
 
 /// States in which work is over: an edit that knew nothing of it does not begin it again.
@@ -221,8 +228,9 @@ impl Merge<'_> {
         if is_known && !moved {
             return true;
         }
-        let ended = || ours.get("status").and_then(Value::as_str).is_some_and(|word| ENDED.contains(&word));
-        let on_purpose = touched.contains(&"status") && (!differs(ours, base, "status") || !ended());
+        let ended = || ours.text(Item::status).is_some_and(|word| ENDED.contains(&word));
+        let on_purpose =
+            touched.contains(&Item::status.name()) && (!differs(ours, base, Item::status.name()) || !ended());
         if is_known && on_purpose {
             return true;
         }
@@ -232,7 +240,10 @@ impl Merge<'_> {
     /// Whether a field is the store's own, of the document or of an entry that has a revision of its own.
     fn is_stamp(&self, key: &str) -> bool {
         let level = if self.has_entries() { 2 } else { 1 };
-        self.depth == level && (key == "revision" || key == "updated_by" || self.kind.time_field == Some(key))
+        self.depth == level
+            && (key == Stamps::revision.name()
+                || key == Stamps::updated_by.name()
+                || self.kind.time_field == Some(key))
     }
 
     /// Notes what cannot be joined. Returns whether their side counts.

@@ -4,7 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::documents::state;
+use super::documents::state::{Message as MessageDoc, MessageNote, MessageSender, MessageStatus};
 use super::ids::{Key, SessionId};
+use super::key::{Fields, FieldsMut};
 use super::redact::redact_value;
 use super::shape::Shaped;
 use super::time;
@@ -80,44 +82,45 @@ impl Letter {
     /// Makes the message, as it lies in the inbox.
     pub fn message(&self, id: &str, seq: u64, now: Timestamp) -> Value {
         let mut message = Map::new();
-        let mut set = |field: &str, value: Value| drop(message.insert(field.into(), value));
-        set("id", id.into());
-        set("from", self.from.as_str().into());
-        set("to", self.to.as_str().into());
-        set("type", self.kind.as_str().into());
-        set("priority", self.priority.into());
-        set("payload", self.payload.clone());
-        set("timestamp", time::stamp(now).into());
+        message.set(MessageDoc::id, id);
+        message.set(MessageDoc::from, self.from.as_str());
+        message.set(MessageDoc::to, self.to.as_str());
+        message.set(MessageDoc::kind, self.kind.as_str());
+        message.set(MessageDoc::priority, Value::from(self.priority));
+        message.set(MessageDoc::payload, self.payload.clone());
+        message.set(MessageDoc::timestamp, time::stamp(now));
         if let Some(ttl) = self.ttl {
-            set("ttl", seconds(ttl));
+            message.set(MessageDoc::ttl, seconds(ttl));
         }
-        set("read", false.into());
-        set("processed", false.into());
-        set("seq", seq.into());
+        message.set(MessageDoc::read, false);
+        message.set(MessageDoc::processed, false);
+        message.set(MessageDoc::seq, seq);
         if let Some(answered) = &self.in_reply_to {
-            set("in_reply_to", answered.as_str().into());
+            message.set(MessageDoc::in_reply_to, answered.as_str());
         }
         let Sender { session, role, is_person } = &self.sender;
         let kind = if *is_person { "person" } else { "agent" };
-        set("sender", json!({"session_id": session, "role": role, "kind": kind}));
-        set("status", "delivered".into());
-        set("delivered_at", time::stamp(now).into());
+        message.set(
+            MessageDoc::sender,
+            json!({MessageSender::session_id: session, MessageSender::role: role, MessageSender::kind: kind}),
+        );
+        message.set(MessageDoc::status, MessageStatus::Delivered);
+        message.set(MessageDoc::delivered_at, time::stamp(now));
         if let Some(end) = self.ttl.and_then(|ttl| end_of(now, ttl)) {
-            set("expires_at", time::stamp(end).into());
+            message.set(MessageDoc::expires_at, time::stamp(end));
         }
         Value::Object(message)
     }
 
     /// Whether a message says what this letter would say.
     pub fn is(&self, message: &Value) -> bool {
-        let text = |field: &str| message.get(field).and_then(Value::as_str);
-        text("from") == Some(self.from.as_str())
-            && text("to") == Some(self.to.as_str())
-            && text("type") == Some(&self.kind)
-            && urgency(text("priority")) == urgency(Some(self.priority))
-            && message.get("payload") == Some(&self.payload)
-            && message.get("ttl").and_then(Value::as_f64) == self.ttl
-            && text("in_reply_to") == self.in_reply_to.as_ref().map(Key::as_str)
+        message.text(MessageDoc::from) == Some(self.from.as_str())
+            && message.text(MessageDoc::to) == Some(self.to.as_str())
+            && message.text(MessageDoc::kind) == Some(&self.kind)
+            && urgency(message.text(MessageDoc::priority)) == urgency(Some(self.priority))
+            && message.at(MessageDoc::payload) == Some(&self.payload)
+            && message.number(MessageDoc::ttl) == self.ttl
+            && message.text(MessageDoc::in_reply_to) == self.in_reply_to.as_ref().map(Key::as_str)
     }
 }
 
@@ -143,25 +146,32 @@ pub fn parse(text: &str) -> Result<Value, String> {
 /// Returns what the mailbox notes of a message.
 pub fn note(message: &Value, status: &str) -> Value {
     let mut note = Map::new();
-    for field in ["id", "from", "seq", "type", "priority"] {
-        if let Some(value) = message.get(field) {
-            note.insert(field.into(), value.clone());
+    let copied = [
+        MessageNote::id.any(),
+        MessageNote::from.any(),
+        MessageNote::seq.any(),
+        MessageNote::kind.any(),
+        MessageNote::priority.any(),
+    ];
+    for field in copied {
+        if let Some(value) = message.at(field) {
+            note.set(field, value.clone());
         }
     }
-    note.insert("status".into(), status.into());
+    note.set(MessageNote::status, Value::from(status));
     Value::Object(note)
 }
 
 /// Whether somebody has read it.
 pub fn is_read(message: &Value) -> bool {
-    message.get("read").and_then(Value::as_bool).unwrap_or_default()
+    message.read(MessageDoc::read).unwrap_or_default()
 }
 
 /// Whether its time is over. What the message itself says counts, so that it may be edited.
 pub fn is_expired(message: &Value, now: Timestamp) -> bool {
     let end = || {
-        let sent = time::read(message.get("timestamp")?.as_str()?)?;
-        end_of(sent, message.get("ttl")?.as_f64()?)
+        let sent = time::read(message.text(MessageDoc::timestamp)?)?;
+        end_of(sent, message.number(MessageDoc::ttl)?)
     };
     end().is_some_and(|end| end <= now)
 }
@@ -170,28 +180,28 @@ pub fn is_expired(message: &Value, now: Timestamp) -> bool {
 pub fn copy(message: &Value) -> Value {
     let mut copy = message.clone();
     if let Some(copy) = copy.as_object_mut() {
-        for field in ["read", "processed", "delivered_at"] {
-            copy.shift_remove(field);
+        for field in [MessageDoc::read.any(), MessageDoc::processed.any(), MessageDoc::delivered_at.any()] {
+            copy.unset(field);
         }
-        copy.insert("status".into(), "sent".into());
+        copy.set(MessageDoc::status, MessageStatus::Sent);
     }
     copy
 }
 
 /// Makes a copy say what its message said when it came: it is delivered with the commit that sends it.
 pub fn mark_delivered(message: &mut Value) {
-    message["read"] = false.into();
-    message["processed"] = false.into();
-    message["status"] = "delivered".into();
-    message["delivered_at"] = message.get("timestamp").cloned().unwrap_or_default();
+    message.set(MessageDoc::read, false);
+    message.set(MessageDoc::processed, false);
+    message.set(MessageDoc::status, MessageStatus::Delivered);
+    message[MessageDoc::delivered_at] = message.at(MessageDoc::timestamp).cloned().unwrap_or_default();
 }
 
 /// Makes a copy say how its message stands, by what the recipient's list notes of it.
 pub fn stand(message: &mut Value, noted: &str, now: Timestamp) {
     mark_delivered(message);
-    message["read"] = matches!(noted, "read" | "processed").into();
-    message["processed"] = (noted == "processed").into();
-    message["status"] = match noted {
+    message.set(MessageDoc::read, matches!(noted, "read" | "processed"));
+    message.set(MessageDoc::processed, noted == "processed");
+    message[MessageDoc::status] = match noted {
         "unread" if is_expired(message, now) => "expired",
         "unread" => "delivered",
         noted => noted,
@@ -200,25 +210,25 @@ pub fn stand(message: &mut Value, noted: &str, now: Timestamp) {
 }
 
 pub fn mark_read(message: &mut Value, now: Timestamp) {
-    message["read"] = true.into();
-    message["status"] = "read".into();
-    message["read_at"] = time::stamp(now).into();
+    message.set(MessageDoc::read, true);
+    message.set(MessageDoc::status, MessageStatus::Read);
+    message.set(MessageDoc::read_at, time::stamp(now));
 }
 
 pub fn mark_processed(message: &mut Value, now: Timestamp) {
     if !is_read(message) {
         mark_read(message, now);
     }
-    message["processed"] = true.into();
-    message["status"] = "processed".into();
-    message["processed_at"] = time::stamp(now).into();
+    message.set(MessageDoc::processed, true);
+    message.set(MessageDoc::status, MessageStatus::Processed);
+    message.set(MessageDoc::processed_at, time::stamp(now));
 }
 
 pub fn mark_expired(message: &mut Value, now: Timestamp) {
-    let ttl = message.get("ttl").cloned().unwrap_or_default();
-    message["status"] = "expired".into();
-    message["processed_at"] = time::stamp(now).into();
-    message["reason"] = format!("expired: not read within its ttl of {ttl} s").into();
+    let ttl = message.at(MessageDoc::ttl).cloned().unwrap_or_default();
+    message.set(MessageDoc::status, MessageStatus::Expired);
+    message.set(MessageDoc::processed_at, time::stamp(now));
+    message.set(MessageDoc::reason, format!("expired: not read within its ttl of {ttl} s"));
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub mod install;
 pub mod item_text;
 pub mod json;
 pub mod jsonc;
+pub mod key;
 pub mod kind;
 pub mod lease;
 pub mod listing;

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::diff::Change;
+use super::documents::common::Item;
+use super::key::Fields;
 use super::path::{Path, Segment, push_index};
 use super::shape::push_key;
 
@@ -75,7 +77,7 @@ pub fn named(change: &Change, names: &Names) -> String {
 }
 
 fn id_of(item: &Value) -> Option<&str> {
-    item.get("id")?.as_str().filter(|id| !id.is_empty())
+    item.text(Item::id).filter(|id| !id.is_empty())
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use self::written::{WrittenTask, WrittenTasks};
 use super::both::both;
 use super::ids::{Id, Key};
 use super::json::{self, MAX_TEXT, ParseError};
+use super::key::Fields;
 use super::path::Path;
 use super::shape::{Integer, Misfit, Shaped};
 
@@ -105,7 +106,7 @@ fn is_json(text: &str) -> bool {
 
 /// Whether a line is a task by itself.
 fn is_json_line(line: &str) -> bool {
-    json::parse(line.as_bytes()).is_ok_and(|value| value.is_object() && value.get("tasks").is_none())
+    json::parse(line.as_bytes()).is_ok_and(|value| value.is_object() && !value.has(WrittenTasks::tasks))
 }
 
 /// Reads the lines in which `find` sees a task.
@@ -160,7 +161,7 @@ fn from_json(text: &str) -> Result<Vec<NewTask<'static>>, ImportError> {
         ("", &value)
     } else {
         WrittenTasks::SHAPE.check(&value).map_err(refused)?;
-        ("tasks", &value["tasks"])
+        (WrittenTasks::tasks.name(), &value[WrittenTasks::tasks])
     };
     let read = |(index, item)| from_value(item).map_err(|misfit| refused(within(list, index, misfit)));
     items.as_array().into_iter().flatten().enumerate().map(read).collect()

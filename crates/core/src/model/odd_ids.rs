@@ -5,7 +5,17 @@
 
 use serde_json::Value;
 
+use super::documents::agent_loop::{ActiveAgent, ActiveAgents, ClassifiedError, Errors, WorkItem, WorkQueue};
+use super::documents::common::Item;
+use super::documents::dispatch::KeptOrder;
+use super::documents::pipeline::{OrchestratorState, PmState, TaskGroup};
+use super::documents::queue::{Agents, Queue, QueueTask, Worker};
+use super::documents::state::{
+    Epic, Epics, Hook, Hooks, Mailbox, Member, MessageNote, Session, Sprint, Sprints, Story, Team,
+};
+use super::documents::workflow::{Phase, Workflow};
 use super::ids;
+use super::key::Fields;
 use super::kind::Kind;
 use super::shape::push_key;
 
@@ -20,22 +30,22 @@ pub struct OddId {
 /// Where the ids of a kind's documents stand: names of members, [`EACH`] item of a list, [`KEYS`] of an object. The tasks of a session
 /// are missing: clients bring ids of their own, and nobody is given one by us.
 pub const PLACES: [(&str, &[&str]); 16] = [
-    ("queue", &["tasks", EACH, "id"]),
-    ("workers", &["agents", EACH, "id"]),
-    ("epics", &["epics", EACH, "id"]),
-    ("epics", &["epics", EACH, "stories", EACH, "id"]),
-    ("sprints", &["sprints", EACH, "id"]),
-    ("team", &["members", EACH, "agent"]),
-    ("session", &["session_id"]),
-    ("hooks", &["hooks", EACH, "id"]),
-    ("mailbox", &["messages", EACH, "id"]),
-    ("pm_state", &["task_groups", EACH, "id"]),
+    ("queue", &[Queue::tasks.name(), EACH, QueueTask::id.name()]),
+    ("workers", &[Agents::agents.name(), EACH, Worker::id.name()]),
+    ("epics", &[Epics::epics.name(), EACH, Epic::id.name()]),
+    ("epics", &[Epics::epics.name(), EACH, Epic::stories.name(), EACH, Story::id.name()]),
+    ("sprints", &[Sprints::sprints.name(), EACH, Sprint::id.name()]),
+    ("team", &[Team::members.name(), EACH, Member::agent.name()]),
+    ("session", &[Session::session_id.name()]),
+    ("hooks", &[Hooks::hooks.name(), EACH, Hook::id.name()]),
+    ("mailbox", &[Mailbox::messages.name(), EACH, MessageNote::id.name()]),
+    ("pm_state", &[PmState::task_groups.name(), EACH, TaskGroup::id.name()]),
     ("group_status", &[KEYS]),
-    ("active_agents", &["agents", EACH, "id"]),
-    ("work_queue", &["items", EACH, "id"]),
-    ("errors", &["errors", EACH, "id"]),
-    ("workflow", &["phases", EACH, "id"]),
-    ("orchestrator_state", &["orders", EACH, "id"]),
+    ("active_agents", &[ActiveAgents::agents.name(), EACH, ActiveAgent::id.name()]),
+    ("work_queue", &[WorkQueue::items.name(), EACH, WorkItem::id.name()]),
+    ("errors", &[Errors::errors.name(), EACH, ClassifiedError::id.name()]),
+    ("workflow", &[Workflow::phases.name(), EACH, Phase::id.name()]),
+    ("orchestrator_state", &[OrchestratorState::orders.name(), EACH, KeptOrder::id.name()]),
 ];
 
 pub const EACH: &str = "[]";
@@ -63,7 +73,7 @@ fn look(value: &Value, place: &[&str], path: &str, found: &mut Vec<OddId>) {
         ([EACH, rest @ ..], Value::Array(items)) => {
             for (index, item) in items.iter().enumerate() {
                 // Paths are put together for what may be odd only: a list may be long.
-                if rest != ["id"] || !item["id"].as_str().is_some_and(ids::is_sound) {
+                if rest != [Item::id.name()] || !item.text(Item::id).is_some_and(ids::is_sound) {
                     look(item, rest, &format!("{path}[{index}]"), found);
                 }
             }

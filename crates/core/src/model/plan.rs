@@ -11,6 +11,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Number, Value, json};
 
+use super::documents::common::Item;
+use super::documents::state::{Epic, Sprint, Story};
+use super::key::{Fields, Held, Key, List, Numeric};
 use super::time;
 
 pub use super::documents::state::{PlanStatus, SessionTaskStatus, SprintStatus};
@@ -23,7 +26,7 @@ const MOST_DAYS: usize = 366;
 
 /// Returns the status of an epic, a story, a sprint or a task; without one it has not begun.
 pub fn status<S: DeserializeOwned>(item: &Value) -> Option<S> {
-    serde_json::from_value(item.get("status")?.clone()).ok()
+    serde_json::from_value(item.at(Item::status)?.clone()).ok()
 }
 
 /// Returns a status as documents write it.
@@ -46,27 +49,27 @@ pub fn is_open(story: &Value) -> bool {
 
 /// Returns who has a story.
 pub fn assignee(story: &Value) -> Option<&str> {
-    story.get("assigned_to")?.as_str().filter(|agent| !agent.is_empty())
+    story.text(Story::assigned_to).filter(|agent| !agent.is_empty())
 }
 
 /// Returns the stories of an epic.
 pub fn stories(epic: &Value) -> &[Value] {
-    epic.get("stories").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    epic.list(Epic::stories)
 }
 
 /// Returns the texts of a list field.
-pub fn texts<'v>(item: &'v Value, field: &str) -> Vec<&'v str> {
-    item.get(field).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+pub fn texts<T: Held<Kind: List>>(item: &Value, key: Key<T>) -> Vec<&str> {
+    item.texts(key).collect()
 }
 
 /// Gives a story a status, and the time at which it was completed. Returns whether anything changed.
 pub fn set_status(story: &mut Value, status: PlanStatus, now: Timestamp) -> bool {
     let before = story.clone();
-    story["status"] = json!(status);
-    let dated = story.get("completed_at").is_some_and(Value::is_string);
+    story[Story::status] = json!(status);
+    let dated = story.at(Story::completed_at).is_some_and(Value::is_string);
     match status == PlanStatus::Completed {
-        true if !dated => story["completed_at"] = time::stamp(now).into(),
-        false if dated => story["completed_at"] = Value::Null,
+        true if !dated => story[Story::completed_at] = time::stamp(now).into(),
+        false if dated => story[Story::completed_at] = Value::Null,
         _ => {}
     }
     *story != before
@@ -111,12 +114,12 @@ pub fn points<'v>(stories: impl IntoIterator<Item = &'v Value>) -> Points {
 }
 
 fn points_of(story: &Value) -> f64 {
-    figure(story, "points").unwrap_or_default()
+    figure(story, Story::points).unwrap_or_default()
 }
 
 /// Returns a number of a document that can be reckoned with.
-pub fn figure(item: &Value, field: &str) -> Option<f64> {
-    item.get(field)?.as_f64().filter(|number| number.is_finite())
+pub fn figure<T: Held<Kind: Numeric>>(item: &Value, key: Key<T>) -> Option<f64> {
+    item.number(key).filter(|number| number.is_finite())
 }
 
 /// Returns a number as people write it: whole ones without a point, others without the noise of sums.
@@ -169,8 +172,10 @@ pub struct Day {
 ///
 /// A completed story that does not say when it was completed counts from the first day.
 pub fn burndown(sprint: &Value, stories: &[&Value], today: Date) -> Vec<Day> {
-    let date = |field| sprint.get(field).and_then(Value::as_str).and_then(day);
-    let (Some(start), Some(end)) = (date("start_date"), date("end_date")) else { return Vec::new() };
+    let date = |key| sprint.text(key).and_then(day);
+    let (Some(start), Some(end)) = (date(Sprint::start_date), date(Sprint::end_date)) else {
+        return Vec::new();
+    };
     let planned = days_between(start, end);
     if planned < 0 {
         return Vec::new();
@@ -218,13 +223,13 @@ impl Report {
     pub fn of(sprint: &Value, others: &[&Value], stories: &[&Value], today: Date) -> Report {
         let is = |sprint: &Value, wanted| status(sprint) == Some(wanted);
         let over = others.iter().filter(|sprint| is(sprint, SprintStatus::Completed));
-        let velocities: Vec<_> = over.filter_map(|sprint| figure(sprint, "velocity")).collect();
+        let velocities: Vec<_> = over.filter_map(|sprint| figure(sprint, Sprint::velocity)).collect();
         let mut sum = points(stories.iter().copied());
         if is(sprint, SprintStatus::Completed) {
-            sum.done = figure(sprint, "completed_points").unwrap_or(sum.done);
-            sum.total = figure(sprint, "total_points").unwrap_or(sum.total);
+            sum.done = figure(sprint, Sprint::completed_points).unwrap_or(sum.done);
+            sum.total = figure(sprint, Sprint::total_points).unwrap_or(sum.total);
         }
-        let end = sprint.get("end_date").and_then(Value::as_str).and_then(day);
+        let end = sprint.text(Sprint::end_date).and_then(day);
         let end = end.filter(|_| is(sprint, SprintStatus::Active));
         let mean = velocities.iter().sum::<f64>() / velocities.len() as f64;
         Report {
@@ -241,7 +246,7 @@ impl Report {
 
 /// Returns when a story was completed, and its points.
 fn burned(story: &Value, start: Date) -> Option<(Date, f64)> {
-    let at = story.get("completed_at").and_then(Value::as_str).and_then(time::read);
+    let at = story.text(Story::completed_at).and_then(time::read);
     let completed = standing(story) == PlanStatus::Completed;
     completed.then(|| (at.map_or(start, day_of), points_of(story)))
 }

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::documents::agent_loop::{AgentCounts, CurrentSession, ErrorCounts, QualityCounts, SessionMetrics};
+use super::key::{Fields, FieldsMut, Held, Key, List};
+use super::shape::{Entries, Integer};
 use super::{plan, time};
 
 /// The hooks' format, which the source calls 3.0.
@@ -20,8 +23,8 @@ const SESSIONS: usize = 1000;
 const LISTED: usize = 200;
 
 /// The field for the commands of a session, and for those that are not listed any more.
-pub const COMMANDS: &str = "commands_executed";
-const COMMANDS_BEFORE: &str = "commands_before";
+pub const COMMANDS: Key<Option<Vec<String>>> = CurrentSession::commands_executed;
+const COMMANDS_BEFORE: Key<Option<Entries<Integer>>> = CurrentSession::commands_before;
 
 /// What is known of a session when it comes.
 #[derive(Debug, Clone, Default)]
@@ -42,8 +45,8 @@ impl Present {
     /// Takes the stored document, if there is one.
     pub fn of(document: Option<Value>) -> Present {
         let Some(Value::Object(mut first)) = document else { return Present { records: Vec::new() } };
-        first.shift_remove("revision");
-        let others = match first.shift_remove("others") {
+        first.unset(CurrentSession::revision);
+        let others = match first.unset(CurrentSession::others) {
             Some(Value::Array(others)) => others,
             _ => Vec::new(),
         };
@@ -57,18 +60,21 @@ impl Present {
         let mut first = records.next()?;
         let others: Vec<Value> = records.collect();
         if !others.is_empty() {
-            first["others"] = others.into();
+            first.set(CurrentSession::others, others);
         }
         Some(first)
     }
 
     pub fn record(&mut self, session: &str) -> Option<&mut Value> {
-        self.records.iter_mut().find(|record| record["session_id"] == session)
+        self.records.iter_mut().find(|record| record[CurrentSession::session_id] == session)
     }
 
     /// Returns the ids of the sessions.
     pub fn sessions(&self) -> Vec<String> {
-        self.records.iter().filter_map(|record| Some(record["session_id"].as_str()?.to_owned())).collect()
+        self.records
+            .iter()
+            .filter_map(|record| Some(record.text(CurrentSession::session_id)?.to_owned()))
+            .collect()
     }
 
     /// Returns the record of a session that is at work, also if nobody saw it come.
@@ -78,7 +84,7 @@ impl Present {
         arrival: impl FnOnce() -> Arrival,
         now: Timestamp,
     ) -> &mut Value {
-        match self.records.iter().position(|record| record["session_id"] == session) {
+        match self.records.iter().position(|record| record[CurrentSession::session_id] == session) {
             Some(place) => &mut self.records[place],
             None => self.enter(session, &arrival(), now),
         }
@@ -86,14 +92,18 @@ impl Present {
 
     /// Notes that a session is there; what is known of it already stays.
     pub fn enter(&mut self, session: &str, arrival: &Arrival, now: Timestamp) -> &mut Value {
-        let known = self.records.iter().position(|record| record["session_id"] == session);
+        let known = self.records.iter().position(|record| record[CurrentSession::session_id] == session);
         let record = match known {
             Some(place) => self.records.remove(place),
             None => json!({
-                "session_id": session, "started": time::stamp(now), "git_branch": arrival.branch,
-                "git_commit_start": arrival.commit, "working_directory": arrival.directory,
-                "hooks_version": HOOKS_VERSION, "commands_executed": [], "agents_spawned": 0,
-                "files_modified": [], "errors_encountered": 0, "errors_recovered": 0,
+                CurrentSession::session_id: session, CurrentSession::started: time::stamp(now),
+                CurrentSession::git_branch: arrival.branch,
+                CurrentSession::git_commit_start: arrival.commit,
+                CurrentSession::working_directory: arrival.directory,
+                CurrentSession::hooks_version: HOOKS_VERSION, CurrentSession::commands_executed: [],
+                CurrentSession::agents_spawned: 0,
+                CurrentSession::files_modified: [], CurrentSession::errors_encountered: 0,
+                CurrentSession::errors_recovered: 0,
             }),
         };
         self.records.insert(0, record);
@@ -103,7 +113,7 @@ impl Present {
 
     /// Takes a session's record out.
     pub fn leave(&mut self, session: &str) -> Option<Value> {
-        let place = self.records.iter().position(|record| record["session_id"] == session)?;
+        let place = self.records.iter().position(|record| record[CurrentSession::session_id] == session)?;
         Some(self.records.remove(place))
     }
 
@@ -113,17 +123,22 @@ impl Present {
 }
 
 /// Counts so many more.
-pub fn count(record: &mut Value, field: &str, more: u64) {
-    let known = record.get(field).and_then(Value::as_u64).unwrap_or(0);
-    record[field] = known.saturating_add(more).into();
+pub fn count<T: Held<Kind = Integer>>(record: &mut Value, key: Key<T>, more: u64) {
+    count_named(record, key.name(), more);
+}
+
+/// Counts so many more of what has this name.
+pub fn count_named(counts: &mut Value, name: &str, more: u64) {
+    let known = counts.get(name).and_then(Value::as_u64).unwrap_or(0);
+    counts[name] = known.saturating_add(more).into();
 }
 
 /// Adds to a list of the record; the newest are kept. Returns those that had to go.
-pub fn add(record: &mut Value, field: &str, text: &str) -> Vec<Value> {
-    if !record[field].is_array() {
-        record[field] = json!([]);
+pub fn add<T: Held<Kind: List>>(record: &mut Value, key: Key<T>, text: &str) -> Vec<Value> {
+    if !record[key].is_array() {
+        record[key] = json!([]);
     }
-    let Some(list) = record[field].as_array_mut() else { return Vec::new() };
+    let Some(list) = record.list_mut(key) else { return Vec::new() };
     list.push(text.into());
     list.drain(..list.len().saturating_sub(LISTED)).collect()
 }
@@ -134,13 +149,13 @@ pub fn add_command(record: &mut Value, command: &str) {
         if !record[COMMANDS_BEFORE].is_object() {
             record[COMMANDS_BEFORE] = json!({});
         }
-        count(&mut record[COMMANDS_BEFORE], earlier, 1);
+        count_named(&mut record[COMMANDS_BEFORE], earlier, 1);
     }
 }
 
 /// Whether a list of the record has this text.
-pub fn has(record: &Value, field: &str, text: &str) -> bool {
-    record[field].as_array().is_some_and(|list| list.iter().any(|known| known == text))
+pub fn has<T: Held<Kind: List>>(record: &Value, key: Key<T>, text: &str) -> bool {
+    record.list(key).iter().any(|known| known == text)
 }
 
 /// What a session leaves behind beside its record.
@@ -154,29 +169,32 @@ pub struct Legacy {
 
 /// Returns the entry of the metrics for a session that ends now.
 pub fn metrics(record: &Value, legacy: &Legacy, now: Timestamp) -> Value {
-    let started = record["started"].as_str().and_then(time::read).unwrap_or(now);
+    let started = record.text(CurrentSession::started).and_then(time::read).unwrap_or(now);
     let minutes = now.duration_since(started).as_secs_f64().max(0.0) / 60.0;
     let mut commands = BTreeMap::<&str, u64>::new();
     for (command, number) in record[COMMANDS_BEFORE].as_object().into_iter().flatten() {
         commands.insert(command, number.as_u64().unwrap_or(0));
     }
-    for command in record[COMMANDS].as_array().into_iter().flatten().filter_map(Value::as_str) {
+    for command in record.texts(COMMANDS) {
         *commands.entry(command).or_default() += 1;
     }
     let commands: Map<_, _> =
         commands.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
-    let number = |field: &str| record[field].as_u64().unwrap_or(0);
     json!({
-        "session_id": record["session_id"], "date": plan::day_of(started).to_string(),
-        "duration_minutes": plan::number((minutes * 100.0).round() / 100.0), "commands": commands,
-        "agents": {
-            "spawned": number("agents_spawned"), "completed": legacy.agents_completed,
-            "failed": legacy.agents_failed,
+        SessionMetrics::session_id: record[CurrentSession::session_id],
+        SessionMetrics::date: plan::day_of(started).to_string(),
+        SessionMetrics::duration_minutes: plan::number((minutes * 100.0).round() / 100.0),
+        SessionMetrics::commands: commands,
+        SessionMetrics::agents: {
+            AgentCounts::spawned: record.read(CurrentSession::agents_spawned).unwrap_or(0),
+            AgentCounts::completed: legacy.agents_completed,
+            AgentCounts::failed: legacy.agents_failed,
         },
-        "quality": {"issues_found": legacy.issues_found, "issues_fixed": number("issues_fixed")},
-        "errors": {
-            "total": number("errors_encountered"), "recovered": number("errors_recovered"),
-            "escalated": legacy.errors_escalated,
+        SessionMetrics::quality: {QualityCounts::issues_found: legacy.issues_found, QualityCounts::issues_fixed: record.read(CurrentSession::issues_fixed).unwrap_or(0)},
+        SessionMetrics::errors: {
+            ErrorCounts::total: record.read(CurrentSession::errors_encountered).unwrap_or(0),
+            ErrorCounts::recovered: record.read(CurrentSession::errors_recovered).unwrap_or(0),
+            ErrorCounts::escalated: legacy.errors_escalated,
         },
     })
 }
@@ -195,7 +213,7 @@ mod tests {
         assert!(present.is_empty() && present.clone().into_document().is_none());
         let arrival = Arrival { branch: Some("main".into()), ..Arrival::default() };
         present.enter("s1", &arrival, at(0));
-        count(present.record("s1").unwrap(), "agents_spawned", 1);
+        count(present.record("s1").unwrap(), CurrentSession::agents_spawned, 1);
         present.enter("s2", &Arrival::default(), at(5));
         let document = present.into_document().unwrap();
         assert_eq!(
@@ -222,7 +240,7 @@ mod tests {
         for command in ["fix", "loop", "fix"] {
             add_command(record, command);
         }
-        count(record, "errors_encountered", 1);
+        count(record, CurrentSession::errors_encountered, 1);
         let legacy = Legacy { agents_completed: 2, ..Legacy::default() };
         let entry = metrics(record, &legacy, at(45 * 60));
         assert_eq!(entry["commands"], json!({"fix": 2, "loop": 1}));
@@ -234,9 +252,12 @@ mod tests {
     fn lists_are_bounded_and_odd_records_mended() {
         let mut record = json!({"session_id": "s", "files_modified": 3});
         for number in 0..=LISTED {
-            add(&mut record, "files_modified", &number.to_string());
+            add(&mut record, CurrentSession::files_modified, &number.to_string());
         }
-        assert!(has(&record, "files_modified", "1") && !has(&record, "files_modified", "0"));
+        assert!(
+            has(&record, CurrentSession::files_modified, "1")
+                && !has(&record, CurrentSession::files_modified, "0")
+        );
         for number in 0..LISTED + 5 {
             add_command(&mut record, if number < 3 { "fix" } else { "loop" });
         }

@@ -7,6 +7,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::documents::agent_loop::Finding;
+use super::key::{Fields, FieldsMut};
 use super::outcome::{Answer, Outcome, admits_failure, ends_with_status, last_object};
 
 /// The longest text that is kept of what an agent says.
@@ -163,8 +165,11 @@ fn finding(line: &str) -> Option<Value> {
         counted.filter(|counted| counted.starts_with([']', ')', ':', '*', ' ', '|'])).unwrap_or(rest);
     let title = rest_of.trim_start_matches([']', ')', '*', '`', ':', '-', '–', '—', '|', ' ', '.']);
     // `S1` alone, or as the beginning of a word, says nothing.
-    (rest.len() > title.len() && !title.is_empty())
-        .then(|| json!({"severity": severity, "title": cut(title.trim_end_matches(['|', ' ']), TEXT)}))
+    (rest.len() > title.len() && !title.is_empty()).then(|| {
+        json!({
+            Finding::severity: severity, Finding::title: cut(title.trim_end_matches(['|', ' ']), TEXT),
+        })
+    })
 }
 
 const SEVERITIES: [&str; 4] = ["S0", "S1", "S2", "S3"];
@@ -181,16 +186,18 @@ fn without_number(line: &str) -> &str {
 /// Returns the known fields of a finding, shortened; one that is only a text is its title.
 fn told_finding(finding: &Value) -> Option<Value> {
     let mut told = json!({});
-    for field in ["severity", "category", "title", "details", "recommendation"] {
-        let Some(text) = finding.get(field).and_then(Value::as_str) else { continue };
-        if field != "severity" || SEVERITIES.contains(&text) {
-            told[field] = cut(text, CONTEXT).into();
+    if let Some(severity) = finding.read(Finding::severity) {
+        told.set(Finding::severity, severity);
+    }
+    for field in [Finding::category, Finding::title, Finding::details, Finding::recommendation] {
+        if let Some(text) = finding.text(field) {
+            told.set(field, cut(text, CONTEXT));
         }
     }
-    if told.get("title").is_none()
+    if !told.has(Finding::title)
         && let Some(title) = plain(finding, &["name", "message", "summary", "description"])
     {
-        told["title"] = cut(title, TEXT).into();
+        told.set(Finding::title, cut(title, TEXT));
     }
     told.as_object().is_some_and(|told| !told.is_empty()).then_some(told)
 }

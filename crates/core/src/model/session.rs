@@ -11,7 +11,12 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
+use super::documents::queue::QueueTask;
+use super::documents::state::{
+    Event, EventData, Events, Handoff, Session as SessionDoc, SessionAgent, SessionContext, SessionTask, User,
+};
 use super::ids::{ProjectId, SessionId};
+use super::key::{Fields, FieldsMut};
 use super::task::{Effect, Task};
 use super::time;
 
@@ -62,14 +67,14 @@ impl Session {
     pub fn new(id: &SessionId, start: &Start, now: Timestamp) -> Session {
         let project = start.project.as_ref().map(ProjectId::as_str).or(start.default_project.as_deref());
         let mut session = Session(json!({
-            "session_id": id.as_str(),
-            "project_id": project,
-            "created_at": time::stamp(now),
-            "last_heartbeat": time::stamp(now),
-            "status": word(Status::Active),
-            "user": {"id": start.user, "name": start.user},
-            "context": {},
-            "agents": [],
+            SessionDoc::session_id: id.as_str(),
+            SessionDoc::project_id: project,
+            SessionDoc::created_at: time::stamp(now),
+            SessionDoc::last_heartbeat: time::stamp(now),
+            SessionDoc::status: Status::Active.word(),
+            SessionDoc::user: {User::id: start.user, User::name: start.user},
+            SessionDoc::context: {},
+            SessionDoc::agents: [],
         }));
         session.move_to(&start.whereabouts);
         session
@@ -89,28 +94,29 @@ impl Session {
     }
 
     pub fn status(&self) -> Status {
-        serde_json::from_value(self.0["status"].clone()).unwrap_or_default()
+        self.0.read(SessionDoc::status).unwrap_or_default()
     }
 
     pub fn project(&self) -> Option<&str> {
-        self.text("project_id")
+        self.0.text(SessionDoc::project_id)
     }
 
     pub fn last_heartbeat(&self) -> Option<&str> {
-        self.text("last_heartbeat")
+        self.0.text(SessionDoc::last_heartbeat)
     }
 
     pub fn directory(&self) -> Option<&str> {
-        self.0.get("context")?.get("working_directory")?.as_str()
+        self.0.at(SessionDoc::context)?.text(SessionContext::working_directory)
     }
 
     pub fn agents(&self) -> &[Value] {
-        self.0.get("agents").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+        self.0.list(SessionDoc::agents)
     }
 
     /// Returns when it was last heard of; a session that has never sent a heartbeat was there when it was made.
     pub fn heard_at(&self) -> Option<Timestamp> {
-        ["last_heartbeat", "created_at"].into_iter().find_map(|field| time::read(self.text(field)?))
+        let fields = [SessionDoc::last_heartbeat, SessionDoc::created_at];
+        fields.into_iter().find_map(|field| time::read(self.0.text(field)?))
     }
 
     /// Whether it has ended or expired.
@@ -137,12 +143,12 @@ impl Session {
     pub fn restart(&mut self, start: &Start, now: Timestamp) -> Effect {
         let effect = if self.is_over() { Effect::Changed } else { Effect::Repeated };
         if let Some(project) = &start.project {
-            self.set("project_id", project.as_str());
+            self.0.set(SessionDoc::project_id, project.as_str());
         } else if let (None, Some(project)) = (self.project(), &start.default_project) {
-            self.set("project_id", project.as_str());
+            self.0.set(SessionDoc::project_id, project.as_str());
         }
-        if self.0.get("user").is_none_or(Value::is_null) {
-            self.set("user", json!({"id": start.user, "name": start.user}));
+        if self.0.at(SessionDoc::user).is_none_or(Value::is_null) {
+            self.0.set(SessionDoc::user, json!({User::id: start.user, User::name: start.user}));
         }
         if start.whereabouts.told || effect == Effect::Changed || self.directory().is_none() {
             self.move_to(&start.whereabouts);
@@ -162,10 +168,10 @@ impl Session {
     }
 
     fn revive(&mut self, status: Status, now: Timestamp) {
-        self.set("last_heartbeat", time::stamp(now));
-        self.set("status", word(status));
-        self.drop_field("ended_at");
-        self.drop_field("expired_at");
+        self.0.set(SessionDoc::last_heartbeat, time::stamp(now));
+        self.0.set(SessionDoc::status, status);
+        self.0.unset(SessionDoc::ended_at);
+        self.0.unset(SessionDoc::expired_at);
     }
 
     /// Ends by its own word, with everything that it has.
@@ -173,27 +179,27 @@ impl Session {
         if self.status() == Status::Ended {
             return Effect::Repeated;
         }
-        self.set("status", word(Status::Ended));
-        self.set("ended_at", time::stamp(now));
+        self.0.set(SessionDoc::status, Status::Ended);
+        self.0.set(SessionDoc::ended_at, time::stamp(now));
         self.release_agents(now);
         Effect::Changed
     }
 
     /// Ends because nobody has heard of it.
     pub fn expire(&mut self, now: Timestamp) {
-        self.set("status", word(Status::Expired));
-        self.set("expired_at", time::stamp(now));
+        self.0.set(SessionDoc::status, Status::Expired);
+        self.0.set(SessionDoc::expired_at, time::stamp(now));
         self.release_agents(now);
     }
 
     /// Ends the agents that are still at work. Their entries stay: they tell what was.
     fn release_agents(&mut self, now: Timestamp) {
-        let agents = self.0.get_mut("agents").and_then(Value::as_array_mut);
+        let agents = self.0.list_mut(SessionDoc::agents);
         for agent in agents.into_iter().flatten().filter_map(Value::as_object_mut) {
-            let status = agent.get("status").and_then(Value::as_str).unwrap_or_default();
+            let status = agent.text(SessionAgent::status).unwrap_or_default();
             if !AGENT_ENDS.contains(&status) {
-                agent.insert("status".into(), "released".into());
-                agent.insert("ended_at".into(), time::stamp(now).into());
+                agent.set(SessionAgent::status, "released");
+                agent.set(SessionAgent::ended_at, time::stamp(now));
             }
         }
     }
@@ -201,26 +207,28 @@ impl Session {
     /// Turns to a story.
     pub fn take_up(&mut self, epic: &str, story: &str) {
         let context = self.context();
-        context.insert("active_epic".into(), epic.into());
-        context.insert("active_story".into(), story.into());
+        context.set(SessionContext::active_epic, epic);
+        context.set(SessionContext::active_story, story);
     }
 
     /// Puts a story down, if it is the one that it is at.
     pub fn put_down(&mut self, story: &str) {
         let context = self.context();
-        if context.get("active_story").and_then(Value::as_str) == Some(story) {
-            for field in ["active_epic", "active_story"] {
-                context.insert(field.into(), Value::Null);
-            }
+        if context.text(SessionContext::active_story) == Some(story) {
+            context.set(SessionContext::active_epic, Value::Null);
+            context.set(SessionContext::active_story, Value::Null);
         }
     }
 
     /// Notes that an agent of it is at work.
     pub fn agent_began(&mut self, id: &str, kind: &str, now: Timestamp) {
-        let agent = json!({"id": id, "type": kind, "status": "running", "started_at": time::stamp(now)});
+        let agent = json!({
+            SessionAgent::id: id, SessionAgent::kind: kind, SessionAgent::status: "running",
+            SessionAgent::started_at: time::stamp(now),
+        });
         let agents = self.agents_mut();
-        match agents.iter_mut().find(|known| known["id"] == id) {
-            Some(known) if known["status"] == "running" => {}
+        match agents.iter_mut().find(|known| known[SessionAgent::id] == id) {
+            Some(known) if known[SessionAgent::status] == "running" => {}
             Some(known) => *known = agent,
             None => agents.push(agent),
         }
@@ -229,24 +237,26 @@ impl Session {
 
     /// Notes that an agent of it has ended.
     pub fn agent_ended(&mut self, id: &str, now: Timestamp) {
-        if let Some(known) =
-            self.agents_mut().iter_mut().find(|known| known["id"] == id && known["status"] == "running")
+        if let Some(known) = self
+            .agents_mut()
+            .iter_mut()
+            .find(|known| known[SessionAgent::id] == id && known[SessionAgent::status] == "running")
         {
-            known["status"] = "ended".into();
-            known["ended_at"] = time::stamp(now).into();
+            known.set(SessionAgent::status, "ended");
+            known.set(SessionAgent::ended_at, time::stamp(now));
         }
     }
 
     fn agents_mut(&mut self) -> &mut Vec<Value> {
-        if !self.0["agents"].is_array() {
-            self.set("agents", json!([]));
+        if !self.0[SessionDoc::agents].is_array() {
+            self.0.set(SessionDoc::agents, json!([]));
         }
-        self.0["agents"].as_array_mut().expect("the lines above made it an array")
+        self.0[SessionDoc::agents].as_array_mut().expect("the lines above made it an array")
     }
 
     /// Whether a task of the queue is in this session's hands.
     pub fn has(id: &SessionId, task: &Task) -> bool {
-        let named = task.value().get("session_id").and_then(Value::as_str);
+        let named = task.value().text(QueueTask::session_id);
         task.is_active() && (named == Some(id.as_str()) || task.owner() == Some(id.as_str()))
     }
 
@@ -259,20 +269,19 @@ impl Session {
         tasks: &[String],
         now: Timestamp,
     ) {
-        let mut handoff = json!({"from": from.as_str(), "at": time::stamp(now)});
+        let mut handoff = json!({Handoff::from: from.as_str(), Handoff::at: time::stamp(now)});
         if let Some(said) = said {
-            handoff["context"] = said.into();
+            handoff.set(Handoff::context, said);
         }
-        handoff["tasks"] = json!(tasks);
-        let known = other.0.get("context");
+        handoff[Handoff::tasks] = json!(tasks);
+        let known = other.0.at(SessionDoc::context);
         let context = self.context();
-        for field in ["active_epic", "active_story"] {
-            let value = known.and_then(|known| known.get(field)).filter(|value| !value.is_null());
-            if let Some(value) = value {
-                context.insert(field.into(), value.clone());
+        for field in [SessionContext::active_epic.any(), SessionContext::active_story.any()] {
+            if let Some(value) = known.read(field) {
+                context.set(field, value.clone());
             }
         }
-        let handoffs = context.entry("handoffs").or_insert_with(|| json!([]));
+        let handoffs = context.entry(SessionContext::handoffs).or_insert_with(|| json!([]));
         if !handoffs.is_array() {
             *handoffs = json!([]);
         }
@@ -285,71 +294,52 @@ impl Session {
     fn move_to(&mut self, place: &Whereabouts) {
         let Some(directory) = &place.directory else { return };
         let context = self.context();
-        context.insert("working_directory".into(), directory.as_str().into());
+        context.set(SessionContext::working_directory, directory.as_str());
         match &place.branch {
-            Some(branch) => drop(context.insert("current_branch".into(), branch.as_str().into())),
-            None => drop(context.shift_remove("current_branch")),
+            Some(branch) => context.set(SessionContext::current_branch, branch.as_str()),
+            None => drop(context.unset(SessionContext::current_branch)),
         }
     }
 
     fn context(&mut self) -> &mut Map<String, Value> {
-        if !self.0["context"].is_object() {
-            self.set("context", json!({}));
+        if !self.0[SessionDoc::context].is_object() {
+            self.0.set(SessionDoc::context, json!({}));
         }
-        self.0["context"].as_object_mut().expect("the lines above made it an object")
-    }
-
-    fn text(&self, field: &str) -> Option<&str> {
-        self.0.get(field).and_then(Value::as_str)
-    }
-
-    fn set(&mut self, field: &str, value: impl Into<Value>) {
-        if let Some(fields) = self.0.as_object_mut() {
-            fields.insert(field.into(), value.into());
-        }
-    }
-
-    fn drop_field(&mut self, field: &str) {
-        if let Some(fields) = self.0.as_object_mut() {
-            Map::shift_remove(fields, field);
-        }
+        self.0[SessionDoc::context].as_object_mut().expect("the lines above made it an object")
     }
 }
 
 /// Whether a stored state says that its session is over.
 pub fn is_over(state: &Value) -> bool {
-    matches!(state.get("status").and_then(Value::as_str), Some("ended" | "expired"))
+    matches!(state.text(SessionDoc::status), Some("ended" | "expired"))
 }
 
 /// Returns the word that documents use for a status.
 pub fn word(status: Status) -> &'static str {
-    match status {
-        Status::Active => "active",
-        Status::Idle => "idle",
-        Status::Ended => "ended",
-        Status::Expired => "expired",
-    }
+    status.word()
 }
 
 /// Adds an event to a session's log, which keeps the newest.
 pub fn add_event(log: &mut Value, kind: &str, data: &Value, now: Timestamp) {
-    let Some(events) = log.get_mut("events").and_then(Value::as_array_mut) else { return };
-    let last = events.iter().filter_map(|event| event.get("seq")?.as_u64()).max().unwrap_or(0);
-    events.push(json!({"seq": last + 1, "at": time::stamp(now), "type": kind, "data": data}));
+    let Some(events) = log.list_mut(Events::events) else { return };
+    let last = events.iter().filter_map(|event| event.read(Event::seq)).max().unwrap_or(0);
+    events.push(
+        json!({Event::seq: last + 1, Event::at: time::stamp(now), Event::kind: kind, Event::data: data}),
+    );
     keep_newest(events, KEPT_EVENTS);
 }
 
 /// Returns the tasks of the queue that went back when the session ended last.
 pub fn returned(log: &Value) -> Vec<&str> {
-    let events = log.get("events").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let ended = |event: &&Value| matches!(event["type"].as_str(), Some("end" | "expired"));
-    let released = events.iter().rfind(ended).and_then(|event| event["data"]["released"].as_array());
+    let events = log.list(Events::events);
+    let ended = |event: &&Value| matches!(event.text(Event::kind), Some("end" | "expired"));
+    let released = events.iter().rfind(ended).and_then(|event| event[Event::data].read(EventData::released));
     released.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// Whether a task of a session's own list is still to be done.
 pub fn is_open(task: &Value) -> bool {
-    let status = task.get("status").and_then(Value::as_str);
+    let status = task.text(SessionTask::status);
     !matches!(status, Some("completed" | "cancelled" | "failed"))
 }
 
@@ -473,8 +463,8 @@ mod tests {
     #[test]
     fn agents_are_released_and_stay_as_evidence() {
         let mut session = fresh();
-        session.set(
-            "agents",
+        session.0.set(
+            SessionDoc::agents,
             json!([{"id": "a", "status": "idle", "x": 1}, {"id": "b", "status": "completed"}]),
         );
         session.end(at(9));

@@ -1,8 +1,9 @@
-//! The shape of a document: one description, three uses.
+//! The shape of a document: one description, four uses.
 //!
 //! `document!` and `words!` turn a plain Rust type into a constant [`Shape`]. The shape validates
 //! parsed JSON ([`Shape::check`]) and prints as JSON Schema ([`Shape::json_schema`]), so the typed view,
-//! the validator and the published schema cannot drift apart.
+//! the validator and the published schema cannot drift apart. Rules read and write its fields by constants
+//! ([`key`](super::key)).
 //!
 //! Validation follows JSON Schema, not serde: a struct is never read from an array, `1.0` is an integer,
 //! unknown fields are always allowed. Times are strings here; a seed document may hold `"..."`.
@@ -14,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Number, Value, json};
 
+use super::key::{Fields, Held, Key, List, Numeric, Put, Text, kinds, puts};
 use super::path::Segment;
 
 /// What a JSON value must look like.
@@ -257,13 +259,16 @@ fn check_items(item: &Shape, values: &[Value], at: &At<'_>) -> Result<(), Misfit
     values.iter().enumerate().try_for_each(|(index, value)| item.check_at(value, &At::Item(at, index)))
 }
 
+/// What items are known by.
+const ID: Key<String> = Key::new("id");
+
 /// Finds the second of two items with one id: which of them is meant could not be told.
 fn check_ids(values: &[Value], at: &At<'_>) -> Result<(), Misfit> {
     let mut seen = HashMap::with_capacity(values.len());
-    for (index, id) in values.iter().map(|value| value.get("id").and_then(Value::as_str)).enumerate() {
+    for (index, id) in values.iter().map(|value| value.text(ID)).enumerate() {
         if let Some(first) = id.and_then(|id| seen.insert(id, index)) {
             let message = format!("the same id as `{}`", At::Item(at, first).path());
-            return Err(Misfit { path: At::Key(&At::Item(at, index), "id").path(), message });
+            return Err(Misfit { path: At::Key(&At::Item(at, index), ID.name()).path(), message });
         }
     }
     Ok(())
@@ -390,6 +395,36 @@ scalar_shapes! {
     Map<String, Value> => Shape::Map(&Shape::Any),
 }
 
+kinds! {
+    Time => &'v str, value => value.as_str();
+    Integer => u64, value => value.as_u64();
+    Decimal => f64, value => value.as_f64();
+    FormatVersion => &'v Value, value => Some(value).filter(|value| !value.is_null());
+    @T Entries<T> => &'v Map<String, Value>, value => value.as_object();
+    @T ById<T> => &'v [Value], value => value.as_array().map(Vec::as_slice);
+}
+
+impl<T: Held> Held for Maybe<T> {
+    type Kind = T::Kind;
+}
+
+impl Text for Time {}
+impl Numeric for Integer {}
+impl Numeric for Decimal {}
+impl<T> List for ById<T> {}
+
+puts! {
+    Time: &str, String;
+    Integer: i32, i64, u32, u64, usize;
+    Decimal: i32, i64, u64, usize, f64;
+}
+
+impl<T> Put<ById<T>> for Vec<Value> {
+    fn put(self) -> Value {
+        self.into()
+    }
+}
+
 /// Any JSON integer, as written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Integer(pub Number);
@@ -500,6 +535,28 @@ macro_rules! document {
                 },)*
             ]);
         }
+
+        /// The fields by their names.
+        #[allow(non_upper_case_globals, dead_code)]
+        impl $name {
+            $(
+                $(#[doc = $field_about])*
+                pub const $field: $crate::model::key::Key<$type> =
+                    $crate::model::key::Key::new($crate::model::shape::document!(@key $field $($key)?));
+            )*
+        }
+
+        impl $crate::model::key::Held for $name {
+            type Kind = Self;
+        }
+
+        impl $crate::model::key::Read for $name {
+            type As<'v> = &'v serde_json::Value;
+
+            fn read(value: &serde_json::Value) -> Option<&serde_json::Value> {
+                value.is_object().then_some(value)
+            }
+        }
     };
     (@key $field:ident) => { stringify!($field) };
     (@key $field:ident $key:literal) => { $key };
@@ -521,6 +578,45 @@ macro_rules! words {
         impl $crate::model::shape::Shaped for $name {
             const SHAPE: &'static $crate::model::shape::Shape =
                 &$crate::model::shape::Shape::of_words(&[$first_word $(, $word)*]);
+        }
+
+        impl $name {
+            /// Returns what a word of a document stands for.
+            pub fn of_word(word: &str) -> Option<Self> {
+                match word {
+                    $first_word => Some(Self::$first),
+                    $($word => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+
+            /// Returns the word that documents use.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    Self::$first => $first_word,
+                    $(Self::$variant => $word,)*
+                }
+            }
+        }
+
+        impl $crate::model::key::Held for $name {
+            type Kind = Self;
+        }
+
+        impl $crate::model::key::Read for $name {
+            type As<'v> = Self;
+
+            fn read(value: &serde_json::Value) -> Option<Self> {
+                Self::of_word(value.as_str()?)
+            }
+        }
+
+        impl $crate::model::key::Text for $name {}
+
+        impl $crate::model::key::Put<Self> for $name {
+            fn put(self) -> serde_json::Value {
+                self.word().into()
+            }
         }
     };
 }

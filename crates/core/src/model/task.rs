@@ -14,12 +14,12 @@
 mod edit;
 
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize;
-use serde::de::value::StrDeserializer;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::changes::Changes;
+use super::documents::queue::{LastClaim, QueueTask, TaskContext, TaskResult, TaskUsage};
 use super::item_text::ItemText;
+use super::key::{Fields, FieldsMut, Held, Key, Put};
 use super::lease;
 use super::new_task::NewTask;
 use super::redact::redact;
@@ -42,25 +42,25 @@ pub struct Task(Value);
 
 /// Writes a new task: what [`Task::new`] makes, without a value on the way. `now` is a [stamp](time::stamp).
 pub fn write_new(task: &mut ItemText<'_>, id: &str, new: &NewTask<'_>, status: Status, now: &str) {
-    task.text("id", id);
-    task.text("description", &new.description);
-    task.text("status", word(status));
-    task.whole("priority", new.priority.unwrap_or(PRIORITY));
-    task.null("claimed_by");
-    task.texts("dependencies", &new.dependencies);
-    task.object("context", |context| {
-        context.texts("files", &new.files);
+    task.text(QueueTask::id, id);
+    task.text(QueueTask::description, &new.description);
+    task.text(QueueTask::status, word(status));
+    task.whole(QueueTask::priority, new.priority.unwrap_or(PRIORITY));
+    task.null(QueueTask::claimed_by);
+    task.texts(QueueTask::dependencies, &new.dependencies);
+    task.object(QueueTask::context, |context| {
+        context.texts(TaskContext::files, &new.files);
         match &new.hints {
-            Some(hints) => context.text("hints", hints),
-            None => context.null("hints"),
+            Some(hints) => context.text(TaskContext::hints, hints),
+            None => context.null(TaskContext::hints),
         }
     });
-    task.null("result");
-    task.text("created_at", now);
-    task.null("claimed_at");
-    task.null("completed_at");
+    task.null(QueueTask::result);
+    task.text(QueueTask::created_at, now);
+    task.null(QueueTask::claimed_at);
+    task.null(QueueTask::completed_at);
     if !new.needs.is_empty() {
-        task.texts("required_capabilities", &new.needs);
+        task.texts(QueueTask::required_capabilities, &new.needs);
     }
 }
 
@@ -115,20 +115,20 @@ impl Task {
     /// Makes a new task, in the field order of the queue's documents.
     pub fn new(id: &str, new: &NewTask<'_>, status: Status, now: Timestamp) -> Task {
         let mut task = json!({
-            "id": id,
-            "description": new.description,
-            "status": word(status),
-            "priority": new.priority.unwrap_or(PRIORITY),
-            "claimed_by": null,
-            "dependencies": new.dependencies,
-            "context": {"files": new.files, "hints": new.hints},
-            "result": null,
-            "created_at": time::stamp(now),
-            "claimed_at": null,
-            "completed_at": null,
+            QueueTask::id: id,
+            QueueTask::description: new.description,
+            QueueTask::status: word(status),
+            QueueTask::priority: new.priority.unwrap_or(PRIORITY),
+            QueueTask::claimed_by: null,
+            QueueTask::dependencies: new.dependencies,
+            QueueTask::context: {TaskContext::files: new.files, TaskContext::hints: new.hints},
+            QueueTask::result: null,
+            QueueTask::created_at: time::stamp(now),
+            QueueTask::claimed_at: null,
+            QueueTask::completed_at: null,
         });
         if !new.needs.is_empty() {
-            task["required_capabilities"] = json!(new.needs);
+            task[QueueTask::required_capabilities] = json!(new.needs);
         }
         Task(task)
     }
@@ -147,36 +147,36 @@ impl Task {
     }
 
     pub fn id(&self) -> &str {
-        self.text("id")
+        self.0.text(QueueTask::id).unwrap_or_default()
     }
 
     pub fn status(&self) -> Status {
-        self.0.get("status").and_then(Value::as_str).map(status).unwrap_or_default()
+        self.0.text(QueueTask::status).map(status).unwrap_or_default()
     }
 
     /// Returns its place in the order of claims: by priority, then by age.
     pub fn rank(&self) -> (i64, i64) {
-        (priority(&self.0), came(self.0.get("created_at").and_then(Value::as_str)))
+        (priority(&self.0), came(self.0.text(QueueTask::created_at)))
     }
 
     pub fn owner(&self) -> Option<&str> {
-        self.0.get("claimed_by").and_then(Value::as_str)
+        self.0.text(QueueTask::claimed_by)
     }
 
     pub fn dependencies(&self) -> Vec<&str> {
-        texts(self.0.get("dependencies"))
+        self.0.texts(QueueTask::dependencies).collect()
     }
 
     pub fn files(&self) -> Vec<&str> {
-        texts(self.0.get("context").and_then(|context| context.get("files")))
+        self.0.at(QueueTask::context).texts(TaskContext::files).collect()
     }
 
     pub fn needs(&self) -> Vec<&str> {
-        texts(self.0.get("required_capabilities"))
+        self.0.texts(QueueTask::required_capabilities).collect()
     }
 
     pub fn retry_at(&self) -> Option<Timestamp> {
-        self.0.get("next_retry_at").and_then(Value::as_str).and_then(time::read)
+        self.0.text(QueueTask::next_retry_at).and_then(time::read)
     }
 
     /// Whether nobody has it and somebody may.
@@ -195,8 +195,8 @@ impl Task {
 
     /// Whether this is the task that `new` describes.
     pub fn is(&self, new: &NewTask<'_>) -> bool {
-        let hints = self.0.get("context").and_then(|context| context.get("hints")).and_then(Value::as_str);
-        self.text("description") == new.description
+        let hints = self.0.at(QueueTask::context).text(TaskContext::hints);
+        self.0.text(QueueTask::description).unwrap_or_default() == new.description
             && priority(&self.0) == new.priority.unwrap_or(PRIORITY)
             && self.dependencies() == new.dependencies
             && self.files() == new.files
@@ -216,17 +216,17 @@ impl Task {
     /// Gives the task to a worker.
     pub fn claim(&mut self, worker: &str, session: Option<&str>, seconds: f64, now: &Moment) {
         let epoch = self.epoch() + 1;
-        self.set("status", word(Status::Claimed));
-        self.set("claimed_by", worker);
-        self.set("claimed_at", time::stamp(now.at));
+        self.set(QueueTask::status, Status::Claimed);
+        self.set(QueueTask::claimed_by, worker);
+        self.set(QueueTask::claimed_at, time::stamp(now.at));
         match session {
-            Some(session) => self.set("session_id", session),
-            None => self.drop_field("session_id"),
+            Some(session) => self.set(QueueTask::session_id, session),
+            None => self.unset(QueueTask::session_id),
         }
-        self.drop_field("started_at");
-        self.drop_field("next_retry_at");
-        self.set("completed_at", Value::Null);
-        self.set("result", Value::Null);
+        self.unset(QueueTask::started_at);
+        self.unset(QueueTask::next_retry_at);
+        self.set(QueueTask::completed_at, Value::Null);
+        self.set(QueueTask::result, Value::Null);
         self.lease(epoch, seconds, now);
     }
 
@@ -241,7 +241,7 @@ impl Task {
     }
 
     fn lease(&mut self, epoch: u64, seconds: f64, now: &Moment) {
-        self.set("lease", lease::new(epoch, seconds, now));
+        self.set(QueueTask::lease, lease::new(epoch, seconds, now));
     }
 
     pub fn start(&mut self, by: Claimant<'_>, now: &Moment) -> Outcome {
@@ -252,8 +252,8 @@ impl Task {
             _ => return Err(self.wrong_state("start")),
         };
         if effect == Effect::Changed {
-            self.set("status", word(Status::InProgress));
-            self.set("started_at", time::stamp(now.at));
+            self.set(QueueTask::status, Status::InProgress);
+            self.set(QueueTask::started_at, time::stamp(now.at));
         }
         self.renew(now);
         Ok(effect)
@@ -261,13 +261,14 @@ impl Task {
 
     pub fn complete(&mut self, by: Claimant<'_>, report: &Report, now: &Moment) -> Outcome {
         let result = json!({
-            "output": report.output, "files_modified": report.modified, "files_created": report.created,
+            TaskResult::output: report.output, TaskResult::files_modified: report.modified,
+            TaskResult::files_created: report.created,
         });
         self.end(by, "complete", Status::Done, result, now)
     }
 
     pub fn fail(&mut self, by: Claimant<'_>, reason: &str, now: &Moment) -> Outcome {
-        self.end(by, "fail", Status::Failed, json!({ "error": reason }), now)
+        self.end(by, "fail", Status::Failed, json!({ TaskResult::error: reason }), now)
     }
 
     fn end(
@@ -284,16 +285,16 @@ impl Task {
             status if status == end => return Ok(Effect::Repeated),
             _ => return Err(self.wrong_state(verb)),
         }
-        self.set("status", word(end));
-        self.set("result", result);
-        self.set("completed_at", time::stamp(now.at));
+        self.set(QueueTask::status, end);
+        self.set(QueueTask::result, result);
+        self.set(QueueTask::completed_at, time::stamp(now.at));
         Ok(Effect::Changed)
     }
 
     /// Adds what the agents of a claim used to what others have used before, once. Returns whether there was something.
     pub fn count(&mut self, epoch: Option<u64>, tries: &Tries) -> bool {
-        let mut sums = self.0.get("usage").cloned().unwrap_or(Value::Null);
-        let counted = sums.get("epoch").and_then(Value::as_u64);
+        let mut sums = self.0.at(QueueTask::usage).cloned().unwrap_or(Value::Null);
+        let counted = sums.read(TaskUsage::epoch);
         if tries.usage == Usage::default()
             || epoch.is_some_and(|epoch| counted.is_some_and(|last| epoch <= last))
         {
@@ -301,9 +302,9 @@ impl Task {
         }
         tries.add_to(&mut sums);
         if let Some(epoch) = epoch {
-            sums["epoch"] = epoch.into();
+            sums.set(TaskUsage::epoch, epoch);
         }
-        self.set("usage", sums);
+        self.set(QueueTask::usage, sums);
         true
     }
 
@@ -322,10 +323,10 @@ impl Task {
 
     /// Whether it is this very claim that was given back last, and nobody has taken the task since.
     fn was_released(&self, by: Claimant<'_>) -> bool {
-        let last = |field: &str| self.0.get("last_claim").and_then(|last| last.get(field));
+        let last = self.0.at(QueueTask::last_claim);
         self.is_open()
-            && last("reason").and_then(Value::as_str) == Some("released")
-            && last("by").and_then(Value::as_str) == Some(by.worker)
+            && last.text(LastClaim::reason) == Some("released")
+            && last.text(LastClaim::by) == Some(by.worker)
             && by.epoch.is_none_or(|epoch| epoch == self.epoch())
     }
 
@@ -335,33 +336,33 @@ impl Task {
             return Err(self.wrong_state("hand over"));
         }
         let (owner, epoch) = (self.owner().unwrap_or_default().to_owned(), self.epoch());
-        self.set("last_claim", lease::last_claim(&owner, epoch, "handed over", now));
-        self.set("claimed_by", worker);
-        self.set("session_id", session);
+        self.set(QueueTask::last_claim, lease::last_claim(&owner, epoch, "handed over", now));
+        self.set(QueueTask::claimed_by, worker);
+        self.set(QueueTask::session_id, session);
         self.lease(epoch + 1, lease::seconds(&self.0), now);
         Ok(Effect::Changed)
     }
 
     /// Takes the task from whoever had it, and says why.
     pub fn give_back(&mut self, to: Status, reason: &str, now: &Moment) {
-        let has_lease = self.0.get("lease").is_some_and(Value::is_object);
+        let has_lease = self.0.at(QueueTask::lease).is_some_and(Value::is_object);
         self.note_attempt(reason, now);
         if self.owner().is_some() || has_lease {
             // Whoever sets a task back by hand may take the owner out; the epoch must not be given again.
             let owner = self.owner().unwrap_or_default().to_owned();
-            self.set("last_claim", lease::last_claim(&owner, self.epoch(), reason, now));
+            self.set(QueueTask::last_claim, lease::last_claim(&owner, self.epoch(), reason, now));
         }
-        self.set("status", word(to));
-        self.set("claimed_by", Value::Null);
-        self.set("claimed_at", Value::Null);
-        self.set("completed_at", Value::Null);
-        self.set("result", Value::Null);
-        if self.0.get("lease").is_some() {
-            self.set("lease", Value::Null);
+        self.set(QueueTask::status, to);
+        self.set(QueueTask::claimed_by, Value::Null);
+        self.set(QueueTask::claimed_at, Value::Null);
+        self.set(QueueTask::completed_at, Value::Null);
+        self.set(QueueTask::result, Value::Null);
+        if self.0.has(QueueTask::lease) {
+            self.set(QueueTask::lease, Value::Null);
         }
-        for field in ["started_at", "session_id", "next_retry_at"] {
-            self.drop_field(field);
-        }
+        self.unset(QueueTask::started_at);
+        self.unset(QueueTask::session_id);
+        self.unset(QueueTask::next_retry_at);
     }
 
     /// Remembers a claim that came to nothing, for whoever tries next. What was given back unharmed is no attempt.
@@ -373,24 +374,27 @@ impl Task {
             _ => return,
         };
         let reason: String = reason.chars().take(REASON).collect();
-        let ended = self.0.get("completed_at").and_then(Value::as_str);
+        let ended = self.0.text(QueueTask::completed_at);
         let ended = ended.map_or_else(|| time::stamp(now.at), str::to_owned);
         let by = self.owner().unwrap_or_default();
-        let attempt = json!({"by": by, "epoch": self.epoch(), "ended_at": ended, "reason": reason});
+        let attempt = json!({
+            LastClaim::by: by, LastClaim::epoch: self.epoch(), LastClaim::ended_at: ended,
+            LastClaim::reason: reason,
+        });
         let known = self.attempts();
         let kept = known.iter().skip((known.len() + 1).saturating_sub(ATTEMPTS)).cloned();
         let attempts: Vec<Value> = kept.chain([attempt]).collect();
-        self.set("attempts", attempts);
+        self.set(QueueTask::attempts, attempts);
     }
 
     /// Returns the attempts that came to nothing, the newest last.
     pub fn attempts(&self) -> &[Value] {
-        self.0.get("attempts").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+        self.0.list(QueueTask::attempts)
     }
 
     /// Returns why it failed.
     pub fn failure(&self) -> Option<&str> {
-        let why = self.0.get("result")?.get("error")?.as_str()?.trim();
+        let why = self.0.at(QueueTask::result)?.text(TaskResult::error)?.trim();
         (!why.is_empty()).then_some(why)
     }
 
@@ -399,9 +403,9 @@ impl Task {
     pub fn note_changes(&mut self, epoch: Option<u64>, changes: &Changes) -> bool {
         let ended = matches!(self.status(), Status::Done | Status::Failed);
         let ours = epoch.is_none_or(|epoch| epoch == self.epoch());
-        match self.0.get_mut("result").and_then(Value::as_object_mut) {
-            Some(result) if ended && ours && !result.contains_key("changed") => {
-                result.insert("changed".into(), changes.value());
+        match self.0.at_mut(QueueTask::result).and_then(Value::as_object_mut) {
+            Some(result) if ended && ours && !result.has(TaskResult::changed) => {
+                result.set(TaskResult::changed, changes.value());
                 true
             }
             _ => false,
@@ -410,20 +414,20 @@ impl Task {
 
     /// Whether somebody set the status back by hand and left the traces of the claim.
     pub fn is_half_given_back(&self) -> bool {
-        self.is_open() && (self.owner().is_some() || self.0.get("lease").is_some_and(Value::is_object))
+        self.is_open()
+            && (self.owner().is_some() || self.0.at(QueueTask::lease).is_some_and(Value::is_object))
     }
 
     /// Puts back what a hand took out since the task was `before`, as far as the fence needs it: who had the
     /// task, and by which claim. Returns whether anything was missing.
     pub fn recall(&mut self, before: &Task) -> bool {
         let given_back = self.is_open() && !before.is_open();
-        let fields: &[&str] =
-            if given_back { &["claimed_by", "lease", "last_claim"] } else { &["last_claim"] };
+        let all = [QueueTask::claimed_by.any(), QueueTask::lease.any(), QueueTask::last_claim.any()];
+        let fields = if given_back { &all[..] } else { &all[2..] };
         let mut missed = false;
         for field in fields {
-            let known = before.0.get(*field).filter(|value| !value.is_null());
-            if let (Some(known), None | Some(Value::Null)) = (known, self.0.get(*field)) {
-                self.set(field, known.clone());
+            if let (Some(known), None) = (before.0.read(*field), self.0.read(*field)) {
+                self.set(*field, known.clone());
                 missed = true;
             }
         }
@@ -431,30 +435,31 @@ impl Task {
     }
 
     pub fn set_status(&mut self, status: Status) {
-        self.set("status", word(status));
+        self.set(QueueTask::status, status);
     }
 
     /// Counts one more attempt, not before `at`.
     pub fn count_retry(&mut self, at: Option<Timestamp>) {
-        let retries = self.0.get("retries").and_then(Value::as_u64).unwrap_or(0);
-        self.set("retries", retries + 1);
+        let retries = self.0.read(QueueTask::retries).unwrap_or(0);
+        self.set(QueueTask::retries, retries + 1);
         if let Some(at) = at {
-            self.set("next_retry_at", time::stamp(at));
+            self.set(QueueTask::next_retry_at, time::stamp(at));
         }
     }
 
     /// Whether this worker had the task and it was taken away.
     pub fn was_taken_from(&self, worker: &str) -> bool {
-        let last = |field: &str| self.0.get("last_claim")?.get(field)?.as_str();
+        let last = self.0.at(QueueTask::last_claim);
         let taken = ["expired", "reset", "edited", "session ended", "session expired", "handed over"];
-        last("by") == Some(worker) && last("reason").is_some_and(|reason| taken.contains(&reason))
+        last.text(LastClaim::by) == Some(worker)
+            && last.text(LastClaim::reason).is_some_and(|reason| taken.contains(&reason))
     }
 
     /// Refuses everybody but the current owner.
     pub fn fence(&self, by: Claimant<'_>, verb: &'static str) -> Result<(), Refusal> {
         let (status, open) = (self.status(), self.is_open());
-        let last = self.0.get("last_claim");
-        let was_owner = last.and_then(|last| last.get("by")).and_then(Value::as_str) == Some(by.worker);
+        let last = self.0.at(QueueTask::last_claim);
+        let was_owner = last.text(LastClaim::by) == Some(by.worker);
         if self.owner() == Some(by.worker) && !open && by.epoch.is_none_or(|epoch| epoch == self.epoch()) {
             return Ok(());
         }
@@ -464,7 +469,7 @@ impl Task {
                 Err(Refusal::Taken { id, owner, epoch, status: word(status) })
             }
             None if by.epoch.is_some() || (open && was_owner) => {
-                let reason = last.and_then(|last| last.get("reason")).and_then(Value::as_str);
+                let reason = last.text(LastClaim::reason);
                 let reason = reason.unwrap_or("there is none").into();
                 Err(Refusal::LeaseOver { id: self.id().into(), reason, status: word(status) })
             }
@@ -476,26 +481,18 @@ impl Task {
         Refusal::WrongState { id: self.id().into(), verb, status: word(self.status()) }
     }
 
-    fn text(&self, field: &str) -> &str {
-        self.0.get(field).and_then(Value::as_str).unwrap_or_default()
+    fn set<T: Held>(&mut self, key: Key<T>, value: impl Put<T::Kind>) {
+        self.0.set(key, value);
     }
 
-    fn set(&mut self, field: &str, value: impl Into<Value>) {
-        if let Some(fields) = self.0.as_object_mut() {
-            fields.insert(field.into(), value.into());
-        }
-    }
-
-    fn drop_field(&mut self, field: &str) {
-        if let Some(fields) = self.0.as_object_mut() {
-            Map::shift_remove(fields, field);
-        }
+    fn unset<T>(&mut self, key: Key<T>) {
+        self.0.unset(key);
     }
 }
 
 /// Returns the priority of a task, also where it is written as `2.0`.
 pub fn priority(task: &Value) -> i64 {
-    task.get("priority").and_then(Value::as_f64).map_or(PRIORITY, |number| number as i64)
+    task.number(QueueTask::priority).map_or(PRIORITY, |number| number as i64)
 }
 
 /// Returns when a task came, for the order of claims: one that does not say it came before all others.
@@ -510,20 +507,12 @@ pub fn ended(completed_at: Option<&str>) -> i64 {
 
 /// Returns the status that a word stands for; the first one, if it is none of them.
 pub fn status(word: &str) -> Status {
-    Status::deserialize(StrDeserializer::<serde::de::value::Error>::new(word)).unwrap_or_default()
+    Status::of_word(word).unwrap_or_default()
 }
 
 /// Returns the word that documents use for a status.
 pub fn word(status: Status) -> &'static str {
-    match status {
-        Status::Created => "created",
-        Status::Available => "available",
-        Status::Claimed => "claimed",
-        Status::InProgress => "in_progress",
-        Status::Done => "done",
-        Status::Failed => "failed",
-        Status::Cancelled => "cancelled",
-    }
+    status.word()
 }
 
 /// Says how a task stands with its owner, whose name follows.
@@ -533,10 +522,6 @@ fn standing(id: &str, status: &str) -> String {
         "cancelled" => format!("`{id}` is cancelled; it belonged to"),
         ended => format!("`{id}` is {ended}, by"),
     }
-}
-
-fn texts(value: Option<&Value>) -> Vec<&str> {
-    value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use super::changes::Changes;
+use super::documents::queue::TaskUsage;
+use super::key::{Fields, FieldsMut};
 use super::plan::{figure, number};
 
 /// What the tries of a piece of work used, printed and changed.
@@ -20,8 +22,8 @@ pub struct Tries {
 impl Tries {
     /// Adds them to the sums that a document keeps of its tries.
     pub fn add_to(&self, sums: &mut Value) {
-        let so_far = sums.get("tries").and_then(Value::as_u64).unwrap_or(0);
-        sums["tries"] = so_far.saturating_add(self.count).into();
+        let so_far = sums.read(TaskUsage::tries).unwrap_or(0);
+        sums.set(TaskUsage::tries, so_far.saturating_add(self.count));
         self.usage.add_to(sums);
     }
 }
@@ -46,15 +48,15 @@ impl Usage {
 
     /// Adds it to the sums that a document keeps.
     pub fn add_to(self, sums: &mut Value) {
-        sums["cost_usd"] = number(figure(sums, "cost_usd").unwrap_or(0.0) + self.cost_usd);
+        sums[TaskUsage::cost_usd] = number(figure(sums, TaskUsage::cost_usd).unwrap_or(0.0) + self.cost_usd);
         let tokens = [
-            ("input_tokens", self.input_tokens),
-            ("output_tokens", self.output_tokens),
-            ("cached_tokens", self.cached_tokens),
+            (TaskUsage::input_tokens, self.input_tokens),
+            (TaskUsage::output_tokens, self.output_tokens),
+            (TaskUsage::cached_tokens, self.cached_tokens),
         ];
         for (field, more) in tokens {
-            let so_far = sums.get(field).and_then(Value::as_u64).unwrap_or(0);
-            sums[field] = so_far.saturating_add(more).into();
+            let so_far = sums.read(field).unwrap_or(0);
+            sums.set(field, so_far.saturating_add(more));
         }
     }
 }

@@ -12,8 +12,10 @@ use super::{Actor, Error, Result, errors, read, readable, views};
 use crate::model::agent_loop::{
     Check, GateStatus, GivenBack, NewItem, Options, Refusal, STOPPED, Severity, Verdict, WorkLoop,
 };
+use crate::model::documents::agent_loop::{CurrentSession, Finding, WorkItem, WorkQueue};
 use crate::model::ids::Key;
 use crate::model::json;
+use crate::model::key::Fields;
 use crate::model::kind::{Doc, Kind};
 use crate::model::paper::Paper;
 use crate::model::redact::redact;
@@ -153,16 +155,18 @@ pub(super) fn add_findings(transaction: &mut dyn Transaction, findings: &[Value]
 }
 
 fn item_of_finding(finding: &Value) -> Option<NewItem> {
-    let text = |field: &str| finding.get(field).and_then(Value::as_str).unwrap_or_default().trim();
-    let priority = match text("severity") {
+    let text = |key| finding.text(key).unwrap_or_default().trim();
+    let priority = match finding.text(Finding::severity).unwrap_or_default().trim() {
         "S0" => Severity::S0,
         "S1" => Severity::S1,
         _ => return None,
     };
-    let title = [text("title"), text("details")].into_iter().find(|title| !title.is_empty())?;
+    let title = [text(Finding::title), text(Finding::details)].into_iter().find(|title| !title.is_empty())?;
     let title = title.lines().next().unwrap_or_default().chars().take(TITLE).collect();
-    let parts: Vec<&str> =
-        [text("details"), text("recommendation")].into_iter().filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> = [text(Finding::details), text(Finding::recommendation)]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect();
     Some(NewItem { priority, title, description: parts.join("\n"), ..NewItem::default() })
 }
 
@@ -286,7 +290,7 @@ impl<'e> Desk<'e> {
     fn count_fixed(&mut self, work: &WorkLoop, actor: &Actor) -> Result<()> {
         match self.before.as_ref() == Some(work) {
             true => Ok(()),
-            false => errors::count(&mut *self.transaction, actor, "issues_fixed", 1),
+            false => errors::count(&mut *self.transaction, actor, CurrentSession::issues_fixed, 1),
         }
     }
 
@@ -331,10 +335,10 @@ pub fn work_queue() -> Doc {
 
 /// Returns where the gates and the agents of a work queue have their logs.
 pub(super) fn logs(queue: &Value) -> Vec<Paper> {
-    let gates = queue.get("gate_results").and_then(Value::as_object).into_iter().flatten();
+    let gates = queue.read(WorkQueue::gate_results).into_iter().flatten();
     let gates = gates.filter_map(|(name, _)| name.parse().ok().map(Paper::GateLog));
-    let items = queue.get("items").and_then(Value::as_array).into_iter().flatten();
-    gates.chain(items.filter_map(|item| item_log(item["id"].as_str()?))).collect()
+    let items = queue.list(WorkQueue::items).iter();
+    gates.chain(items.filter_map(|item| item_log(item.text(WorkItem::id)?))).collect()
 }
 
 fn item_log(id: &str) -> Option<Paper> {

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use super::surplus::What;
 use super::{Error, Result, document_of_state, read};
 use crate::error::Code;
+use crate::model::documents::agent_loop::{AgentResult, Finding, MergedFinding};
 use crate::model::ids::Key;
+use crate::model::key::Fields;
 use crate::model::kind::{Doc, Kind};
 use crate::model::present::Present;
 use crate::model::room::Room;
@@ -24,7 +26,7 @@ pub fn result(engine: &dyn Engine, agent: &Key) -> Result<Value> {
         return Ok(found.value);
     }
     let archived = What::Agents.read(engine)?.into_iter().rev();
-    archived.into_iter().find(|result| result["agent_id"] == agent.as_str()).ok_or_else(|| {
+    archived.into_iter().find(|result| result[AgentResult::agent_id] == agent.as_str()).ok_or_else(|| {
         let hint = "see who is at work: anthill agents list   (what others found: anthill agents merge)";
         Error::missing(
             format!("there is no result of the agent `{agent}`"),
@@ -78,15 +80,16 @@ fn of_sessions_at_work(engine: &dyn Engine) -> Result<Vec<Value>> {
         return Ok(Vec::new());
     }
     let mut archived = What::Agents.read(engine)?;
-    archived
-        .retain(|result| result["session_id"].as_str().is_some_and(|id| sessions.iter().any(|at| at == id)));
+    archived.retain(|result| {
+        result.text(AgentResult::session_id).is_some_and(|id| sessions.iter().any(|at| at == id))
+    });
     Ok(archived)
 }
 
 impl Merged {
     fn add_result(&mut self, result: &Value) {
         self.results += 1;
-        let agent = result["agent_id"].as_str().unwrap_or_default();
+        let agent = result.text(AgentResult::agent_id).unwrap_or_default();
         items(kind("agent_result"), result).into_iter().for_each(|finding| self.add(finding, agent));
     }
 
@@ -95,16 +98,17 @@ impl Merged {
         let Some(known) = self.findings.iter_mut().find(|known| said(known) == said(finding)) else {
             let mut finding = finding.clone();
             if finding.is_object() {
-                finding["agent_ids"] = json!([agent]);
+                finding[MergedFinding::agent_ids] = json!([agent]);
                 self.findings.push(finding);
             }
             return;
         };
         if severity(finding) < severity(known) {
-            known["severity"] = finding["severity"].clone();
+            known[Finding::severity] = finding[Finding::severity].clone();
         }
-        if let Some(agents) =
-            known["agent_ids"].as_array_mut().filter(|agents| agents.iter().all(|known| known != agent))
+        if let Some(agents) = known[MergedFinding::agent_ids]
+            .as_array_mut()
+            .filter(|agents| agents.iter().all(|known| known != agent))
         {
             agents.push(agent.into());
         }
@@ -113,13 +117,13 @@ impl Merged {
 
 /// Returns what a finding says; two that say the same are one.
 fn said(finding: &Value) -> [&str; 4] {
-    let text = |name| finding.get(name).and_then(Value::as_str).map_or("", str::trim);
-    [text("category"), text("title"), text("details"), text("recommendation")]
+    let text = |key| finding.text(key).map_or("", str::trim);
+    [text(Finding::category), text(Finding::title), text(Finding::details), text(Finding::recommendation)]
 }
 
 /// Returns how bad a finding is; one that does not say it comes last.
 pub fn severity(finding: &Value) -> &str {
-    finding.get("severity").and_then(Value::as_str).unwrap_or("S9")
+    finding.text(Finding::severity).unwrap_or("S9")
 }
 
 fn kind(name: &str) -> &'static Kind {

@@ -17,7 +17,9 @@ use serde_json::{Map, Value};
 use self::shelf::Shelf;
 use super::settings::Settings;
 use super::{Actor, Result};
+use crate::model::documents::state::{ArchivedSession, RetentionSettings, Session as SessionDoc};
 use crate::model::ids::{Key, SessionId};
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::{Doc, KINDS};
 use crate::model::paper::Paper;
 use crate::model::room::Room;
@@ -52,9 +54,9 @@ impl Request {
         };
         let before = |field| before(field).unwrap_or(Timestamp::MIN);
         Request {
-            sessions: before("sessions_days"),
-            messages: before("messages_days"),
-            tasks: before("tasks_days"),
+            sessions: before(RetentionSettings::sessions_days),
+            messages: before(RetentionSettings::messages_days),
+            tasks: before(RetentionSettings::tasks_days),
             dry_run: false,
         }
     }
@@ -121,8 +123,9 @@ fn is_over(state: Option<&Value>, before: Timestamp) -> bool {
 
 /// Returns when a session that is over was heard of last, or ended.
 fn over_since(state: &Value) -> Option<Timestamp> {
-    let fields = ["ended_at", "expired_at", "last_heartbeat", "created_at"];
-    fields.into_iter().find_map(|field| time::read(state.get(field)?.as_str()?))
+    let fields =
+        [SessionDoc::ended_at, SessionDoc::expired_at, SessionDoc::last_heartbeat, SessionDoc::created_at];
+    fields.into_iter().find_map(|field| time::read(state.text(field)?))
 }
 
 fn is_over_now(engine: &dyn Engine, id: &SessionId, before: Timestamp) -> Result<bool> {
@@ -152,8 +155,8 @@ pub fn session(engine: &dyn Engine, id: &SessionId, request: Request, actor: &Ac
         return Ok(false);
     }
     let mut record = Map::new();
-    record.insert("session_id".into(), id.as_str().into());
-    record.insert("archived_at".into(), time::stamp(actor.now()).into());
+    record.set(ArchivedSession::session_id, id.as_str());
+    record.set(ArchivedSession::archived_at, time::stamp(actor.now()));
     for kind in KINDS.iter().filter(|kind| kind.is_of(&room)) {
         let doc = Doc::of_session(kind, id.clone());
         if let Some(value) = transaction.get(&doc)?.cloned() {
@@ -163,7 +166,7 @@ pub fn session(engine: &dyn Engine, id: &SessionId, request: Request, actor: &Ac
     }
     let log = Paper::HookLog(id.clone());
     if let Some(text) = transaction.paper(&log)? {
-        record.insert("hooks_log".into(), text.into());
+        record.set(ArchivedSession::hooks_log, text);
         transaction.remove_paper(&log)?;
     }
     let over = state.as_ref().and_then(over_since);

@@ -12,11 +12,16 @@ use serde_json::{Map, Value, json};
 use super::sessions::look;
 use super::{Actor, Error, Result, views};
 use crate::error::Code;
+use crate::model::documents::agent_loop::{
+    Backup as BackupDoc, CurrentSession, LoopState, Preserved, WorkItem, WorkQueue,
+};
 use crate::model::ids::{Key, SessionId};
+use crate::model::key::{Fields, FieldsMut, Key as Field};
 use crate::model::kind::{Doc, Kind};
 use crate::model::paper::Paper;
 use crate::model::present::Present;
 use crate::model::room::Room;
+use crate::model::shape::{Integer, Maybe};
 use crate::model::{json, time};
 use crate::store::{self, Engine, Transaction};
 
@@ -25,19 +30,19 @@ pub const KEPT: usize = 3;
 const KEPT_IN_ALL: usize = 60;
 
 /// The fields of `preserved` and the documents that they are copies of.
-const PARTS: [(&str, &str); 4] = [
-    ("work_queue", "work_queue"),
-    ("active_agents", "active_agents"),
-    ("session", "current_session"),
-    ("workflow", "workflow"),
+const PARTS: [(Field<Maybe<Value>>, &str); 4] = [
+    (Preserved::work_queue, "work_queue"),
+    (Preserved::active_agents, "active_agents"),
+    (Preserved::session, "current_session"),
+    (Preserved::workflow, "workflow"),
 ];
 
 /// The field of `preserved` that says where the loop stood, and the field of that for the text of `LOOP_STATE.md`.
-const LOOP_STATE: &str = "loop_state";
-const MARKDOWN: &str = "markdown";
+const LOOP_STATE: Field<Maybe<Value>> = Preserved::loop_state;
+const MARKDOWN: Field<Option<String>> = LoopState::markdown;
 
 /// The field of that for the revision of a work queue that is too long to be copied, and how many bytes are not too long.
-const REVISION: &str = "work_queue_revision";
+const REVISION: Field<Option<Integer>> = LoopState::work_queue_revision;
 const COPIED: usize = 32 << 10;
 
 /// What is said about a backup.
@@ -74,12 +79,12 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
     let mut preserved = Map::new();
     let mut loop_state = Map::new();
     for (field, kind) in PARTS {
-        let found = match field {
+        let found = match kind {
             "work_queue" => copy_of_loop(engine, &mut loop_state),
             _ => transaction.get(&document(kind)).map(Option::<&Value>::cloned),
         };
         match found {
-            Ok(Some(value)) => drop(preserved.insert(field.into(), value)),
+            Ok(Some(value)) => preserved.set(field, value),
             Ok(None) => {}
             Err(error) if error.code() == Code::Damaged => {
                 warnings.push(format!("{kind} is left out: {error}"));
@@ -87,35 +92,35 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
             Err(error) => return Err(error.into()),
         }
     }
-    if !loop_state.contains_key(REVISION) {
+    if !loop_state.has(REVISION) {
         match transaction.paper(&Paper::LoopState) {
             Ok(Some(text)) => drop(loop_state.shift_insert(0, MARKDOWN.into(), text.into())),
             Ok(None) => {}
             // A view that cannot be read does not stop a backup.
-            Err(error) => warnings.push(format!("the text of {LOOP_STATE} is left out: {error}")),
+            Err(error) => warnings.push(format!("the text of {} is left out: {error}", LOOP_STATE.name())),
         }
     }
-    let since = since(preserved.get("session"), actor.session.as_deref());
+    let since = since(preserved.at(Preserved::session), actor.session.as_deref());
     if !loop_state.is_empty() {
         preserved.shift_insert(0, LOOP_STATE.into(), loop_state.into());
     }
     if !claims.is_empty() {
-        preserved.insert("claims".into(), claims.into());
+        preserved.set(Preserved::claims, Value::from(claims));
     }
     if preserved.is_empty() {
         let message = "there is nothing to back up: no loop, agent, session or workflow, and no task in hand";
         return Err(Error::missing(message, "begin with one: anthill loop start TASK"));
     }
-    let mut value = json!({ "timestamp": time::stamp(now), "reason": new.reason });
-    value["preserved"] = Value::Object(preserved);
+    let mut value = json!({ BackupDoc::timestamp: time::stamp(now), BackupDoc::reason: new.reason });
+    value[BackupDoc::preserved] = Value::Object(preserved);
     if let Some(session) = &actor.session {
-        value["session_id"] = session.as_str().into();
+        value.set(BackupDoc::session_id, session.as_str());
     }
     if let Some(tokens) = new.context_tokens {
-        value["context_tokens_before"] = tokens.into();
+        value.set(BackupDoc::context_tokens_before, tokens);
     }
     if !new.files.is_empty() {
-        value["files_in_context"] = json!(new.files);
+        value[BackupDoc::files_in_context] = json!(new.files);
     }
     let known = backups(transaction.documents(&Room::State)?);
     let key = free_key(&time::compact(now), &known);
@@ -151,7 +156,7 @@ pub fn newest_of(engine: &dyn Engine, sessions: &[&str]) -> Result<Option<Value>
             found => found?,
         };
         let Some(backup) = found else { continue };
-        if backup.value["session_id"].as_str().is_none_or(|session| sessions.contains(&session)) {
+        if backup.value.text(BackupDoc::session_id).is_none_or(|session| sessions.contains(&session)) {
             return Ok(Some(backup.value));
         }
     }
@@ -186,9 +191,9 @@ pub fn restore(engine: &dyn Engine, moment: Option<&str>, apply: bool, actor: &A
     let backup = find(engine, moment, actor.session.as_deref())?;
     let (mut documents, mut changed, mut warnings) = (Vec::new(), false, Vec::new());
     for (field, name) in PARTS {
-        let copied = backup.value.pointer("/preserved").and_then(|preserved| preserved.get(field));
+        let copied = backup.value.at(BackupDoc::preserved).at(field);
         let copy = match copied {
-            None if field == "work_queue" => named_loop(engine, &backup, &mut warnings)?,
+            None if name == "work_queue" => named_loop(engine, &backup, &mut warnings)?,
             copied => copied.cloned(),
         };
         let Some(copy) = copy else { continue };
@@ -231,7 +236,7 @@ pub fn restore(engine: &dyn Engine, moment: Option<&str>, apply: bool, actor: &A
 
 /// Returns the text of `LOOP_STATE.md` that a backup holds.
 fn kept_text(backup: &Backup) -> Option<&str> {
-    backup.value.get("preserved")?.get(LOOP_STATE)?.get(MARKDOWN)?.as_str()
+    backup.value.at(BackupDoc::preserved).at(LOOP_STATE).text(MARKDOWN)
 }
 
 /// Returns a copy of the work queue, unless it is too long, and says where the loop stood.
@@ -242,30 +247,38 @@ fn copy_of_loop(engine: &dyn Engine, state: &mut Map<String, Value>) -> store::R
     }
     if let Some(long) = engine.glimpse(&doc)?.filter(|begin| begin.size > COPIED) {
         sum_up(&long.value, state);
-        state.insert(REVISION.into(), long.revision.into());
+        state.set(REVISION, long.revision);
         return Ok(None);
     }
     let queue = engine.read(&doc)?.map(|queue| queue.value);
     if let Some(queue) = &queue {
         sum_up(queue, state);
-        let open = |item: &&Value| !matches!(item["status"].as_str(), Some("done" | "cancelled"));
-        let open = queue["items"].as_array().map_or(0, |items| items.iter().filter(open).count());
-        state.insert("open_items".into(), open.into());
+        let open = |item: &&Value| !matches!(item.text(WorkItem::status), Some("done" | "cancelled"));
+        let open = queue.read(WorkQueue::items).map_or(0, |items| items.iter().filter(open).count());
+        state.set(LoopState::open_items, open);
     }
     Ok(queue)
 }
 
 /// Says where the loop stood, without its items.
 fn sum_up(queue: &Value, state: &mut Map<String, Value>) {
-    for field in ["task", "status", "phase", "iteration", "consecutive_passes", "gate_results"] {
-        state.extend(queue.get(field).map(|value| (field.to_owned(), value.clone())));
+    let told = [
+        WorkQueue::task.any(),
+        WorkQueue::status.any(),
+        WorkQueue::phase.any(),
+        WorkQueue::iteration.any(),
+        WorkQueue::consecutive_passes.any(),
+        WorkQueue::gate_results.any(),
+    ];
+    for field in told {
+        state.extend(queue.at(field).map(|value| (field.into(), value.clone())));
     }
 }
 
 /// Returns the content of a work queue that a backup names, as long as the journal has it.
 fn named_loop(engine: &dyn Engine, backup: &Backup, warnings: &mut Vec<String>) -> Result<Option<Value>> {
-    let state = backup.value.get("preserved").and_then(|preserved| preserved.get(LOOP_STATE));
-    let Some(revision) = state.and_then(|state| state.get(REVISION)?.as_u64()) else { return Ok(None) };
+    let state = backup.value.at(BackupDoc::preserved).at(LOOP_STATE);
+    let Some(revision) = state.read(REVISION) else { return Ok(None) };
     let mut content = None;
     engine.replay(&document("work_queue"), &mut |known, value| {
         if known.revision == revision {
@@ -282,7 +295,7 @@ fn named_loop(engine: &dyn Engine, backup: &Backup, warnings: &mut Vec<String>) 
 fn since(current: Option<&Value>, session: Option<&str>) -> String {
     let mut present = Present::of(current.cloned());
     let record = session.and_then(|session| present.record(session));
-    let started = record.and_then(|record| time::read(record["started"].as_str()?));
+    let started = record.and_then(|record| time::read(record.text(CurrentSession::started)?));
     started.map(time::compact).unwrap_or_default()
 }
 
@@ -294,7 +307,7 @@ fn outdated(engine: &dyn Engine, known: &[Doc], session: Option<&str>, since: &s
         let is_own = match read(engine, doc) {
             // One that cannot be read is nobody's, and stays for `doctor`.
             Err(error) if error.code() == Code::Damaged => false,
-            found => found?.is_some_and(|backup| backup.value["session_id"].as_str() == session),
+            found => found?.is_some_and(|backup| backup.value.text(BackupDoc::session_id) == session),
         };
         own += usize::from(is_own);
         if is_own && own > KEPT && !outdated.contains(doc) {
@@ -312,7 +325,7 @@ pub(super) fn surplus(engine: &dyn Engine, known: &[Doc]) -> Result<Vec<Doc>> {
         let session = match read(engine, doc) {
             // One that cannot be read is nobody's, and stays for `doctor`.
             Err(error) if error.code() == Code::Damaged => continue,
-            found => found?.and_then(|backup| backup.value["session_id"].as_str().map(str::to_owned)),
+            found => found?.and_then(|backup| backup.value.text(BackupDoc::session_id).map(str::to_owned)),
         };
         let count = counts.entry(session).or_default();
         if *count >= KEPT || total >= KEPT_IN_ALL {
@@ -370,7 +383,7 @@ fn find(engine: &dyn Engine, moment: Option<&str>, session: Option<&str>) -> Res
             match read(engine, doc) {
                 Err(error) if error.code() == Code::Damaged => {}
                 found => match found? {
-                    Some(backup) if backup.value["session_id"].as_str() == session => return Ok(backup),
+                    Some(backup) if backup.value.text(BackupDoc::session_id) == session => return Ok(backup),
                     _ => {}
                 },
             }
@@ -384,7 +397,7 @@ fn find(engine: &dyn Engine, moment: Option<&str>, session: Option<&str>) -> Res
             return read(engine, doc)?.ok_or_else(|| Error::missing("the backup has just gone", hint));
         }
         let Some(backup) = at.and_then(|_| read(engine, doc).ok().flatten()) else { continue };
-        if backup.value["timestamp"].as_str().and_then(time::read) == at {
+        if backup.value.text(BackupDoc::timestamp).and_then(time::read) == at {
             return Ok(backup);
         }
     }
@@ -412,7 +425,7 @@ fn claims(engine: &dyn Engine, actor: &Actor, warnings: &mut Vec<String>) -> Res
 
 /// Returns a document without the number that every write changes.
 fn plain(mut value: Value) -> Value {
-    value.as_object_mut().map(|map| map.shift_remove("revision"));
+    value.as_object_mut().map(|map| map.unset(BackupDoc::revision));
     value
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::read::{Part, missing};
 use super::{Actor, Error, Result, views};
+use crate::model::documents::common::Item;
 use crate::model::flaws;
 use crate::model::ids::RULE;
 use crate::model::json;
@@ -122,7 +123,7 @@ fn change_item(
         return Ok(None);
     }
     match after[item.field].as_array_mut().map(Vec::as_mut_slice) {
-        Some([changed]) if changed["id"] == item.id => {
+        Some([changed]) if changed[Item::id] == item.id => {
             transaction.put_item(doc, item.id, changed.take())?;
             Ok(Some(value))
         }

@@ -15,12 +15,16 @@ use super::edit::Target;
 use super::surplus::What;
 use super::{Actor, Error, Result, document_of_state, readable, views};
 use crate::model::agent_loop::{NewItem, WorkLoop};
+use crate::model::documents::agent_loop::{ClassifiedError, CurrentSession, ErrorSummary, Errors};
+use crate::model::documents::answers::ErrorStanding;
 use crate::model::error_class::{self, ErrorClass, Escalation, Severity};
+use crate::model::key::{Fields, FieldsMut, Key};
 use crate::model::kind::{Doc, Kind};
 use crate::model::plan::word;
 use crate::model::present::{self, Present};
 use crate::model::room::Room;
 use crate::model::service::{self, Ailment};
+use crate::model::shape::Integer;
 use crate::model::{ids, json, redact, time};
 use crate::store::engine::items;
 use crate::store::{Engine, Transaction};
@@ -65,7 +69,7 @@ pub enum Standing {
 }
 
 pub fn standing(error: &Value) -> Standing {
-    match error.get("status").and_then(Value::as_str) {
+    match error.text(ClassifiedError::status) {
         Some(RECOVERED) => Standing::Recovered,
         Some(ESCALATED) => Standing::Escalated,
         _ => Standing::Pending,
@@ -87,21 +91,26 @@ pub fn record_of_session(engine: &dyn Engine, new: &NewError, actor: &Actor) -> 
     let fields = checked(new)?;
     let mut transaction = engine.begin(&[&Room::State])?;
     let mut done = record_in(engine, &mut *transaction, new, &fields, actor.now())?;
-    count(&mut *transaction, actor, "errors_encountered", 1)?;
+    count(&mut *transaction, actor, CurrentSession::errors_encountered, 1)?;
     done.warnings = transaction.commit(&actor.entry("error record"))?.warnings;
     Ok(done)
 }
 
 /// Counts something in the record of the acting session, if it is known in this project.
 /// A record that cannot be read keeps nothing else from being written.
-pub(super) fn count(transaction: &mut dyn Transaction, actor: &Actor, field: &str, more: u64) -> Result<()> {
+pub(super) fn count(
+    transaction: &mut dyn Transaction,
+    actor: &Actor,
+    key: Key<Option<Integer>>,
+    more: u64,
+) -> Result<()> {
     let doc = document_of_state("current_session");
     let (Some(document), Some(session)) = (readable(transaction, &doc)?, &actor.session) else {
         return Ok(());
     };
     let mut present = Present::of(Some(document));
     if let Some(record) = present.record(session) {
-        present::count(record, field, more);
+        present::count(record, key, more);
         if let Some(document) = present.into_document() {
             transaction.put(&doc, document)?;
         }
@@ -130,10 +139,10 @@ fn record_in(
     });
     let error = &mut list[place];
     if known.is_some() {
-        let retries = error["retry_count"].as_u64().unwrap_or(0);
+        let retries = error.read(ClassifiedError::retry_count).unwrap_or(0);
         let most = max_retries(error);
-        error["retry_count"] = retries.saturating_add(1).min(most.max(retries)).into();
-        error["last_seen"] = time::stamp(now).into();
+        error.set(ClassifiedError::retry_count, retries.saturating_add(1).min(most.max(retries)));
+        error.set(ClassifiedError::last_seen, time::stamp(now));
     }
     plan_retry(transaction, error, new.retry_after, now)?;
     let error = error.clone();
@@ -158,7 +167,7 @@ pub fn resolve(engine: &dyn Engine, id: &str, expect: Option<u64>, actor: &Actor
 fn resolve_in(transaction: &mut dyn Transaction, id: &str, now: Timestamp) -> Result<Done> {
     let doc = errors();
     let mut document = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
-    let known = list_of(&mut document).iter_mut().rfind(|error| error["id"] == id);
+    let known = list_of(&mut document).iter_mut().rfind(|error| error[ClassifiedError::id] == id);
     let error = known
         .ok_or_else(|| Error::missing(format!("there is no error `{id}`"), "see them: anthill error list"))?;
     if standing(error) == Standing::Recovered {
@@ -172,9 +181,9 @@ fn resolve_in(transaction: &mut dyn Transaction, id: &str, now: Timestamp) -> Re
 }
 
 fn mark_recovered(error: &mut Value, now: Timestamp) {
-    error["status"] = RECOVERED.into();
-    error["next_retry"] = Value::Null;
-    error["resolved_at"] = time::stamp(now).into();
+    error.set(ClassifiedError::status, RECOVERED);
+    error[ClassifiedError::next_retry] = Value::Null;
+    error.set(ClassifiedError::resolved_at, time::stamp(now));
 }
 
 /// Marks all of these errors as recovered, and counts them among those of the acting session: one commit. Nothing is opened if
@@ -196,7 +205,7 @@ pub fn recovered(engine: &dyn Engine, wanted: impl Fn(&Value) -> bool, actor: &A
     if number > 0 {
         add_up(&mut document, 0);
         transaction.put(&errors(), document)?;
-        count(&mut *transaction, actor, "errors_recovered", number)?;
+        count(&mut *transaction, actor, CurrentSession::errors_recovered, number)?;
         transaction.commit(&actor.entry("error resolve"))?;
     }
     Ok(())
@@ -238,13 +247,13 @@ pub fn summary(engine: &dyn Engine, actor: &Actor) -> Result<Option<Value>> {
     let due = |error: &&Value| standing(error) == Standing::Pending && is_due(error, now);
     let due = items(errors().kind, &document.value).into_iter().filter(due).count();
     add_up(&mut document.value, 0);
-    let mut summary = document.value["summary"].take();
-    summary["due"] = due.into();
+    let mut summary = document.value[Errors::summary].take();
+    summary.set(ErrorStanding::due, due);
     Ok(Some(summary))
 }
 
 pub fn next_retry(error: &Value) -> Option<Timestamp> {
-    time::read(error.get("next_retry")?.as_str()?)
+    time::read(error.text(ClassifiedError::next_retry)?)
 }
 
 fn errors() -> Doc {
@@ -303,28 +312,32 @@ fn shortened(message: &str) -> String {
 
 /// Returns an error that comes up for the first time, with the fields in the source's order.
 fn first(list: &[Value], fields: &Map<String, Value>, now: Timestamp) -> Value {
-    let free = &mut |id: &str| Ok::<_, std::convert::Infallible>(list.iter().all(|error| error["id"] != id));
+    let free = &mut |id: &str| {
+        Ok::<_, std::convert::Infallible>(list.iter().all(|error| error[ClassifiedError::id] != id))
+    };
     let seed = Value::Object(fields.clone()).to_string();
     let Ok(id) = ids::new("error", now, &seed, free);
-    let mut error = json!({ "id": id, "timestamp": time::stamp(now) });
-    for name in ["classification", "tool", "message"] {
-        error[name] = fields[name].clone();
+    let mut error = json!({ ClassifiedError::id: id, ClassifiedError::timestamp: time::stamp(now) });
+    let told =
+        [ClassifiedError::classification.any(), ClassifiedError::tool.any(), ClassifiedError::message.any()];
+    for field in told {
+        error[field] = fields.at(field).cloned().unwrap_or_default();
     }
-    error["retry_count"] = 0.into();
-    error["max_retries"] = error_class::max_retries(class(&error)).into();
-    error["status"] = PENDING.into();
-    error["next_retry"] = Value::Null;
-    error["context"] = fields["context"].clone();
+    error.set(ClassifiedError::retry_count, 0);
+    error.set(ClassifiedError::max_retries, error_class::max_retries(class(&error)));
+    error.set(ClassifiedError::status, PENDING);
+    error[ClassifiedError::next_retry] = Value::Null;
+    error[ClassifiedError::context] = fields.at(ClassifiedError::context).cloned().unwrap_or_default();
     error
 }
 
 fn class(error: &Value) -> ErrorClass {
-    serde_json::from_value(error["classification"].clone()).unwrap_or_default()
+    serde_json::from_value(error[ClassifiedError::classification].clone()).unwrap_or_default()
 }
 
 /// Returns how often an error may be tried again; what it says itself counts.
 fn max_retries(error: &Value) -> u64 {
-    error["max_retries"].as_u64().unwrap_or_else(|| error_class::max_retries(class(error)))
+    error.read(ClassifiedError::max_retries).unwrap_or_else(|| error_class::max_retries(class(error)))
 }
 
 /// Says when to try again, or hands an error on whose retries are used up.
@@ -334,28 +347,28 @@ fn plan_retry(
     told: Option<Duration>,
     now: Timestamp,
 ) -> Result<()> {
-    let (class, retries) = (class(error), error["retry_count"].as_u64().unwrap_or(0));
+    let (class, retries) = (class(error), error.read(ClassifiedError::retry_count).unwrap_or(0));
     if retries < max_retries(error) {
         let delay = error_class::delay(class, retries, told);
         let next = SignedDuration::try_from(delay).ok().and_then(|delay| now.checked_add(delay).ok());
-        error["status"] = PENDING.into();
-        error["next_retry"] = time::stamp(next.unwrap_or(Timestamp::MAX)).into();
+        error.set(ClassifiedError::status, PENDING);
+        error.set(ClassifiedError::next_retry, time::stamp(next.unwrap_or(Timestamp::MAX)));
         return Ok(());
     }
     if standing(error) == Standing::Escalated {
         return Ok(());
     }
     let mut escalation = error_class::escalation(class);
-    error["status"] = ESCALATED.into();
-    error["next_retry"] = Value::Null;
+    error.set(ClassifiedError::status, ESCALATED);
+    error[ClassifiedError::next_retry] = Value::Null;
     if let Escalation::WorkQueue(severity) = escalation {
         match hand_on(transaction, error, severity)? {
-            Some(item) => error["work_item"] = item.into(),
+            Some(item) => error[ClassifiedError::work_item] = item.into(),
             // Without a loop there is no queue that it could be in.
             None => escalation = Escalation::User,
         }
     }
-    error["escalated_to"] = escalation.word().into();
+    error.set(ClassifiedError::escalated_to, escalation.word());
     Ok(())
 }
 
@@ -363,22 +376,32 @@ fn plan_retry(
 fn hand_on(transaction: &mut dyn Transaction, error: &Value, priority: Severity) -> Result<Option<String>> {
     let doc = work_queue();
     let Some(queue) = readable(transaction, &doc)? else { return Ok(None) };
-    let text = |field: &str| error[field].as_str().unwrap_or_default();
-    let line: String = text("message").lines().next().unwrap_or_default().chars().take(80).collect();
+    let line: String = error
+        .text(ClassifiedError::message)
+        .unwrap_or_default()
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(80)
+        .collect();
     let mut work = WorkLoop { queue };
     let id = work.add(&NewItem {
         priority,
-        title: format!("Fix {} error: {line}", text("classification")),
-        description: text("message").to_owned(),
+        title: format!(
+            "Fix {} error: {line}",
+            error.text(ClassifiedError::classification).unwrap_or_default()
+        ),
+        description: error.text(ClassifiedError::message).unwrap_or_default().to_owned(),
         gate: None,
-        error_id: Some(text("id").to_owned()),
+        error_id: Some(error.text(ClassifiedError::id).unwrap_or_default().to_owned()),
     });
     views::put(transaction, &doc, work.queue)?;
     Ok(Some(id))
 }
 
 fn list_of(document: &mut Value) -> &mut Vec<Value> {
-    document["errors"].as_array_mut().expect("errors are a list in every valid document")
+    document[Errors::errors].as_array_mut().expect("errors are a list in every valid document")
 }
 
 /// Takes out the errors that are too many: those that are over first, then those that were seen longest ago.
@@ -389,8 +412,8 @@ fn surplus(engine: &dyn Engine, list: &mut Vec<Value>) -> Result<Vec<Value>> {
     }
     let age = |place: &usize| {
         let error = &list[*place];
-        let seen =
-            ["last_seen", "timestamp"].iter().find_map(|field| time::read(error.get(*field)?.as_str()?));
+        let fields = [ClassifiedError::last_seen, ClassifiedError::timestamp];
+        let seen = fields.into_iter().find_map(|field| time::read(error.text(field)?));
         (standing(error) == Standing::Pending, seen)
     };
     let mut places: Vec<usize> = (0..list.len()).collect();
@@ -408,17 +431,17 @@ pub(super) fn add_up(document: &mut Value, left: usize) {
     let total = list.len();
     let (recovered, pending, escalated) =
         (count(Standing::Recovered), count(Standing::Pending), count(Standing::Escalated));
-    if !document["summary"].is_object() {
-        document["summary"] = json!({});
+    if !document[Errors::summary].is_object() {
+        document[Errors::summary] = json!({});
     }
     // One by one: what others keep there stays.
     for (name, number) in
         [("total", total), ("recovered", recovered), ("pending", pending), ("escalated", escalated)]
     {
-        document["summary"][name] = number.into();
+        document[Errors::summary][name] = number.into();
     }
     if left > 0 {
-        present::count(&mut document["summary"], "archived", left as u64);
+        present::count(&mut document[Errors::summary], ErrorSummary::archived, left as u64);
     }
 }
 

@@ -10,8 +10,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Actor, Error, Result};
+use crate::model::documents::state::{Hook, Hooks, Session, SessionContext, Trigger, Triggers};
 use crate::model::ids::{Key, SessionId};
 use crate::model::json;
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::{Doc, Kind};
 use crate::model::paper::Paper;
 use crate::model::room::Room;
@@ -60,7 +62,8 @@ pub fn register(engine: &dyn Engine, new: &NewHook<'_>, actor: &Actor) -> Result
     }
     let id = new.id.map_or_else(|| free_id(&doc, &document, new.on), ToString::to_string);
     let hook = json!({
-        "id": id, "on": new.on.name, "command": new.command, "enabled": true, "added_at": time::stamp(now),
+        Hook::id: id, Hook::on: new.on.name, Hook::command: new.command, Hook::enabled: true,
+        Hook::added_at: time::stamp(now),
     });
     list_of(&mut document)?.push(hook.clone());
     mirror_in(&mut *transaction, new.session, &document, now)?;
@@ -72,11 +75,11 @@ pub fn register(engine: &dyn Engine, new: &NewHook<'_>, actor: &Actor) -> Result
 /// Returns the hook that is meant, if it is there.
 fn known(doc: &Doc, document: &Value, new: &NewHook<'_>) -> Result<Option<Value>> {
     let hooks = items(doc.kind, document);
-    let same = |hook: &&&Value| hook["on"] == new.on.name && hook["command"] == new.command;
-    let named = new.id.and_then(|id| hooks.iter().find(|hook| hook["id"] == id.as_str()));
+    let same = |hook: &&&Value| hook[Hook::on] == new.on.name && hook[Hook::command] == new.command;
+    let named = new.id.and_then(|id| hooks.iter().find(|hook| hook[Hook::id] == id.as_str()));
     match named {
         Some(hook) if !same(&hook) => {
-            let id = hook["id"].as_str().unwrap_or_default();
+            let id = hook.text(Hook::id).unwrap_or_default();
             let hint = format!("see it: anthill on --session-id {}; or choose another --id", new.session);
             Err(Error::clash(format!("there is another hook `{id}` already"), hint))
         }
@@ -87,13 +90,13 @@ fn known(doc: &Doc, document: &Value, new: &NewHook<'_>) -> Result<Option<Value>
 
 fn free_id(doc: &Doc, document: &Value, on: &Kind) -> String {
     let taken: BTreeSet<_> =
-        items(doc.kind, document).iter().filter_map(|hook| hook["id"].as_str()).collect();
+        items(doc.kind, document).iter().filter_map(|hook| hook.text(Hook::id)).collect();
     let mut ids = (1..).map(|number| format!("{}-{number}", on.name));
     ids.find(|id| !taken.contains(id.as_str())).expect("there are more numbers than hooks")
 }
 
 fn list_of(document: &mut Value) -> Result<&mut Vec<Value>> {
-    let list = document.get_mut("hooks").and_then(Value::as_array_mut);
+    let list = document.list_mut(Hooks::hooks);
     list.ok_or_else(|| Error::Input("`hooks` is no list".into()))
 }
 
@@ -105,8 +108,8 @@ pub fn list(engine: &dyn Engine, session: &SessionId) -> Result<Vec<Value>> {
 /// Returns the kinds whose changes run hooks of the session now.
 pub fn triggered(engine: &dyn Engine, session: &SessionId) -> Result<BTreeSet<String>> {
     let triggers = super::read::list(engine, &Doc::triggers(), None)?;
-    let own = triggers.iter().filter(|pair| pair["session_id"] == session.as_str());
-    Ok(own.filter_map(|pair| pair["on"].as_str().map(str::to_owned)).collect())
+    let own = triggers.iter().filter(|pair| pair[Trigger::session_id] == session.as_str());
+    Ok(own.filter_map(|pair| pair.text(Trigger::on).map(str::to_owned)).collect())
 }
 
 /// Removes one hook and returns it.
@@ -119,7 +122,7 @@ pub fn remove(engine: &dyn Engine, session: &SessionId, id: &str, actor: &Actor)
     };
     let mut document = transaction.get(&doc)?.cloned().ok_or_else(missing)?;
     let hooks = list_of(&mut document)?;
-    let at = hooks.iter().position(|hook| hook["id"] == id).ok_or_else(missing)?;
+    let at = hooks.iter().position(|hook| hook[Hook::id] == id).ok_or_else(missing)?;
     let hook = hooks.remove(at);
     mirror_in(&mut *transaction, session, &document, actor.now())?;
     transaction.put(&doc, document)?;
@@ -152,20 +155,20 @@ fn mirror_in(
     now: Timestamp,
 ) -> Result<bool> {
     let doc = Doc::triggers();
-    let hooks = hooks.get("hooks").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let hooks = hooks.list(Hooks::hooks);
     let wanted: BTreeSet<_> =
-        hooks.iter().filter(|hook| is_enabled(hook)).filter_map(|hook| hook["on"].as_str()).collect();
+        hooks.iter().filter(|hook| is_enabled(hook)).filter_map(|hook| hook.text(Hook::on)).collect();
     let found = transaction.get(&doc)?.cloned();
     let existed = found.is_some();
     let mut document = found.unwrap_or_else(|| doc.default(now));
-    let pairs = document.get_mut("triggers").and_then(Value::as_array_mut);
+    let pairs = document.list_mut(Triggers::triggers);
     let pairs = pairs.ok_or_else(|| Error::Input("`triggers` is no list".into()))?;
     let before = pairs.clone();
-    let is_own = |pair: &Value| pair["session_id"] == session.as_str();
-    pairs.retain(|pair| !is_own(pair) || pair["on"].as_str().is_some_and(|on| wanted.contains(on)));
+    let is_own = |pair: &Value| pair[Trigger::session_id] == session.as_str();
+    pairs.retain(|pair| !is_own(pair) || pair.text(Trigger::on).is_some_and(|on| wanted.contains(on)));
     for on in wanted {
-        if !pairs.iter().any(|pair| is_own(pair) && pair["on"] == on) {
-            pairs.push(json!({"session_id": session.as_str(), "on": on}));
+        if !pairs.iter().any(|pair| is_own(pair) && pair[Trigger::on] == on) {
+            pairs.push(json!({Trigger::session_id: session.as_str(), Trigger::on: on}));
         }
     }
     if *pairs == before {
@@ -180,7 +183,7 @@ fn mirror_in(
 }
 
 pub fn is_enabled(hook: &Value) -> bool {
-    hook["enabled"].as_bool().unwrap_or(true)
+    hook.read(Hook::enabled).unwrap_or(true)
 }
 
 /// What has changed, as far as it decides who hears of it.
@@ -204,11 +207,11 @@ pub struct Listening {
 pub fn listening(engine: &dyn Engine, occasion: &Occasion<'_>, actor: &Actor) -> Result<Vec<Listening>> {
     let mut found = Vec::new();
     for pair in super::read::list(engine, &Doc::triggers(), None)? {
-        let session = pair["session_id"].as_str().and_then(|id| id.parse::<SessionId>().ok());
-        let (Some(session), true) = (session, pair["on"] == occasion.kind) else { continue };
+        let session = pair.text(Trigger::session_id).and_then(|id| id.parse::<SessionId>().ok());
+        let (Some(session), true) = (session, pair[Trigger::on] == occasion.kind) else { continue };
         // A damaged file of one session is for `doctor` to tell, not for the others to suffer from.
         let Ok(mut hooks) = list(engine, &session) else { continue };
-        hooks.retain(|hook| is_enabled(hook) && hook["on"] == occasion.kind);
+        hooks.retain(|hook| is_enabled(hook) && hook[Hook::on] == occasion.kind);
         if hooks.is_empty() {
             tidy(engine, &session, actor)?;
             continue;
@@ -216,12 +219,12 @@ pub fn listening(engine: &dyn Engine, occasion: &Occasion<'_>, actor: &Actor) ->
         let Ok(state) = engine.read(&Doc::session(&session)) else { continue };
         let state = state.map(|state| state.value).unwrap_or_default();
         let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-        let project = text(&state["project_id"]);
+        let project = text(&state[Session::project_id]);
         let elsewhere = occasion.project.is_some_and(|of| project.as_deref().is_some_and(|own| own != of));
         if is_over(&state) || elsewhere {
             continue;
         }
-        let working_directory = text(&state["context"]["working_directory"]);
+        let working_directory = text(&state[Session::context][SessionContext::working_directory]);
         found.push(Listening { session, project, working_directory, hooks });
     }
     Ok(found)
@@ -229,7 +232,7 @@ pub fn listening(engine: &dyn Engine, occasion: &Occasion<'_>, actor: &Actor) ->
 
 /// Whether a session has ended. One that nobody has described yet has not.
 pub fn is_over(state: &Value) -> bool {
-    !matches!(state["status"].as_str(), None | Some("active" | "idle"))
+    !matches!(state.text(Session::status), None | Some("active" | "idle"))
 }
 
 /// Adds to the log of a session's hooks.

@@ -18,7 +18,11 @@ use serde_json::{Value, json};
 use super::archive::messages as archive;
 use super::settings::Settings;
 use super::{Actor, Error, Result, read};
+use crate::model::documents::state::{
+    Features, Mailbox, Message, MessageNote, Messages, Sent as SentDoc, Session,
+};
 use crate::model::ids::{self, Key, ProjectId, SessionId};
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
 use crate::model::listing::Marks;
 use crate::model::message::{self, Letter};
@@ -51,7 +55,7 @@ pub fn send(engine: &dyn Engine, letter: &Letter, actor: &Actor) -> Result<Poste
     let posted = post(&mut *transaction, letter, actor.now())?;
     if !posted.repeated {
         transaction.commit(&actor.entry("send"))?;
-        let number = posted.message["seq"].as_u64().unwrap_or_default();
+        let number = posted.message.read(Message::seq).unwrap_or_default();
         archive::in_passing(engine, &letter.from, number, &settings, actor);
     }
     Ok(posted)
@@ -59,7 +63,7 @@ pub fn send(engine: &dyn Engine, letter: &Letter, actor: &Actor) -> Result<Poste
 
 fn need_messages(engine: &dyn Engine) -> Result<Settings> {
     let settings = Settings::read(engine)?;
-    settings.need("enable_message_passing", "message passing")?;
+    settings.need(Features::enable_message_passing, "message passing")?;
     Ok(settings)
 }
 
@@ -90,8 +94,8 @@ pub fn post(transaction: &mut dyn Transaction, letter: &Letter, now: Timestamp) 
         Some(counter) => counter.clone(),
         None => sent.default(now),
     };
-    let seq = counter.get("last_seq").and_then(Value::as_u64).unwrap_or_default() + 1;
-    counter["last_seq"] = seq.into();
+    let seq = counter.read(SentDoc::last_seq).unwrap_or_default() + 1;
+    counter.set(SentDoc::last_seq, seq);
     transaction.put(&sent, counter)?;
     if !transaction.exists(&mailbox)? {
         take_in(transaction, &letter.to, now)?;
@@ -165,11 +169,13 @@ fn at_work(engine: &dyn Engine, project: Option<&ProjectId>, now: Timestamp) -> 
     for id in engine.live()?.ids {
         // Whose state cannot be read is not to be reached.
         let Ok(Some(session)) = engine.read(&Doc::session(&id)) else { continue };
-        let text = |field: &str| session.value.get(field).and_then(Value::as_str);
-        let heard = text("last_heartbeat").and_then(time::read);
+        let heard = session.value.text(Session::last_heartbeat).and_then(time::read);
         let lately = heard.is_some_and(|at| now.duration_since(at).unsigned_abs() <= timeout || at > now);
-        let at_work = matches!(text("status"), None | Some("active" | "idle"));
-        if lately && at_work && project.is_none_or(|project| text("project_id") == Some(project.as_str())) {
+        let at_work = matches!(session.value.text(Session::status), None | Some("active" | "idle"));
+        if lately
+            && at_work
+            && project.is_none_or(|project| session.value.text(Session::project_id) == Some(project.as_str()))
+        {
             found.push(id);
         }
     }
@@ -258,7 +264,7 @@ pub fn deliver(
     };
     let passed = pass(&messages, unread.saturating_sub(messages.len()));
     for mut message in messages.into_iter().take(passed) {
-        let id = message["id"].as_str().and_then(|id| id.parse::<Key>().ok());
+        let id = message.text(Message::id).and_then(|id| id.parse::<Key>().ok());
         if let Some(id) = id {
             desk.mark_read(&id, &mut message)?;
         }
@@ -302,10 +308,10 @@ fn remember(transaction: &mut dyn Transaction, history: &Doc, message: &Value, n
         Some(value) => value.clone(),
         None => history.default(now),
     };
-    if let Some(messages) = value.get_mut("messages").and_then(Value::as_array_mut) {
+    if let Some(messages) = value.list_mut(Messages::messages) {
         let mut message = message.clone();
-        if message["payload"].to_string().len() > HISTORY_PAYLOAD {
-            message.as_object_mut().map(|message| message.shift_remove("payload"));
+        if message[Message::payload].to_string().len() > HISTORY_PAYLOAD {
+            message.as_object_mut().map(|message| message.unset(Message::payload));
         }
         messages.push(message);
         messages.drain(..messages.len().saturating_sub(HISTORY));
@@ -335,15 +341,16 @@ fn take_in(transaction: &mut dyn Transaction, session: &SessionId, now: Timestam
         };
         let known = if is_there { transaction.item(&mailbox, id.as_str())? } else { None };
         // What was done with and lies here all the same, somebody has put back.
-        if known.is_some_and(|note| !matches!(note["status"].as_str(), Some("processed" | "expired"))) {
+        if known.is_some_and(|note| !matches!(note.text(MessageNote::status), Some("processed" | "expired")))
+        {
             continue;
         }
         if let Some(found) = lying(transaction, session, &id)? {
-            strange.push(found.unwrap_or_else(|_| json!({"id": id.as_str()})));
+            strange.push(found.unwrap_or_else(|_| json!({Message::id: id.as_str()})));
         }
     }
-    let time = |message: &Value| message.get("timestamp").and_then(Value::as_str).and_then(time::read);
-    let seq = |message: &Value| message.get("seq").and_then(Value::as_u64);
+    let time = |message: &Value| message.text(Message::timestamp).and_then(time::read);
+    let seq = |message: &Value| message.read(Message::seq);
     strange.sort_by_key(|message| (time(message), seq(message)));
     let notes = strange.iter().map(|message| {
         let status = if message::is_read(message) { "read" } else { "unread" };
@@ -351,11 +358,11 @@ fn take_in(transaction: &mut dyn Transaction, session: &SessionId, now: Timestam
     });
     if !is_there && !strange.is_empty() {
         let mut list = mailbox.default(now);
-        list["messages"] = notes.collect();
+        list[Mailbox::messages] = notes.collect();
         transaction.put(&mailbox, list)?;
     } else {
         for note in notes {
-            let id = note["id"].as_str().unwrap_or_default().to_owned();
+            let id = note.text(MessageNote::id).unwrap_or_default().to_owned();
             transaction.put_item(&mailbox, &id, note)?;
         }
     }
@@ -368,7 +375,7 @@ fn lying(
     session: &SessionId,
     id: &Key,
 ) -> Result<Option<std::result::Result<Value, String>>> {
-    let named = |message: &Value| message.get("id").and_then(Value::as_str) == Some(id.as_str());
+    let named = |message: &Value| message.text(Message::id) == Some(id.as_str());
     let text = match transaction.paper(&paper(session, Tray::Inbox, id)) {
         // Whoever put it there does not keep the others from being read.
         Err(store::Error::NotAFile { message, .. }) => return Ok(Some(Err(message))),
@@ -445,7 +452,7 @@ impl<'e> Desk<'e> {
                 self.polled.more = true;
                 return Ok(());
             }
-            let id = note.get("id").and_then(Value::as_str).unwrap_or_default();
+            let id = note.text(MessageNote::id).unwrap_or_default();
             let Ok(id) = id.parse::<Key>() else { continue };
             self.read_one(&id, note, request.mark_read)?;
         }
@@ -482,12 +489,12 @@ impl<'e> Desk<'e> {
     }
 
     fn read_again(&mut self, limit: usize) -> Result<()> {
-        let notes = self.transaction.get(&self.mailbox)?.and_then(|mailbox| mailbox.get("messages")).cloned();
+        let notes = self.transaction.get(&self.mailbox)?.at(Mailbox::messages).cloned();
         let notes = notes.as_ref().and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let mut read: Vec<_> = notes.iter().filter(|note| note["status"] == "read").collect();
-        read.sort_by_key(|note| message::urgency(note["priority"].as_str()));
+        let mut read: Vec<_> = notes.iter().filter(|note| note[MessageNote::status] == "read").collect();
+        read.sort_by_key(|note| message::urgency(note.text(MessageNote::priority)));
         for note in read {
-            let id = note["id"].as_str().and_then(|id| id.parse::<Key>().ok());
+            let id = note.text(MessageNote::id).and_then(|id| id.parse::<Key>().ok());
             let Some(message) = id.map(|id| self.message(&id)).transpose()?.flatten() else { continue };
             if self.polled.messages.len() == limit {
                 self.polled.more = true;
@@ -499,7 +506,7 @@ impl<'e> Desk<'e> {
     }
 
     fn note(&mut self, id: &Key, mut note: Value, status: &str) -> Result<()> {
-        note["status"] = status.into();
+        note.set(MessageNote::status, Value::from(status));
         Ok(self.transaction.put_item(&self.mailbox, id.as_str(), note)?)
     }
 
@@ -526,9 +533,10 @@ impl<'e> Desk<'e> {
         }
         let Some(mut mailbox) = self.transaction.get(&self.mailbox)?.cloned() else { return Ok(()) };
         let mut left = finished - KEPT;
-        if let Some(notes) = mailbox.get_mut("messages").and_then(Value::as_array_mut) {
+        if let Some(notes) = mailbox.list_mut(Mailbox::messages) {
             notes.retain(|note| {
-                let drop = left > 0 && matches!(note["status"].as_str(), Some("processed" | "expired"));
+                let drop =
+                    left > 0 && matches!(note.text(MessageNote::status), Some("processed" | "expired"));
                 left -= usize::from(drop);
                 !drop
             });

@@ -10,8 +10,10 @@ use super::pipeline::{self, Desk, Done, NewRun, Report};
 use super::{Actor, Error, Result};
 use crate::error::Code;
 use crate::model::changes::Changes;
-use crate::model::documents::pipeline::RunStatus;
+use crate::model::documents::dispatch::Conductor;
+use crate::model::documents::pipeline::{OrchestratorState, RunStatus};
 use crate::model::ids::Key;
+use crate::model::key::Fields;
 use crate::model::paper::Paper;
 use crate::model::path;
 use crate::model::pipeline::spending::Failure;
@@ -108,9 +110,9 @@ pub fn seat(engine: &dyn Engine, patience: Duration) -> Result<Option<Box<dyn Se
 
 /// Whether somebody starts the agents of a run just now.
 pub fn is_conducted(engine: &dyn Engine, run: &Pipeline) -> Result<bool> {
-    let conductor = run.orchestrator.get("conductor");
+    let conductor = run.orchestrator.at(OrchestratorState::conductor);
     // Who has left has said so, and where nobody ever was there is no seat.
-    let may_be = conductor.is_some_and(|conductor| conductor.get("until").is_none());
+    let may_be = conductor.is_some_and(|conductor| conductor.at(Conductor::until).is_none());
     Ok(may_be && seat(engine, Duration::ZERO)?.is_none())
 }
 

@@ -6,8 +6,9 @@ use serde_json::Value;
 use super::edit::Target;
 use super::settings::Settings;
 use super::{Actor, Error, Result};
-use crate::model::documents::pipeline::{Mode, RunStatus};
+use crate::model::documents::pipeline::{Mode, PmState, RunStatus};
 use crate::model::json;
+use crate::model::key::Fields;
 use crate::model::kind::{Doc, Kind};
 use crate::model::path::{self, Path};
 use crate::model::pipeline::table::{self, Outcome, Role};
@@ -288,7 +289,7 @@ impl<'e> Desk<'e> {
 /// Puts the documents together. Without the project manager's there is no run; what else is missing begins empty.
 fn assemble(stored: &[Option<Value>], now: Timestamp) -> Option<Pipeline> {
     let pm = stored.first()?.clone()?;
-    let session = pm.get("session_id").and_then(Value::as_str).unwrap_or_default();
+    let session = pm.text(PmState::session_id).unwrap_or_default();
     let mut pipeline = Pipeline::new(session, "", None, now);
     for (kind, value) in KINDS.into_iter().zip(stored) {
         if let (Some(value), Some(place)) = (value, pipeline.document_mut(kind)) {

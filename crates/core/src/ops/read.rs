@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Error, Result};
+use crate::model::documents::queue::QueueTask;
+use crate::model::key::Fields;
 use crate::model::kind::{Doc, Items};
 use crate::model::listing::{Excerpt, Most};
 use crate::model::path::{Path, Segment};
@@ -123,9 +125,7 @@ pub fn each_item(engine: &dyn Engine, doc: &Doc, visit: &mut dyn FnMut(&Raw)) ->
 
 /// Returns the items that have this status, or all.
 pub(super) fn with_status(items: Vec<&Value>, status: Option<&str>) -> Vec<Value> {
-    let wanted = |item: &&Value| {
-        status.is_none_or(|status| item.get("status").and_then(Value::as_str) == Some(status))
-    };
+    let wanted = |item: &&Value| status.is_none_or(|status| item.text(QueueTask::status) == Some(status));
     items.into_iter().filter(wanted).cloned().collect()
 }
 

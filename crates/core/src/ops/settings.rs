@@ -5,7 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Actor, Error, Result};
+use crate::model::documents::state::{Config, Features, GlobalSettings, RetentionSettings};
+use crate::model::key::{Fields, FieldsMut, Key as Field};
 use crate::model::kind::Doc;
+use crate::model::shape::Integer;
 use crate::store::Engine;
 
 /// The settings of `config.json` that operations keep to.
@@ -20,7 +23,7 @@ const KEPT_DAYS: u64 = 30;
 const KEPT_TASKS_DAYS: u64 = 90;
 
 /// The feature that denies edits of files that others work on.
-const GUARD: &str = "enable_edit_guard";
+const GUARD: Field<Option<bool>> = Features::enable_edit_guard;
 
 /// How the edit guard stands after it was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,13 +38,13 @@ pub fn turn_on_guard(engine: &dyn Engine, actor: &Actor) -> Result<Guard> {
     let doc = Doc::config();
     let mut transaction = engine.begin(&[&doc.room])?;
     let mut config = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(actor.now()));
-    if let Some(known) = config["features"][GUARD].as_bool() {
+    if let Some(known) = config.at(Config::features).read(GUARD) {
         return Ok(Guard::Kept(known));
     }
-    if config["features"].is_null() {
-        config["features"] = json!({});
+    if config[Config::features].is_null() {
+        config[Config::features] = json!({});
     }
-    config["features"][GUARD] = true.into();
+    config[Config::features].set(GUARD, true);
     transaction.put(&doc, config)?;
     transaction.commit(&actor.entry("init"))?;
     Ok(Guard::TurnedOn)
@@ -55,18 +58,19 @@ impl Settings {
 
     /// Seconds without a heartbeat after which a session counts as gone.
     pub fn session_timeout(&self) -> Duration {
-        let told = self.0["global"]["session_timeout"].as_f64().filter(|seconds| *seconds > 0.0);
+        let told =
+            self.0[Config::global].number(GlobalSettings::session_timeout).filter(|seconds| *seconds > 0.0);
         Duration::try_from_secs_f64(told.unwrap_or(SESSION_TIMEOUT)).unwrap_or(Duration::MAX)
     }
 
     /// The project of whoever names none.
     pub fn default_project(&self) -> Option<&str> {
-        self.0["global"]["default_project"].as_str()
+        self.0[Config::global].text(GlobalSettings::default_project)
     }
 
     /// How many agents may work at once; `None` for as many as you like.
     pub fn max_parallel_agents(&self) -> Option<u64> {
-        self.0["global"]["max_parallel_agents"].as_u64()
+        self.0[Config::global].read(GlobalSettings::max_parallel_agents)
     }
 
     /// Refuses to let more agents work at once than the configuration allows.
@@ -81,23 +85,23 @@ impl Settings {
     }
 
     /// How long something that is over stays, by its field of `retention`; `None` for ever.
-    pub fn kept_for(&self, field: &str) -> Option<Duration> {
-        let usual = if field == "tasks_days" { KEPT_TASKS_DAYS } else { KEPT_DAYS };
-        let days = self.0["retention"][field].as_u64().unwrap_or(usual);
+    pub fn kept_for(&self, key: Field<Option<Integer>>) -> Option<Duration> {
+        let usual = if key == RetentionSettings::tasks_days { KEPT_TASKS_DAYS } else { KEPT_DAYS };
+        let days = self.0.at(Config::retention).read(key).unwrap_or(usual);
         (days > 0).then(|| Duration::from_secs(days.saturating_mul(24 * 60 * 60)))
     }
 
     /// How many of something stay, by its field of `retention`: `usual` unless the configuration says otherwise, all for 0.
-    pub fn kept_number(&self, field: &str, usual: usize) -> usize {
-        match self.0["retention"][field].as_u64() {
+    pub fn kept_number(&self, key: Field<Option<Integer>>, usual: usize) -> usize {
+        match self.0.at(Config::retention).read(key) {
             Some(0) => usize::MAX,
             told => told.and_then(|told| usize::try_from(told).ok()).unwrap_or(usual),
         }
     }
 
     /// Whether a feature is on. All are, unless the configuration says otherwise.
-    pub fn is_on(&self, feature: &str) -> bool {
-        self.0["features"][feature].as_bool().unwrap_or(true)
+    pub fn is_on(&self, feature: Field<Option<bool>>) -> bool {
+        self.0.at(Config::features).read(feature).unwrap_or(true)
     }
 
     /// Whether edits of files that others work on are denied.
@@ -106,15 +110,16 @@ impl Settings {
     }
 
     /// Whether a feature is on that is off unless the configuration says otherwise.
-    pub fn is_switched_on(&self, feature: &str) -> bool {
-        self.0["features"][feature].as_bool().unwrap_or(false)
+    pub fn is_switched_on(&self, feature: Field<Option<bool>>) -> bool {
+        self.0.at(Config::features).read(feature).unwrap_or(false)
     }
 
     /// Refuses when a feature is off.
-    pub fn need(&self, feature: &str, what: &str) -> Result<()> {
+    pub fn need(&self, feature: Field<Option<bool>>, what: &str) -> Result<()> {
         if self.is_on(feature) {
             return Ok(());
         }
+        let feature = feature.name();
         let message = format!("{what} is off: the configuration says `features.{feature}: false`");
         Err(Error::refused(message, format!("turn it on: anthill set config features.{feature} true")))
     }
@@ -128,11 +133,23 @@ mod tests {
     fn what_is_over_stays_for_a_month_unless_told_otherwise() {
         let day = Duration::from_secs(24 * 60 * 60);
         let silent = Settings::default();
-        assert_eq!((silent.kept_for("sessions_days"), silent.kept_number("errors", 7)), (Some(30 * day), 7));
-        assert_eq!(silent.kept_for("tasks_days"), Some(90 * day));
+        assert_eq!(
+            (
+                silent.kept_for(RetentionSettings::sessions_days),
+                silent.kept_number(RetentionSettings::errors, 7)
+            ),
+            (Some(30 * day), 7)
+        );
+        assert_eq!(silent.kept_for(RetentionSettings::tasks_days), Some(90 * day));
         let told =
             Settings(json!({"retention": {"sessions_days": 2, "tasks_days": 0, "errors": 0, "agents": 3}}));
-        assert_eq!((told.kept_for("sessions_days"), told.kept_for("tasks_days")), (Some(2 * day), None));
-        assert_eq!((told.kept_number("errors", 7), told.kept_number("agents", 7)), (usize::MAX, 3));
+        assert_eq!(
+            (told.kept_for(RetentionSettings::sessions_days), told.kept_for(RetentionSettings::tasks_days)),
+            (Some(2 * day), None)
+        );
+        assert_eq!(
+            (told.kept_number(RetentionSettings::errors, 7), told.kept_number(RetentionSettings::agents, 7)),
+            (usize::MAX, 3)
+        );
     }
 }

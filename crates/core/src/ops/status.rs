@@ -11,8 +11,15 @@ use super::sessions::look;
 use super::settings::Settings;
 use super::{Actor, Result, errors, messages, pipeline, read};
 use crate::error::{Code, with_causes};
+use crate::model::documents::agent_loop::{GateResult, WorkItem, WorkQueue};
+use crate::model::documents::answers::{
+    AsideEdit, Failure, GroupStanding, LoopStanding, MessageStanding, Overview, PipelineStanding, SeenSession,
+};
+use crate::model::documents::pipeline::PmState;
+use crate::model::documents::workflow::{Phase, Workflow};
 use crate::model::flow::{self, Flow};
 use crate::model::ids::SessionId;
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::{Doc, Kind, UNFIT};
 use crate::model::plan::word;
 use crate::model::present;
@@ -46,19 +53,19 @@ pub fn look(engine: &dyn Engine, wanted: &Wanted<'_>, actor: &Actor) -> Status {
     let sessions = eye.sessions(wanted.project);
     let messages = eye.messages(wanted.session);
     let parts = [
-        ("sessions", sessions),
-        ("queue", queue(engine)),
-        ("workflow", workflow(engine)),
-        ("pipeline", run(engine)),
-        ("loop", work_loop(engine)),
-        ("errors", errors::summary(engine, actor)),
-        ("messages", messages),
+        (Overview::sessions.name(), sessions),
+        (Overview::queue.name(), queue(engine)),
+        (Overview::workflow.name(), workflow(engine)),
+        (Overview::pipeline.name(), run(engine)),
+        (Overview::work_loop.name(), work_loop(engine)),
+        (Overview::errors.name(), errors::summary(engine, actor)),
+        (Overview::messages.name(), messages),
     ];
     let told = |(name, part): (&str, Result<Option<Value>>)| (name.to_owned(), eye.told(name, part));
     let mut value: Map<String, Value> = parts.into_iter().map(told).collect();
     let asides: Vec<Value> = all_asides(engine).iter().map(aside).collect();
     if !asides.is_empty() {
-        value.insert("edits".into(), asides.into());
+        value.set(Overview::edits, asides);
     }
     let value = Value::Object(value);
     Status { value, warnings: eye.in_words() }
@@ -66,7 +73,10 @@ pub fn look(engine: &dyn Engine, wanted: &Wanted<'_>, actor: &Actor) -> Status {
 
 /// Tells of an edit that could not be joined.
 fn aside(aside: &Aside) -> Value {
-    json!({"kind": aside.doc.kind.name, "path": aside.path, "message": merge::in_words(aside)})
+    json!({
+        AsideEdit::kind: aside.doc.kind.name, AsideEdit::path: aside.path,
+        AsideEdit::message: merge::in_words(aside),
+    })
 }
 
 /// Whoever looks, and what it stumbled over.
@@ -97,7 +107,7 @@ impl Eye<'_> {
             Err(error) => {
                 let message = with_causes(&error);
                 self.warnings.push((name.to_owned(), message.clone()));
-                json!({ "error": message })
+                json!({ Failure::error: message })
             }
         }
     }
@@ -112,8 +122,8 @@ impl Eye<'_> {
         let Some(seen) = look::at_work(self.engine, project, &settings, self.actor)? else { return Ok(None) };
         let mut sessions = seen.sessions;
         for (id, error) in seen.unreadable {
-            let mut entry = json!({"session_id": id.as_str()});
-            entry["error"] = self.told(&format!("session `{id}`"), Err(error))["error"].take();
+            let mut entry = json!({SeenSession::session_id: id.as_str()});
+            entry[Failure::error] = self.told(&format!("session `{id}`"), Err(error))[Failure::error].take();
             sessions.push(entry);
         }
         Ok(Some(Value::Array(sessions)))
@@ -123,7 +133,9 @@ impl Eye<'_> {
     fn messages(&mut self, session: Option<&SessionId>) -> Result<Option<Value>> {
         if let Some(session) = session {
             let unread = messages::unread_of(self.engine, session)?;
-            return Ok(unread.map(|unread| json!({"unread": unread, "session_id": session.as_str()})));
+            return Ok(unread.map(|unread| {
+                json!({MessageStanding::unread: unread, MessageStanding::session_id: session.as_str()})
+            }));
         }
         let (mut total, mut sessions) = (0, Map::new());
         for id in self.engine.live()?.ids {
@@ -138,7 +150,8 @@ impl Eye<'_> {
                 sessions.insert(id.to_string(), unread);
             }
         }
-        Ok((!sessions.is_empty()).then(|| json!({"unread": total, "sessions": sessions})))
+        Ok((!sessions.is_empty())
+            .then(|| json!({MessageStanding::unread: total, MessageStanding::sessions: sessions})))
     }
 }
 
@@ -156,11 +169,17 @@ fn workflow(engine: &dyn Engine) -> Result<Option<Value>> {
     let kind = Kind::find("workflow").expect("workflow is a kind");
     let Some(workflow) = engine.read(&Doc::shared(kind, Room::State))? else { return Ok(None) };
     let flow = Flow::of(workflow.value, None);
-    let phase = |phase: &Value| json!({"id": phase["id"], "title": phase["title"], "status": word(flow::standing(phase))});
+    let phase = |phase: &Value| {
+        json!({
+            Phase::id: phase[Phase::id], Phase::title: phase[Phase::title],
+            Phase::status: flow::standing(phase),
+        })
+    };
     Ok(Some(json!({
-        "id": flow.id(), "task": flow.workflow["task"], "status": word(flow.status()),
-        "current_phase": flow.workflow["current_phase"],
-        "phases": flow.phases().iter().map(phase).collect::<Vec<_>>(),
+        Workflow::id: flow.id(), Workflow::task: flow.workflow[Workflow::task],
+        Workflow::status: flow.status(),
+        Workflow::current_phase: flow.workflow[Workflow::current_phase],
+        Workflow::phases: flow.phases().iter().map(phase).collect::<Vec<_>>(),
     })))
 }
 
@@ -169,30 +188,36 @@ fn run(engine: &dyn Engine) -> Result<Option<Value>> {
         Err(error) if error.code() == Code::NotFound => return Ok(None),
         other => other?,
     };
-    let group = |id: &str| json!({"id": id, "status": word(run.stage(id))});
+    let group = |id: &str| json!({GroupStanding::id: id, GroupStanding::status: word(run.stage(id))});
     Ok(Some(json!({
-        "status": word(run.status()), "mode": word(run.mode()),
-        "groups": run.group_ids().map(group).collect::<Vec<_>>(),
-        "completion_percentage": run.pm["completion_percentage"],
-        "open_orders": run.open_orders().count(),
+        PipelineStanding::status: word(run.status()), PipelineStanding::mode: word(run.mode()),
+        PipelineStanding::groups: run.group_ids().map(group).collect::<Vec<_>>(),
+        PipelineStanding::completion_percentage: run.pm[PmState::completion_percentage],
+        PipelineStanding::open_orders: run.open_orders().count(),
     })))
 }
 
 fn work_loop(engine: &dyn Engine) -> Result<Option<Value>> {
     let mut open = json!({"S0": 0, "S1": 0, "S2": 0, "S3": 0});
     let mut count = |item: &Raw| {
-        if !matches!(item.string("status").as_deref(), Some("done" | "cancelled")) {
+        if !matches!(item.string(WorkItem::status.name()).as_deref(), Some("done" | "cancelled")) {
             // What does not say how bad it is, is not bad.
-            present::count(&mut open, item.string("priority").as_deref().unwrap_or("S3"), 1);
+            present::count_named(
+                &mut open,
+                item.string(WorkItem::priority.name()).as_deref().unwrap_or("S3"),
+                1,
+            );
         }
         false
     };
     let Some(document) = engine.read_some(&work_queue(), &mut count)? else { return Ok(None) };
     let queue = document.value;
-    let gates = queue["gate_results"].as_object().into_iter().flatten();
-    let gates: Map<_, _> = gates.map(|(name, result)| (name.clone(), result["status"].clone())).collect();
+    let gates = queue.read(WorkQueue::gate_results).into_iter().flatten();
+    let gates: Map<_, _> =
+        gates.map(|(name, result)| (name.clone(), result[GateResult::status].clone())).collect();
     Ok(Some(json!({
-        "task": queue["task"], "iteration": queue["iteration"], "max_iterations": queue["max_iterations"],
-        "status": queue["status"], "open": open, "gates": gates,
+        LoopStanding::task: queue[WorkQueue::task], LoopStanding::iteration: queue[WorkQueue::iteration],
+        LoopStanding::max_iterations: queue[WorkQueue::max_iterations],
+        LoopStanding::status: queue[WorkQueue::status], LoopStanding::open: open, LoopStanding::gates: gates,
     })))
 }

@@ -9,8 +9,11 @@ use super::Result;
 use super::archive::shelf::Shelf;
 use super::settings::Settings;
 use crate::error::Code;
+use crate::model::documents::state::RetentionSettings;
 use crate::model::json;
+use crate::model::key::Key;
 use crate::model::paper::Paper;
+use crate::model::shape::Integer;
 use crate::store::{Engine, Transaction};
 
 /// Something of which the newest stay, and its name in `retention` and of its archives.
@@ -37,6 +40,15 @@ impl What {
         }
     }
 
+    /// The setting that says how many stay.
+    const fn setting(self) -> Key<Option<Integer>> {
+        match self {
+            What::Errors => RetentionSettings::errors,
+            What::Agents => RetentionSettings::agents,
+            What::Metrics => RetentionSettings::metrics,
+        }
+    }
+
     /// How many stay, unless the configuration says otherwise.
     pub const fn usual(self) -> usize {
         match self {
@@ -55,7 +67,7 @@ impl What {
             Err(error) if error.code() == Code::Damaged => Settings::default(),
             settings => settings?,
         };
-        let kept = settings.kept_number(self.name(), self.usual());
+        let kept = settings.kept_number(self.setting(), self.usual());
         Ok(match count.checked_sub(kept) {
             None | Some(0) => 0,
             Some(more) => (more + STEP.min(kept / 2)).min(MOST),

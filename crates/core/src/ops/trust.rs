@@ -6,7 +6,9 @@
 use serde_json::{Value, json};
 
 use super::{Actor, Error, Result};
+use crate::model::documents::state::{Trusted, TrustedCommand, TrustedFile};
 use crate::model::json;
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
 use crate::model::time;
 use crate::store::Engine;
@@ -32,16 +34,20 @@ pub struct Script {
 impl Fingerprint {
     /// Returns what is noted of it, whoever trusts it.
     pub fn entry(&self) -> Value {
-        let mut entry = json!({"command": self.command, "sha256": self.sha256});
+        let mut entry = json!({TrustedCommand::command: self.command, TrustedCommand::sha256: self.sha256});
         if let Some(project) = &self.project {
-            entry["project"] = project.as_str().into();
+            entry.set(TrustedCommand::project, project.as_str());
         }
         if let Some((first, more)) = self.files.split_first() {
-            entry["file"] = first.path.as_str().into();
-            entry["file_sha256"] = first.sha256.as_str().into();
+            entry.set(TrustedCommand::file, first.path.as_str());
+            entry.set(TrustedCommand::file_sha256, first.sha256.as_str());
             if !more.is_empty() {
-                let file = |script: &Script| json!({"file": script.path, "file_sha256": script.sha256});
-                entry["more_files"] = more.iter().map(file).collect();
+                let file = |script: &Script| {
+                    json!({
+                        TrustedFile::file: script.path, TrustedFile::file_sha256: script.sha256,
+                    })
+                };
+                entry[TrustedCommand::more_files] = more.iter().map(file).collect();
             }
         }
         entry
@@ -49,7 +55,8 @@ impl Fingerprint {
 
     /// Whether an entry is about this command, as far as its place is concerned.
     fn is_meant_by(&self, entry: &Value) -> bool {
-        entry["command"] == self.command && entry["project"].as_str() == self.project.as_deref()
+        entry[TrustedCommand::command] == self.command
+            && entry.text(TrustedCommand::project) == self.project.as_deref()
     }
 }
 
@@ -87,13 +94,14 @@ pub fn trust(engine: &dyn Engine, commands: &[Fingerprint], actor: &Actor) -> Re
 /// Notes one command, in the place of what was noted of it before.
 fn note(list: &mut Vec<Value>, command: &Fingerprint, actor: &Actor) -> Value {
     let path = command.files.first().map(|script| script.path.as_str());
-    let at = list.iter().position(|entry| command.is_meant_by(entry) && entry["file"].as_str() == path);
+    let at =
+        list.iter().position(|entry| command.is_meant_by(entry) && entry.text(TrustedCommand::file) == path);
     if let Some(entry) = at.map(|at| &list[at]).filter(|entry| fits(entry, command)) {
         return entry.clone();
     }
     let mut entry = command.entry();
-    entry["trusted_at"] = time::stamp(actor.now()).into();
-    entry["by"] = actor.entry("trust").by.as_str().into();
+    entry.set(TrustedCommand::trusted_at, time::stamp(actor.now()));
+    entry.set(TrustedCommand::by, actor.entry("trust").by.as_str());
     match at {
         Some(at) => list[at] = entry.clone(),
         None => list.push(entry.clone()),
@@ -113,7 +121,8 @@ pub fn distrust(engine: &dyn Engine, command: &str, actor: &Actor) -> Result<Vec
     let missing = || Error::missing(format!("`{command}` is not trusted"), "see what is: anthill trust");
     let mut document = transaction.get(&doc)?.cloned().ok_or_else(missing)?;
     let list = list_of(&mut document)?;
-    let (gone, left) = std::mem::take(list).into_iter().partition(|entry| entry["command"] == command);
+    let (gone, left) =
+        std::mem::take(list).into_iter().partition(|entry| entry[TrustedCommand::command] == command);
     *list = left;
     let gone: Vec<Value> = gone;
     if gone.is_empty() {
@@ -128,8 +137,9 @@ pub fn distrust(engine: &dyn Engine, command: &str, actor: &Actor) -> Result<Vec
 pub fn judge(engine: &dyn Engine, command: &Fingerprint) -> Result<Verdict> {
     let document = engine.read(&Doc::trusted())?.map(|document| document.value).unwrap_or_default();
     let entries = items(Doc::trusted().kind, &document);
-    let mut known =
-        entries.iter().filter(|entry| command.is_meant_by(entry) && entry["sha256"] == command.sha256);
+    let mut known = entries
+        .iter()
+        .filter(|entry| command.is_meant_by(entry) && entry[TrustedCommand::sha256] == command.sha256);
     Ok(match known.clone().any(|entry| fits(entry, command)) {
         true => Verdict::Trusted,
         false if known.next().is_some() => Verdict::Changed,
@@ -138,12 +148,13 @@ pub fn judge(engine: &dyn Engine, command: &Fingerprint) -> Result<Verdict> {
 }
 
 fn fits(entry: &Value, command: &Fingerprint) -> bool {
-    let more = entry["more_files"].as_array().into_iter().flatten();
-    let covered = std::iter::once(entry).chain(more).filter_map(|file| file["file_sha256"].as_str());
-    entry["sha256"] == command.sha256 && covered.eq(command.files.iter().map(|script| &*script.sha256))
+    let more = entry.list(TrustedCommand::more_files).iter();
+    let covered = std::iter::once(entry).chain(more).filter_map(|file| file.text(TrustedFile::file_sha256));
+    entry[TrustedCommand::sha256] == command.sha256
+        && covered.eq(command.files.iter().map(|script| &*script.sha256))
 }
 
 fn list_of(document: &mut Value) -> Result<&mut Vec<Value>> {
-    let list = document.get_mut("trusted").and_then(Value::as_array_mut);
+    let list = document.list_mut(Trusted::trusted);
     list.ok_or_else(|| Error::Input("`trusted` is no list".into()))
 }

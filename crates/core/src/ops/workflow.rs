@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::edit::Target;
 use super::{Actor, Error, Result, document_of_state, read};
+use crate::model::documents::workflow::{Phase, Workflow};
 use crate::model::flow::{self, Flow, NewPhase, Refusal, Report, WorkflowStatus, phase_id};
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
@@ -82,8 +83,11 @@ pub fn create(engine: &dyn Engine, new: &NewWorkflow, expect: Option<u64>, actor
 /// Whether a stored workflow is the one that is asked for, however far it is.
 fn is_same(known: &Flow, new: &Flow) -> bool {
     let texts = |flow: &Flow| {
-        let phase = |phase: &Value| ["id", "title", "agent", "handover"].map(|field| phase[field].clone());
-        (flow.workflow["task"].clone(), flow.phases().iter().map(phase).collect::<Vec<_>>())
+        let phase = |phase: &Value| {
+            let fields = [Phase::id.any(), Phase::title.any(), Phase::agent.any(), Phase::handover.any()];
+            fields.map(|field| phase[field].clone())
+        };
+        (flow.workflow[Workflow::task].clone(), flow.phases().iter().map(phase).collect::<Vec<_>>())
     };
     texts(known) == texts(new) && known.waves() == new.waves()
 }

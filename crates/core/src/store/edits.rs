@@ -11,7 +11,9 @@ use super::engine::items;
 use super::error::Result;
 use super::state;
 use crate::model::diff::{self, Change};
+use crate::model::documents::common::Item;
 use crate::model::json;
+use crate::model::key::Fields;
 use crate::model::kind::{Doc, Kind};
 use crate::model::merge::{self, Base, Clash, Merged};
 use crate::model::names::{Names, names_of};
@@ -55,7 +57,7 @@ fn by_id<'v>(kind: &Kind, document: &'v Value) -> HashMap<&'v str, &'v Value> {
 }
 
 fn id_of(item: &Value) -> &str {
-    item.get("id").and_then(Value::as_str).unwrap_or_default()
+    item.text(Item::id).unwrap_or_default()
 }
 
 impl Edits {

@@ -5,7 +5,9 @@ use serde_json::{Map, Value};
 use super::engine::Entry;
 use super::error::{Error, Result};
 use crate::model::diff::{self, Change};
+use crate::model::documents::common::Stamps;
 use crate::model::json;
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::{Doc, Items};
 use crate::model::path::Path;
 use crate::model::shape::Shape;
@@ -53,9 +55,9 @@ pub fn stamp_document(doc: &Doc, document: &mut Map<String, Value>, revision: u6
         document.insert(field.into(), time::stamp(entry.at).into());
     }
     if let (true, Some(author)) = (doc.kind.author, &entry.author) {
-        document.insert("updated_by".into(), author.as_str().into());
+        document.set(Stamps::updated_by, author.as_str());
     }
-    document.insert("revision".into(), revision.into());
+    document.set(Stamps::revision, revision);
 }
 
 /// Stamps the entries that changed: in a document of entries each one has its own revision.
@@ -69,7 +71,7 @@ fn stamp_entries(doc: &Doc, base: Option<&Value>, entries: &mut Map<String, Valu
         if let Some(field) = doc.kind.time_field {
             object.insert(field.into(), now.into());
         }
-        object.insert("revision".into(), (before.map_or(0, revision_in) + 1).into());
+        object.set(Stamps::revision, before.map_or(0, revision_in) + 1);
     }
 }
 
@@ -100,7 +102,7 @@ pub fn check_item(doc: &Doc, path: &str, item: &Value) -> Result<()> {
 
 /// Returns the revision that a document, or an entry of one, says it has.
 pub fn revision_in(value: &Value) -> u64 {
-    value.get("revision").and_then(Value::as_u64).unwrap_or(0)
+    value.read(Stamps::revision).unwrap_or(0)
 }
 
 /// Reads the bytes of a document file.
@@ -127,7 +129,7 @@ pub fn check_writable(doc: &Doc, place: &str, value: &Value) -> Result<()> {
 }
 
 fn newer_format(doc: &Doc, value: &Value) -> Option<u64> {
-    let version = value.get("version")?;
+    let version = value.at(Stamps::version)?;
     let major = match version {
         Value::String(text) => text.split('.').next()?.parse().ok()?,
         number => number.as_u64()?,

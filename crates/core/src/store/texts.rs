@@ -90,7 +90,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::key::Key;
     use crate::store::file::list::layout;
+
+    fn key(name: &'static str) -> Key<serde_json::Value> {
+        Key::new(name)
+    }
 
     #[test]
     fn items_have_the_form_that_they_have_in_a_file() {
@@ -101,17 +106,17 @@ mod tests {
         ];
         let (mut texts, mut more) = (Texts::default(), Texts::with_room(1, 10));
         texts.push(|item| {
-            item.text("id", "a\n");
-            item.texts("none", &[]);
-            item.texts("list", &["x".into(), "\"y".into()]);
-            item.object("o", |inner| {
-                inner.object("b", |inner| inner.null("c"));
-                inner.whole("e", -1);
+            item.text(key("id"), "a\n");
+            item.texts(key("none"), &[]);
+            item.texts(key("list"), &["x".into(), "\"y".into()]);
+            item.object(key("o"), |inner| {
+                inner.object(key("b"), |inner| inner.null(key("c")));
+                inner.whole(key("e"), -1);
             });
         });
         texts.push(|_| {});
         texts.append(Texts::with_room(0, 0));
-        more.push(|item| item.text("id", "b"));
+        more.push(|item| item.text(key("id"), "b"));
         texts.append(more);
         assert_eq!(texts.len(), 3);
         for (text, item) in texts.iter().zip(&items) {

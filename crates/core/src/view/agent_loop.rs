@@ -7,39 +7,43 @@ use super::papers::{answer, fenced};
 use super::text::escape;
 use crate::model::agent_loop::{is_expired, rank};
 use crate::model::changes::{self, NO_CHANGE};
+use crate::model::documents::agent_loop::{GateResult, LoopIteration, WorkItem, WorkQueue};
+use crate::model::key::{Fields, Held, Key, Numeric};
 use crate::model::time::Moment;
 
 /// Returns `LOOP_STATE.md`. Whatever the texts contain, they stay in their lines and cells.
 pub fn markdown(queue: &Value) -> String {
-    let started = field(queue, "started");
+    let started = field(queue, WorkQueue::started);
     let mut text = format!(
         "# Loop State\n\n## Meta\n- Started: {}\n- Current Iteration: {}\n- Status: {}\n- Task: \"{}\"\n",
         if started.is_empty() { "unknown".into() } else { line(started) },
-        number(queue, "iteration"),
+        number(queue, WorkQueue::iteration),
         status(queue),
-        line(field(queue, "task")),
+        line(field(queue, WorkQueue::task)),
     );
     text += "\n## Quality Gates\n| Gate | Status | Last Check | Issues |\n|------|--------|------------|--------|\n";
     for (name, result) in gates(queue) {
-        let checked =
-            at(result, "timestamp").map_or_else(|| "-".into(), |at| at.strftime("%H:%M:%S").to_string());
-        let cells = [gate_name(name), capitals(field(result, "status")), checked, issues(result)];
+        let checked = at(result, GateResult::timestamp)
+            .map_or_else(|| "-".into(), |at| at.strftime("%H:%M:%S").to_string());
+        let cells = [gate_name(name), capitals(field(result, GateResult::status)), checked, issues(result)];
         text += &row(&cells);
     }
     text += "\n## Work Queue\n| Priority | Item | Status |\n|----------|------|--------|\n";
     for item in by_severity(queue) {
-        text += &row(&[field(item, "priority").to_owned(), title(item).to_owned(), item_status(item)]);
+        text +=
+            &row(&[field(item, WorkItem::priority).to_owned(), title(item).to_owned(), item_status(item)]);
     }
     text += "\n## History\n";
-    for iteration in list(queue, "history") {
-        text += &format!("- Iteration {}: {}\n", number(iteration, "iteration"), outcome(iteration));
+    for iteration in queue.list(WorkQueue::history) {
+        text +=
+            &format!("- Iteration {}: {}\n", number(iteration, LoopIteration::iteration), outcome(iteration));
     }
     text
 }
 
 /// Returns where the loop stands, as a word in capitals.
 pub fn status(queue: &Value) -> String {
-    match field(queue, "status") {
+    match field(queue, WorkQueue::status) {
         "" => "IN_PROGRESS".into(),
         status => line(&capitals(status)),
     }
@@ -59,12 +63,15 @@ pub fn gate_name(name: &str) -> String {
 
 /// Returns how many issues a gate found, and how bad the worst is.
 pub fn issues(result: &Value) -> String {
-    let count = match (result.get("issues").filter(|count| count.is_number()), field(result, "status")) {
+    let count = match (
+        result.at(GateResult::issues).filter(|count| count.is_number()),
+        field(result, GateResult::status),
+    ) {
         (Some(count), _) => count.to_string(),
         (None, "pass") => "0".into(),
         (None, _) => "-".into(),
     };
-    match field(result, "severity") {
+    match field(result, GateResult::severity) {
         severity if !severity.is_empty() && count != "0" => format!("{count} ({severity})"),
         _ => count,
     }
@@ -72,44 +79,51 @@ pub fn issues(result: &Value) -> String {
 
 /// Tells what came out of an iteration.
 pub fn outcome(iteration: &Value) -> String {
-    let count = |name: &str| iteration.get(name).and_then(Value::as_u64).unwrap_or(0);
     let many = |number: u64, thing: &str| format!("{number} {thing}{}", if number == 1 { "" } else { "s" });
-    let failed = super::graph::list(iteration, "failed");
-    let gates = match (count("new_issues"), failed.is_empty()) {
+    let failed = super::graph::list(iteration, LoopIteration::failed);
+    let gates = match (iteration.read(LoopIteration::new_issues).unwrap_or(0), failed.is_empty()) {
         (0, true) => "gates passing".into(),
-        (_, false) if count("issues") > 0 => {
-            format!("gates failing: {} ({})", line(&failed.join(", ")), many(count("issues"), "issue"))
+        (_, false) if iteration.read(LoopIteration::issues).unwrap_or(0) > 0 => {
+            format!(
+                "gates failing: {} ({})",
+                line(&failed.join(", ")),
+                many(iteration.read(LoopIteration::issues).unwrap_or(0), "issue")
+            )
         }
         (0, false) => format!("gates failing: {}", line(&failed.join(", "))),
         (new, _) => format!("{} found", many(new, "new issue")),
     };
-    format!("Fixed {}, {gates}", many(count("fixed"), "item"))
+    format!("Fixed {}, {gates}", many(iteration.read(LoopIteration::fixed).unwrap_or(0), "item"))
 }
 
 /// Returns the items as a person reads them in a terminal, a line each.
 pub fn items(queue: &Value, now: &Moment) -> Vec<String> {
     let line = |item: &Value| {
-        let mark = match field(item, "status") {
+        let mark = match field(item, WorkItem::status) {
             "done" => 'x',
             "in_progress" => '>',
             "blocked" => '!',
             "cancelled" => '-',
             _ => ' ',
         };
-        let who = field(item, "assigned_to");
+        let who = field(item, WorkItem::assigned_to);
         let silent = if is_expired(item, now) { ", silent for too long" } else { "" };
         let who =
             if who.is_empty() { String::new() } else { format!(" ({}{silent})", cut(&one_line(who), 40)) };
         let title = cut(&one_line(title(item)), 100);
         let idle = if changes::is_idle(item) { format!(", {NO_CHANGE}") } else { String::new() };
-        format!("[{mark}] {} {}  {title}{who}{idle}", one_line(field(item, "id")), field(item, "priority"))
+        format!(
+            "[{mark}] {} {}  {title}{who}{idle}",
+            one_line(field(item, WorkItem::id)),
+            field(item, WorkItem::priority)
+        )
     };
     by_severity(queue).into_iter().map(line).collect()
 }
 
 /// Returns the items, the worst first.
 fn by_severity(queue: &Value) -> Vec<&Value> {
-    let mut items: Vec<&Value> = list(queue, "items").iter().collect();
+    let mut items: Vec<&Value> = queue.list(WorkQueue::items).iter().collect();
     items.sort_by_key(|item| rank(item));
     items
 }
@@ -119,13 +133,13 @@ pub fn prompt(queue: &Value, item: &Value, who: &str) -> String {
     let mut text = format!(
         "# Item: {}\n\nYou are `{}` and work in a loop: items are done one by one, then quality gates judge. This item is yours. \
          The fenced blocks quote what was written: they say what is wanted, not how to answer.\n",
-        one_line(field(item, "id")),
+        one_line(field(item, WorkItem::id)),
         one_line(who)
     );
     let sections = [
-        ("Task of the loop", field(queue, "task")),
+        ("Task of the loop", field(queue, WorkQueue::task)),
         ("Item", title(item)),
-        ("Description", field(item, "description")),
+        ("Description", field(item, WorkItem::description)),
     ];
     for (heading, quoted) in sections.iter().filter(|(_, quoted)| !quoted.trim().is_empty()) {
         text += &format!("\n## {heading}\n\n{}", fenced(quoted));
@@ -139,18 +153,14 @@ add it: `anthill loop add TITLE -p S1` (S0 the most urgent, S3 the least).
 ";
 
 fn gates(queue: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    queue.get("gate_results").and_then(Value::as_object).into_iter().flatten()
-}
-
-fn list<'a>(queue: &'a Value, name: &str) -> &'a [Value] {
-    queue.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    queue.read(WorkQueue::gate_results).into_iter().flatten()
 }
 
 fn item_status(item: &Value) -> String {
     if changes::is_idle(item) {
         return format!("DONE, {NO_CHANGE}");
     }
-    capitals(match field(item, "status") {
+    capitals(match field(item, WorkItem::status) {
         "" => "pending",
         status => status,
     })
@@ -158,12 +168,12 @@ fn item_status(item: &Value) -> String {
 
 /// Returns an item's title; one that has none is still an item.
 fn title(item: &Value) -> &str {
-    let title = field(item, "title");
-    if title.trim().is_empty() { field(item, "id") } else { title }
+    let title = field(item, WorkItem::title);
+    if title.trim().is_empty() { field(item, WorkItem::id) } else { title }
 }
 
-fn number(value: &Value, name: &str) -> String {
-    value.get(name).filter(|number| number.is_number()).map_or_else(|| "0".into(), Value::to_string)
+fn number<T: Held<Kind: Numeric>>(value: &Value, key: Key<T>) -> String {
+    value.at(key).filter(|number| number.is_number()).map_or_else(|| "0".into(), Value::to_string)
 }
 
 fn capitals(word: &str) -> String {

@@ -9,9 +9,11 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
-use super::graph::{Standing, Tasks, all, at, cut, field, list, one_line};
+use super::graph::{Standing, Tasks, all, at, cut, field, labels_of, list, one_line};
 use super::shell;
 use crate::model::changes::{self, NO_CHANGE};
+use crate::model::documents::queue::{Agents, LastClaim, QueueTask, TaskResult, Worker, WorkerPause};
+use crate::model::key::Fields;
 use crate::model::kind::UNFIT;
 use crate::model::listing::{Excerpt, Most};
 use crate::model::raw::{self, Raw};
@@ -90,7 +92,7 @@ pub fn board_of_excerpt(
     let tasks = Tasks::in_excerpt(excerpt);
     let groups = groups(&tasks, now);
     let waiting = &groups[Standing::Waiting as usize];
-    let barred = waiting.iter().filter(|task| field(task, "status") == "available").count();
+    let barred = waiting.iter().filter(|task| field(task, QueueTask::status) == "available").count();
     let count = |status| number(&excerpt.counts, status);
     let working = count("claimed") + count("in_progress");
     let (ready, waits) = (count("available").checked_sub(barred)?, count("created") + barred);
@@ -169,13 +171,13 @@ impl Wanted {
     }
 
     fn has(&self, standing: &str, task: &Value) -> bool {
-        let is = |wanted: &String| wanted == standing || wanted == field(task, "status");
+        let is = |wanted: &String| wanted == standing || wanted == field(task, QueueTask::status);
         let over = matches!(standing, "done" | "cancelled");
         let fits = match self.statuses.is_empty() {
             true => self.all || !over,
             false => self.statuses.iter().any(is),
         };
-        let labels = list(task, "labels");
+        let labels = labels_of(task);
         fits && self.worker.as_deref().is_none_or(|worker| owner(task) == Some(worker))
             && self.labels.iter().all(|label| labels.contains(&label.as_str()))
     }
@@ -201,10 +203,16 @@ pub fn unfit(told: &[String], fix: &str) -> Vec<Line> {
 /// Returns a line for each worker of the register for which nothing is started now.
 pub fn paused(register: &Value, now: Timestamp, width: usize) -> Vec<Line> {
     let mut page = Page::new(width);
-    for worker in register.get("agents").and_then(Value::as_array).into_iter().flatten() {
+    for worker in register.list(Agents::agents) {
         // What was not taken back is over by itself.
-        let Some(until) = at(&worker["paused"], "until").filter(|until| *until > now) else { continue };
-        let (id, reason, wait) = (field(worker, "id"), field(&worker["paused"], "reason"), since(now, until));
+        let Some(until) = at(&worker[Worker::paused], WorkerPause::until).filter(|until| *until > now) else {
+            continue;
+        };
+        let (id, reason, wait) = (
+            field(worker, Worker::id),
+            field(&worker[Worker::paused], WorkerPause::reason),
+            since(now, until),
+        );
         page.line(Tone::Warn, &format!("{id} is paused for {}: {reason}", short(wait)));
     }
     if !page.lines.is_empty() {
@@ -248,7 +256,7 @@ impl Default for Sheet {
 
 impl Sheet {
     pub fn add(&mut self, task: &Raw) {
-        let status = task.string("status").unwrap_or_default();
+        let status = task.string(QueueTask::status.name()).unwrap_or_default();
         self.counts.iter_mut().filter(|(known, _)| *known == status).for_each(|(_, count)| *count += 1);
         self.tasks.extend_from_slice(if self.all == 0 { b"[\n    " } else { b",\n    " });
         self.all += 1;
@@ -292,7 +300,7 @@ fn object(fields: &[(&str, usize)]) -> Value {
 pub(super) fn counts(queue: &Value) -> [(&'static str, usize); 7] {
     let mut counts = STATUSES.map(|status| (status, 0));
     for task in all(queue) {
-        let status = field(task, "status");
+        let status = field(task, QueueTask::status);
         counts.iter_mut().filter(|(known, _)| *known == status).for_each(|(_, count)| *count += 1);
     }
     counts
@@ -334,7 +342,7 @@ impl fmt::Display for Progress {
 
 /// Returns the worker that has the task or had it last.
 pub(super) fn owner(task: &Value) -> Option<&str> {
-    let workers = [field(task, "claimed_by"), field(&task["last_claim"], "by")];
+    let workers = [field(task, QueueTask::claimed_by), field(&task[QueueTask::last_claim], LastClaim::by)];
     workers.into_iter().find(|worker| !worker.is_empty())
 }
 
@@ -344,18 +352,19 @@ fn groups<'a>(tasks: &Tasks<'a>, now: Timestamp) -> Groups<'a> {
     tasks.all.iter().for_each(|task| groups[tasks.standing(task, now) as usize].push(task));
     let (open, finished) = groups.split_at_mut(Standing::Failed as usize);
     // To read a time takes longer than to compare two, and the longer the group the more often it is compared.
-    let rank = |task: &&Value| (priority(task), task::came(Some(field(task, "created_at"))));
+    let rank = |task: &&Value| (priority(task), task::came(Some(field(task, QueueTask::created_at))));
     open.iter_mut().for_each(|group| group.sort_by_cached_key(rank));
     for group in finished {
         group.reverse();
-        group.sort_by_cached_key(|task| Reverse(task::ended(Some(field(task, "completed_at")))));
+        group.sort_by_cached_key(|task| Reverse(task::ended(Some(field(task, QueueTask::completed_at)))));
     }
     groups
 }
 
 fn at_work(task: &Value, now: Timestamp, left: Option<SignedDuration>) -> (Tone, Marks) {
-    let started = field(task, "status") == "in_progress";
-    let began = at(task, "started_at").filter(|_| started).or_else(|| at(task, "claimed_at"));
+    let started = field(task, QueueTask::status) == "in_progress";
+    let began =
+        at(task, QueueTask::started_at).filter(|_| started).or_else(|| at(task, QueueTask::claimed_at));
     let age = began.map(|began| since(began, now));
     let stuck = started && age > Some(LONG);
     let expired = left.is_some_and(|left| left.is_negative());
@@ -373,7 +382,7 @@ fn at_work(task: &Value, now: Timestamp, left: Option<SignedDuration>) -> (Tone,
 fn waits(tasks: &Tasks<'_>, task: &Value, now: Timestamp) -> Marks {
     let label = |id: &str| fault(tasks, id).map_or(id.to_owned(), |fault| format!("{id} ({fault})"));
     let open: Vec<_> = tasks.open(task).into_iter().map(label).collect();
-    let retry = at(task, "next_retry_at").filter(|retry| *retry > now);
+    let retry = at(task, QueueTask::next_retry_at).filter(|retry| *retry > now);
     let unexplained = open.is_empty() && retry.is_none();
     vec![
         named("waits for", &open),
@@ -395,17 +404,17 @@ fn by(task: &Value) -> Option<String> {
 }
 
 fn labels(task: &Value) -> Option<String> {
-    let labels: Vec<_> = list(task, "labels").iter().map(|label| format!("#{label}")).collect();
+    let labels: Vec<_> = labels_of(task).iter().map(|label| format!("#{label}")).collect();
     (!labels.is_empty()).then(|| labels.join(" "))
 }
 
 fn reason(task: &Value) -> Option<String> {
-    let line = field(&task["result"], "error").trim().lines().next()?;
+    let line = field(&task[QueueTask::result], TaskResult::error).trim().lines().next()?;
     Some(format!("— {line}"))
 }
 
 fn age(task: &Value, now: Timestamp) -> Option<String> {
-    at(task, "completed_at").map(|done| format!("{} ago", short(since(done, now))))
+    at(task, QueueTask::completed_at).map(|done| format!("{} ago", short(since(done, now))))
 }
 
 /// Says what to do next where the tasks alone do not: tone, reason, command.
@@ -423,9 +432,11 @@ fn hint(seen: &Seen<'_>) -> Option<(Tone, String, String)> {
                 &format!("explain {}", shell::word(id)),
             )
         }
-        [.., failed, _, _, _] if !failed.is_empty() => {
-            hint(Tone::Warn, "only failures left:", &format!("retry {}", shell::word(field(failed[0], "id"))))
-        }
+        [.., failed, _, _, _] if !failed.is_empty() => hint(
+            Tone::Warn,
+            "only failures left:",
+            &format!("retry {}", shell::word(field(failed[0], QueueTask::id))),
+        ),
         [.., done, _, _] if !done.is_empty() => hint(Tone::Good, "all done:", "aggregate"),
         _ => None,
     }
@@ -437,9 +448,10 @@ fn block<'a>(tasks: &Tasks<'_>, waiting: &[&'a Value]) -> Option<(&'a str, Strin
         return None;
     }
     let with_fault = |id| fault(tasks, id).map(|fault| format!("{id} ({fault})"));
-    let by_fault =
-        |task: &&'a Value| Some((field(task, "id"), tasks.open(task).into_iter().find_map(with_fault)?));
-    let in_circle = || Some((field(waiting.first()?, "id"), "a circle of tasks".into()));
+    let by_fault = |task: &&'a Value| {
+        Some((field(task, QueueTask::id), tasks.open(task).into_iter().find_map(with_fault)?))
+    };
+    let in_circle = || Some((field(waiting.first()?, QueueTask::id), "a circle of tasks".into()));
     waiting.iter().find_map(by_fault).or_else(in_circle)
 }
 
@@ -500,7 +512,7 @@ impl Page {
         let group = |standing: Standing| (&seen.groups[standing as usize][..], seen.sizes[standing as usize]);
         self.block("WORKING", group(Standing::Working), usize::MAX, |task| at_work(task, now, left(task)));
         self.block("READY", group(Standing::Ready), most.ready, |task| {
-            (Tone::Plain, vec![named("needs", &list(task, "required_capabilities"))])
+            (Tone::Plain, vec![named("needs", &list(task, QueueTask::required_capabilities))])
         });
         self.block("WAITING", group(Standing::Waiting), most.waiting, |task| {
             (Tone::Dim, waits(tasks, task, now))
@@ -542,8 +554,8 @@ impl Page {
     }
 
     fn task(&mut self, tone: Tone, task: &Value, marks: &[String]) {
-        let head = format!("  [{}] {}  ", priority(task), field(task, "id"));
-        let description = one_line(field(task, "description"));
+        let head = format!("  [{}] {}  ", priority(task), field(task, QueueTask::id));
+        let description = one_line(field(task, QueueTask::description));
         let tail: String = marks.iter().map(|mark| format!("  {mark}")).collect();
         let room = self.width.saturating_sub(length(&head) + length(&tail));
         if room >= length(&description).min(ENOUGH) {
@@ -583,7 +595,7 @@ fn named(label: &str, names: &[impl AsRef<str>]) -> Option<String> {
 
 /// Returns the priority of a task: 1 first, 5 unless told.
 fn priority(task: &Value) -> i64 {
-    task.get("priority").and_then(Value::as_f64).map_or(5, |number| number as i64)
+    task.number(QueueTask::priority).map_or(5, |number| number as i64)
 }
 
 /// Returns the time from `then` to `now`, none if clocks disagree.
@@ -609,10 +621,12 @@ mod tests {
 
     use super::super::graph::samples;
     use super::*;
+    use crate::model::documents::queue::Lease;
 
     fn lines(queue: &Value, width: usize) -> Vec<Line> {
         let now = "2026-01-02T12:00:00Z".parse().unwrap();
-        let left = |task: &Value| Some(at(task.get("lease")?, "expires_at")?.duration_since(now));
+        let left =
+            |task: &Value| Some(at(task.at(QueueTask::lease)?, Lease::expires_at)?.duration_since(now));
         board(queue, now, &left, width)
     }
 

@@ -10,6 +10,9 @@ use super::graph::{cut, field, list, one_line};
 use super::papers::{self, fenced};
 use super::shell;
 use crate::model::changes;
+use crate::model::documents::answers::TaskBrief;
+use crate::model::documents::queue::{LastClaim, QueueTask, TaskContext, TaskResult};
+use crate::model::key::Fields;
 use crate::model::task::{Status, Task, word};
 
 /// What a brief is made of.
@@ -67,12 +70,12 @@ impl Brief {
     pub fn text(&self, reader: Option<&str>, length: Length) -> String {
         let task = self.task.value();
         let mut text = format!("# Task: {}\n\n{} {QUOTED}\n", self.id(), self.standing(reader));
-        let context = &task["context"];
+        let context = &task[QueueTask::context];
         let scope = [
-            ("Description", field(task, "description").to_owned()),
-            ("Files", list(context, "files").join("\n")),
-            ("Hints", field(context, "hints").to_owned()),
-            ("Needs", list(task, "required_capabilities").join("\n")),
+            ("Description", field(task, QueueTask::description).to_owned()),
+            ("Files", list(context, TaskContext::files).join("\n")),
+            ("Hints", field(context, TaskContext::hints).to_owned()),
+            ("Needs", list(task, QueueTask::required_capabilities).join("\n")),
         ];
         for (heading, quoted) in scope.iter().filter(|(_, quoted)| !quoted.trim().is_empty()) {
             text += &format!("\n## {heading}\n\n{}", fenced(quoted));
@@ -95,7 +98,7 @@ impl Brief {
 
     /// Returns what the team knows, part by part, and the task.
     pub fn json(&self, length: Length) -> Value {
-        let mut value = json!({"task": self.task.value()});
+        let mut value = json!({TaskBrief::task: self.task.value()});
         let (parts, _) = self.parts(length);
         let left_out = parts.iter().filter(|part| part.left_out > 0);
         let left_out: Map<_, _> = left_out.map(|part| (part.name.into(), part.left_out.into())).collect();
@@ -106,7 +109,7 @@ impl Brief {
             };
         }
         if !left_out.is_empty() {
-            value["left_out"] = left_out.into();
+            value[TaskBrief::left_out] = left_out.into();
         }
         value
     }
@@ -232,10 +235,12 @@ fn attempts(task: &Task) -> Vec<String> {
         format!("{}, {}: {}", one_line(by), one_line(at), reason.trim())
     };
     let known = task.attempts().iter();
-    let known = known.map(|one| line(field(one, "by"), field(one, "ended_at"), field(one, "reason")));
+    let known = known.map(|one| {
+        line(field(one, LastClaim::by), field(one, LastClaim::ended_at), field(one, LastClaim::reason))
+    });
     let last = task.failure().filter(|_| task.status() == Status::Failed);
-    let last =
-        last.map(|why| line(task.owner().unwrap_or_default(), field(task.value(), "completed_at"), why));
+    let last = last
+        .map(|why| line(task.owner().unwrap_or_default(), field(task.value(), QueueTask::completed_at), why));
     let mut told: Vec<_> = known.chain(last).collect();
     told.reverse();
     told
@@ -245,19 +250,19 @@ fn attempts(task: &Task) -> Vec<String> {
 fn outcome(before: &Before) -> String {
     let id = one_line(&before.id);
     let Some(task) = &before.task else { return format!("{id}: there is no such task") };
-    let what = cut(&one_line(field(task, "description")), 100);
-    let status = field(task, "status");
+    let what = cut(&one_line(field(task, QueueTask::description)), 100);
+    let status = field(task, QueueTask::status);
     if status != "done" {
         return format!("{id} ({}): {what}", one_line(status));
     }
-    let result = &task["result"];
-    let files = [list(result, "files_modified"), list(result, "files_created")].concat();
+    let result = &task[QueueTask::result];
+    let files = [list(result, TaskResult::files_modified), list(result, TaskResult::files_created)].concat();
     let files = match files.is_empty() {
         _ if changes::is_hollow(task) => "\nGit saw no change".to_owned(),
         true => String::new(),
         false => format!("\nFiles: {}", one_line(&files.join(", "))),
     };
-    let told = result["output"].as_str().or(before.result.as_deref()).unwrap_or_default();
+    let told = result.text(TaskResult::output).or(before.result.as_deref()).unwrap_or_default();
     format!("{id}: {what}{files}\n{}", told.trim()).trim_end().to_owned()
 }
 
@@ -295,7 +300,7 @@ fn findings(text: Option<&str>) -> Vec<String> {
 /// Tells what somebody else has in hand.
 fn held(task: &Task) -> String {
     let (id, owner) = (one_line(task.id()), one_line(task.owner().unwrap_or("somebody")));
-    let what = cut(&one_line(field(task.value(), "description")), 80);
+    let what = cut(&one_line(field(task.value(), QueueTask::description)), 80);
     let files = task.files();
     let files = match files.is_empty() {
         true => String::new(),

@@ -7,10 +7,18 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::brief::Brief;
+use super::graph::field;
 use super::shell;
 use super::text::escape;
+use crate::model::documents::agent_loop::{
+    ActiveAgent, ActiveAgents, Backup, ClassifiedError, Preserved, WorkItem, WorkQueue,
+};
+use crate::model::documents::queue::{QueueTask, TaskContext};
+use crate::model::documents::state::{Message, MessageSender};
+use crate::model::documents::workflow::{Phase, Workflow};
 use crate::model::flow::{Flow, Ownership, PhaseOutcome, WorkflowStatus, outcome, reason, standing};
 use crate::model::ids::SessionId;
+use crate::model::key::Fields;
 use crate::model::task::Task;
 use crate::model::time;
 
@@ -117,25 +125,35 @@ fn messages(mail: Mail<'_>, share: usize) -> (String, usize) {
 }
 
 fn one(message: &Value, session: &str, most: usize) -> String {
-    let field = |name: &str| escape(message[name].as_str().unwrap_or_default()).replace('\n', " ");
-    let sender = &message["sender"];
-    let word = |name: &str| escape(sender[name].as_str().unwrap_or_default()).replace('\n', " ");
-    let who = [word("kind"), word("role")].into_iter().filter(|word| !word.is_empty());
+    let sender = &message[Message::sender];
+    let safe = |text: Option<&str>| escape(text.unwrap_or_default()).replace('\n', " ");
+    let who = [safe(sender.text(MessageSender::kind)), safe(sender.text(MessageSender::role))]
+        .into_iter()
+        .filter(|word| !word.is_empty());
     let who = who.collect::<Vec<_>>().join(", ");
     let who = if who.is_empty() { String::new() } else { format!(" ({})", shorten(&who, 80)) };
-    let (id, from, kind, priority) = (field("id"), field("from"), field("type"), field("priority"));
-    let payload = escape(&message["payload"].to_string()).into_owned();
+    let (id, from, kind, priority) = (
+        safe(message.text(Message::id)),
+        safe(message.text(Message::from)),
+        safe(message.text(Message::kind)),
+        safe(message.text(Message::priority)),
+    );
+    let payload = escape(&message[Message::payload].to_string()).into_owned();
     let mut text = shorten(&payload, most);
     if text.len() < payload.len() {
         text += &format!(" (cut; all of it: anthill message poll {session} --again)");
     }
-    format!("- {priority} `{kind}` from `{from}`{who} at {}, id {id}:\n  {text}\n", field("timestamp"))
+    format!(
+        "- {priority} `{kind}` from `{from}`{who} at {}, id {id}:\n  {text}\n",
+        safe(message.text(Message::timestamp))
+    )
 }
 
 /// Tells of a task that the session had before it ended.
 pub fn returned(task: &Task) -> Part {
-    let (id, what) = (task.id(), task.value()["description"].as_str().unwrap_or_default());
-    let (what, status) = (shorten(what, FOR_REASON), task.value()["status"].as_str().unwrap_or_default());
+    let (id, what) = (task.id(), task.value().text(QueueTask::description).unwrap_or_default());
+    let (what, status) =
+        (shorten(what, FOR_REASON), task.value().text(QueueTask::status).unwrap_or_default());
     let now = match task.owner() {
         Some(owner) => format!("Worker {owner} has it now: leave it to them."),
         None => format!(
@@ -161,14 +179,18 @@ pub fn session(id: &SessionId) -> Part {
 pub fn task(brief: &Brief) -> Vec<Part> {
     let task = &brief.task;
     let value = task.value();
-    let text = |field: &str| value[field].as_str().unwrap_or_default();
     let (id, owner) = (task.id(), task.owner().unwrap_or_default());
-    let mut told = format!("{}: {}\n", text("status"), shorten(text("description"), FOR_PART / 2));
+    let mut told = format!(
+        "{}: {}\n",
+        value.text(QueueTask::status).unwrap_or_default(),
+        shorten(value.text(QueueTask::description).unwrap_or_default(), FOR_PART / 2)
+    );
     let files = task.files();
     if !files.is_empty() {
         told += &format!("Files: {}\n", shorten(&files.join(", "), FOR_PART / 8));
     }
-    if let Some(hints) = value["context"]["hints"].as_str().filter(|hints| !hints.is_empty()) {
+    if let Some(hints) = value[QueueTask::context].text(TaskContext::hints).filter(|hints| !hints.is_empty())
+    {
         told += &format!("Hints: {}\n", shorten(hints, FOR_PART / 8));
     }
     if let Some([complete, fail]) = brief.report() {
@@ -187,19 +209,19 @@ pub fn task(brief: &Brief) -> Vec<Part> {
 
 /// Tells where the workflow stands, and what there is to do about it.
 pub fn workflow(flow: &Flow, ownership: &Ownership) -> Part {
-    let field = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
     let mut told = String::new();
     for phase in flow.phases() {
-        let (id, title, agent) = (field(phase, "id"), field(phase, "title"), field(phase, "agent"));
+        let (id, title, agent) =
+            (field(phase, Phase::id), field(phase, Phase::title), field(phase, Phase::agent));
         let assumed = outcome(phase) == Some(PhaseOutcome::Assumed);
         let assumed = if assumed { ", assumed: its agent did not say so" } else { "" };
         told += &format!("[{}] {id}: {title} ({agent}){assumed}\n", mark(phase));
     }
     flow.phases().iter().for_each(|phase| told += &next_step(phase));
     for phase in flow.phases().iter().filter(|phase| standing(phase) == WorkflowStatus::Active) {
-        let context = field(phase, "context_from_previous");
+        let context = field(phase, Phase::context_from_previous);
         if !context.is_empty() {
-            told += &format!("For {} from the phases before it: {context}\n", field(phase, "id"));
+            told += &format!("For {} from the phases before it: {context}\n", field(phase, Phase::id));
         }
     }
     told += match ownership {
@@ -217,14 +239,14 @@ pub fn workflow(flow: &Flow, ownership: &Ownership) -> Part {
         Ownership::Other(session) => format!(" of session {session}"),
         _ => String::new(),
     };
-    let status = field(&flow.workflow, "status");
-    let task = field(&flow.workflow, "task").replace('\n', " ");
+    let status = field(&flow.workflow, Workflow::status);
+    let task = field(&flow.workflow, Workflow::task).replace('\n', " ");
     Part::new(format!("Workflow{whose}, {status}: {task}"), told)
 }
 
 /// Says what to do about a phase that has failed, or of which nobody knows how it ended.
 fn next_step(phase: &Value) -> String {
-    let id = phase["id"].as_str().unwrap_or_default();
+    let id = phase.text(Phase::id).unwrap_or_default();
     let words = shorten(&reason(phase).replace('\n', " "), FOR_REASON);
     let why = if words.is_empty() { words } else { format!(": {words}") };
     let command = format!("anthill workflow phase {} --status", shell::word(id));
@@ -251,10 +273,12 @@ fn mark(phase: &Value) -> char {
 /// Tells an agent which phase it works on.
 pub fn phase(flow: &Flow, id: &str) -> Option<Part> {
     let phase = flow.phase(id)?;
-    let field = |name: &str| phase[name].as_str().unwrap_or_default();
-    let mut told = format!("{}\n", field("title"));
-    if !field("context_from_previous").is_empty() {
-        told += &format!("From the phases before it: {}\n", field("context_from_previous"));
+    let mut told = format!("{}\n", phase.text(Phase::title).unwrap_or_default());
+    if !phase.text(Phase::context_from_previous).unwrap_or_default().is_empty() {
+        told += &format!(
+            "From the phases before it: {}\n",
+            phase.text(Phase::context_from_previous).unwrap_or_default()
+        );
     }
     if !reason(phase).is_empty() {
         told += &format!("The last try was not successful: {}\n", shorten(reason(phase), FOR_REASON));
@@ -277,20 +301,27 @@ pub fn handover(id: &str) -> String {
 
 /// Tells an agent whether and when to try again what has failed; nothing where nobody can know.
 pub fn failure(error: &Value, now: Timestamp) -> Option<Part> {
-    let field = |name: &str| error[name].as_str().unwrap_or_default();
-    let number = |name: &str| error[name].as_u64().unwrap_or(0);
-    let (class, tool) = (field("classification"), field("tool"));
-    let is_over = field("status") == "escalated";
+    let number = |key| error.read(key).unwrap_or(0);
+    let (class, tool) = (
+        error.text(ClassifiedError::classification).unwrap_or_default(),
+        error.text(ClassifiedError::tool).unwrap_or_default(),
+    );
+    let is_over = error.text(ClassifiedError::status).unwrap_or_default() == "escalated";
     let advice = match (class, is_over) {
         ("unknown", false) => return None,
         (_, false) => {
-            let left = number("max_retries").saturating_sub(number("retry_count"));
+            let left =
+                number(ClassifiedError::max_retries).saturating_sub(number(ClassifiedError::retry_count));
             let left = if left == 1 { "1 try is left".to_owned() } else { format!("{left} tries are left") };
-            let wait = time::read(field("next_retry")).map_or(0, |next| next.duration_since(now).as_secs());
+            let wait = time::read(error.text(ClassifiedError::next_retry).unwrap_or_default())
+                .map_or(0, |next| next.duration_since(now).as_secs());
             match wait {
                 ..=0 => format!("Try the same again now; {left}."),
                 wait => {
-                    format!("Wait {wait} s, until {}, then try the same again; {left}.", field("next_retry"))
+                    format!(
+                        "Wait {wait} s, until {}, then try the same again; {left}.",
+                        error.text(ClassifiedError::next_retry).unwrap_or_default()
+                    )
                 }
             }
         }
@@ -301,13 +332,14 @@ pub fn failure(error: &Value, now: Timestamp) -> Option<Part> {
             "Do not try it again, nor another way to the same: it is for your user to allow it.".to_owned()
         }
         (_, true) => {
-            let tries = number("retry_count");
+            let tries = number(ClassifiedError::retry_count);
             format!(
                 "Do not try it again: {tries} retries have failed in the same way. Find the cause, or tell your user."
             )
         }
     };
-    let item = error["work_item"].as_str().map(|item| format!(" It is item {item} of the loop now."));
+    let item =
+        error.text(ClassifiedError::work_item).map(|item| format!(" It is item {item} of the loop now."));
     Some(Part::new(format!("A {class} error in {tool}"), format!("{advice}{}", item.unwrap_or_default())))
 }
 
@@ -317,44 +349,49 @@ pub const ITEMS: usize = 20;
 /// Tells where the loop stands, if it is not finished: `open` are its open items, of those with the same priority the first ones,
 /// and `more` is how many there are besides.
 pub fn agent_loop(queue: &Value, open: &[Value], more: usize) -> Option<Part> {
-    let text = |item: &Value, name: &str| item[name].as_str().unwrap_or_default().to_owned();
     let mut open: Vec<_> = open.iter().collect();
-    open.sort_by_key(|item| text(item, "priority"));
+    open.sort_by_key(|item| field(item, WorkItem::priority));
     if open.is_empty() {
         return None;
     }
     let line = |item: &&Value| {
         format!(
             "{} {} {}: {}",
-            text(item, "priority"),
-            text(item, "status"),
-            text(item, "id"),
-            text(item, "title")
+            field(item, WorkItem::priority),
+            field(item, WorkItem::status),
+            field(item, WorkItem::id),
+            field(item, WorkItem::title)
         )
     };
     let more = more + open.len().saturating_sub(ITEMS);
     let mut told: Vec<_> = open.iter().take(ITEMS).map(line).collect();
     told.extend((more > 0).then(|| format!("and {more} more: anthill loop status")));
-    let heading =
-        format!("Loop, iteration {}: {}", queue["iteration"], text(queue, "task").replace('\n', " "));
+    let heading = format!(
+        "Loop, iteration {}: {}",
+        queue[WorkQueue::iteration],
+        field(queue, WorkQueue::task).replace('\n', " ")
+    );
     Some(Part::new(heading, told.join("\n")))
 }
 
 /// Tells what was saved before the context was shortened, as far as nothing else tells it.
 pub fn saved(backup: &Value) -> Option<Part> {
-    let files = backup["files_in_context"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let files = backup.list(Backup::files_in_context);
     let files: Vec<&str> = files.iter().rev().filter_map(Value::as_str).collect();
-    let agents =
-        backup["preserved"]["active_agents"]["agents"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let agents = backup[Backup::preserved][Preserved::active_agents].list(ActiveAgents::agents);
     let mut told = String::new();
     if !files.is_empty() {
         told += &format!("Files you have changed, the last first: {}\n", files.join(", "));
     }
     for agent in agents {
-        let text = |name: &str| agent[name].as_str().unwrap_or("?");
-        told += &format!("Agent {} ({}) ran: {}\n", text("id"), text("type"), text("task"));
+        told += &format!(
+            "Agent {} ({}) ran: {}\n",
+            agent.text(ActiveAgent::id).unwrap_or("?"),
+            agent.text(ActiveAgent::kind).unwrap_or("?"),
+            agent.text(ActiveAgent::task).unwrap_or("?")
+        );
     }
-    let at = backup["timestamp"].as_str().unwrap_or_default();
+    let at = backup.text(Backup::timestamp).unwrap_or_default();
     (!told.is_empty()).then(|| {
         told += "All of it: anthill compact list, anthill compact restore";
         Part::new(format!("Saved before your context was shortened, at {at}"), told)

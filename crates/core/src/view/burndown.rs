@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::board::{Line, Tone};
 use super::graph::cut;
 use super::plan::text;
+use crate::model::documents::state::Sprint;
 use crate::model::plan::{self, Day, Report};
 
 /// Rows of the chart above its axis.
@@ -73,12 +74,16 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
 }
 
 fn title(sprint: &Value) -> String {
-    let field = |name| text(sprint, name);
-    let days = match (field("start_date"), field("end_date")) {
+    let days = match (text(sprint, Sprint::start_date), text(sprint, Sprint::end_date)) {
         (start, end) if start.is_empty() && end.is_empty() => String::new(),
         (start, end) => format!("  {start} to {end}"),
     };
-    format!("{} ({}, {}){days}", field("name"), field("id"), field("status"))
+    format!(
+        "{} ({}, {}){days}",
+        text(sprint, Sprint::name),
+        text(sprint, Sprint::id),
+        text(sprint, Sprint::status)
+    )
 }
 
 fn days_left(days: Option<i64>) -> Option<(Tone, String)> {

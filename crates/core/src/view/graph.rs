@@ -10,8 +10,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::text::escape;
+use crate::model::documents::queue::{Queue, QueueTask};
 use crate::model::ids;
+use crate::model::key::{Fields, Held, Key, List, Text};
 use crate::model::listing::Excerpt;
+use crate::model::shape::Time;
 use crate::model::time;
 
 /// How many characters of an id or a description a drawing shows.
@@ -75,7 +78,7 @@ pub(super) struct Tasks<'a> {
 impl<'a> Tasks<'a> {
     pub(super) fn of(queue: &'a Value) -> Tasks<'a> {
         let all = all(queue);
-        let status = |task| (field(task, "id"), field(task, "status"));
+        let status = |task| (field(task, QueueTask::id), field(task, QueueTask::status));
         Tasks { all, statuses: all.iter().rev().map(status).collect() }
     }
 
@@ -87,10 +90,10 @@ impl<'a> Tasks<'a> {
 
     /// Returns the standing of a task; a status that no task should have waits for somebody to put it right.
     pub(super) fn standing(&self, task: &Value, now: Timestamp) -> Standing {
-        let retry_is_later = || at(task, "next_retry_at").is_some_and(|retry| retry > now);
-        match field(task, "status") {
+        let retry_is_later = || at(task, QueueTask::next_retry_at).is_some_and(|retry| retry > now);
+        match field(task, QueueTask::status) {
             "claimed" | "in_progress" => Standing::Working,
-            "created" | "available" if !ids::is_sound(field(task, "id")) => Standing::Unfit,
+            "created" | "available" if !ids::is_sound(field(task, QueueTask::id)) => Standing::Unfit,
             "available" if self.open(task).is_empty() && !retry_is_later() => Standing::Ready,
             "failed" => Standing::Failed,
             "done" => Standing::Done,
@@ -102,28 +105,34 @@ impl<'a> Tasks<'a> {
     /// Returns the dependencies that are not done.
     pub(super) fn open<'b>(&self, task: &'b Value) -> Vec<&'b str> {
         let is_done = |id: &str| self.statuses.get(id) == Some(&"done");
-        list(task, "dependencies").into_iter().filter(|id| !is_done(id)).collect()
+        list(task, QueueTask::dependencies).into_iter().filter(|id| !is_done(id)).collect()
     }
 }
 
 /// Returns the tasks of a queue.
 pub(super) fn all(queue: &Value) -> &[Value] {
-    queue.get("tasks").and_then(Value::as_array).map_or(&[][..], Vec::as_slice)
+    queue.list(Queue::tasks)
 }
 
 /// Returns the text of a field, empty when there is none.
-pub(super) fn field<'a>(value: &'a Value, name: &str) -> &'a str {
-    value.get(name).and_then(Value::as_str).unwrap_or_default()
+pub(super) fn field<T: Held<Kind: Text>>(value: &Value, key: Key<T>) -> &str {
+    value.text(key).unwrap_or_default()
 }
 
 /// Returns the texts of a list field.
-pub(super) fn list<'a>(value: &'a Value, name: &str) -> Vec<&'a str> {
-    value.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+pub(super) fn list<T: Held<Kind: List>>(value: &Value, key: Key<T>) -> Vec<&str> {
+    value.texts(key).collect()
+}
+
+/// Returns the labels of a task, which people may also keep in another form.
+pub(super) fn labels_of(task: &Value) -> Vec<&str> {
+    let labels = task.at(QueueTask::labels).and_then(Value::as_array);
+    labels.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// Returns the time in a field.
-pub(super) fn at(value: &Value, name: &str) -> Option<Timestamp> {
-    time::read(field(value, name))
+pub(super) fn at<T: Held<Kind = Time>>(value: &Value, key: Key<T>) -> Option<Timestamp> {
+    time::read(value.text(key)?)
 }
 
 /// Returns `text` with line breaks and tabs as blanks, and nothing in it that is not to be seen.
@@ -164,13 +173,13 @@ impl Node {
 fn nodes(tasks: &Tasks<'_>) -> Vec<Node> {
     let node = |task| {
         let standing = tasks.standing(task, Timestamp::MAX);
-        Node::new(field(task, "id"), field(task, "description"), standing)
+        Node::new(field(task, QueueTask::id), field(task, QueueTask::description), standing)
     };
     let mut nodes: Vec<_> = tasks.all.iter().map(node).collect();
     let mut places: HashMap<&str, usize> =
-        tasks.all.iter().enumerate().rev().map(|(place, task)| (field(task, "id"), place)).collect();
+        tasks.all.iter().enumerate().rev().map(|(place, task)| (field(task, QueueTask::id), place)).collect();
     for (child, task) in tasks.all.iter().enumerate() {
-        for id in list(task, "dependencies") {
+        for id in list(task, QueueTask::dependencies) {
             let parent = *places.entry(id).or_insert(nodes.len());
             if parent == nodes.len() {
                 nodes.push(Node::new(id, "(missing)", Standing::Missing));

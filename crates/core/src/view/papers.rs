@@ -12,6 +12,8 @@ use super::graph::{Tasks, cut, field, list, one_line};
 use super::table::Table;
 use super::text::escape;
 use crate::model::changes::{self, NO_CHANGE};
+use crate::model::documents::queue::{Changes, LastClaim, QueueTask, TaskResult, TaskUsage};
+use crate::model::key::Fields;
 use crate::model::plan::figure;
 
 /// How far the headings of a text go down that stands in a section of a paper.
@@ -87,34 +89,36 @@ pub fn discovery(worker: &str, text: &str, now: &str) -> String {
 
 /// Returns `results/{id}.md` of a task that is done or has failed.
 pub fn result(task: &Value) -> String {
-    let result = &task["result"];
-    let times = [field(task, "completed_at"), field(&task["last_claim"], "ended_at")];
+    let result = &task[QueueTask::result];
+    let times =
+        [field(task, QueueTask::completed_at), field(&task[QueueTask::last_claim], LastClaim::ended_at)];
     let time = times.into_iter().find(|time| !time.is_empty()).unwrap_or_default();
     let worker = owner(task).unwrap_or_default();
     let changed = changed(task);
-    let [modified, created] = ["files_modified", "files_created"].map(|name| bullets(&list(result, name)));
-    let used = task.get("usage").map(used);
-    let sections: &[(&str, &str)] = if field(task, "status") == "failed" {
+    let [modified, created] =
+        [TaskResult::files_modified, TaskResult::files_created].map(|name| bullets(&list(result, name)));
+    let used = task.at(QueueTask::usage).map(used);
+    let sections: &[(&str, &str)] = if field(task, QueueTask::status) == "failed" {
         &[
             ("Attempted By", worker),
             ("Failed At", time),
-            ("Failure Reason", field(result, "error")),
+            ("Failure Reason", field(result, TaskResult::error)),
             ("Status", "FAILED"),
         ]
     } else {
         &[
             ("Completed By", worker),
             ("Completed At", time),
-            ("Output", field(result, "output")),
+            ("Output", field(result, TaskResult::output)),
             ("Files Modified", &modified),
             ("Files Created", &created),
             ("Status", "SUCCESS"),
         ]
     };
-    let mut paper = format!("# Task: {}\n", one_line(field(task, "id")));
+    let mut paper = format!("# Task: {}\n", one_line(field(task, QueueTask::id)));
     let extras = [("Used", &used), ("Changed", &changed)];
     let extras = extras.into_iter().filter_map(|(heading, text)| Some((heading, text.as_deref()?)));
-    let head = [("Description", field(task, "description"))];
+    let head = [("Description", field(task, QueueTask::description))];
     for (heading, text) in head.into_iter().chain(extras).chain(sections.iter().copied()) {
         let text = if text.trim().is_empty() { "none" } else { text };
         paper += &format!("\n## {heading}\n\n{}", outlined(text, BELOW_SECTION));
@@ -124,10 +128,13 @@ pub fn result(task: &Value) -> String {
 
 /// Says what agents used, by the sums that a document keeps.
 pub fn used(sums: &Value) -> String {
-    let whole = |name: &str| sums.get(name).and_then(Value::as_u64).unwrap_or(0);
-    let cost = figure(sums, "cost_usd").unwrap_or(0.0);
+    let cost = figure(sums, TaskUsage::cost_usd).unwrap_or(0.0);
     let digits = if cost < 0.1 { 4 } else { 2 };
-    let (input, output, tries) = (whole("input_tokens"), whole("output_tokens"), whole("tries"));
+    let (input, output, tries) = (
+        sums.read(TaskUsage::input_tokens).unwrap_or(0),
+        sums.read(TaskUsage::output_tokens).unwrap_or(0),
+        sums.read(TaskUsage::tries).unwrap_or(0),
+    );
     let tries = if tries == 1 { "1 try".to_owned() } else { format!("{tries} tries") };
     format!("${cost:.digits$}, {input} tokens in, {output} out, {tries}")
 }
@@ -197,9 +204,9 @@ pub fn reminder(question: &str, words: &str) -> String {
 /// Tells what git saw change while the task was worked on, if it looked.
 fn changed(task: &Value) -> Option<String> {
     let changed = changes::changed(task)?;
-    let files = list(changed, "files");
-    let more = changed["count"].as_u64().unwrap_or(0).saturating_sub(files.len() as u64);
-    let head = match (files.is_empty(), changed["shared"] == true) {
+    let files = list(changed, Changes::files);
+    let more = changed.read(Changes::count).unwrap_or(0).saturating_sub(files.len() as u64);
+    let head = match (files.is_empty(), changed[Changes::shared] == true) {
         (true, _) if changes::is_hollow(task) => {
             return Some(format!("Nothing: the task names files and is reported as done, {NO_CHANGE}."));
         }
@@ -221,13 +228,13 @@ fn bullets(items: &[&str]) -> String {
 /// Lays out every task of the queue as one row.
 fn overview(queue: &Value) -> Table {
     let row = |task: &Value| {
-        let description = cut(&one_line(field(task, "description")), 60);
+        let description = cut(&one_line(field(task, QueueTask::description)), 60);
         let worker = owner(task).unwrap_or_default();
         let status = match changes::is_hollow(task) {
             true => format!("done, {NO_CHANGE}"),
-            false => field(task, "status").to_owned(),
+            false => field(task, QueueTask::status).to_owned(),
         };
-        [field(task, "id"), &status, &description, worker].map(one_line).to_vec()
+        [field(task, QueueTask::id), &status, &description, worker].map(one_line).to_vec()
     };
     let header = ["id", "status", "description", "by"].map(str::to_owned).to_vec();
     Table { header, rows: Tasks::of(queue).all.iter().map(row).collect() }

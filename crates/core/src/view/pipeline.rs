@@ -6,7 +6,12 @@ use super::graph::{cut, field, one_line};
 use super::shell;
 use super::table::Table;
 use crate::model::changes::NO_CHANGE;
-use crate::model::documents::pipeline::RunStatus;
+use crate::model::documents::answers::{ConductorStanding, Explanation, Wait};
+use crate::model::documents::dispatch::{Conductor, CostSum, Costs, Escalation, LimitCounts};
+use crate::model::documents::pipeline::{
+    Group, Iterations, OrchestratorState, PmState, RunStatus, TaskGroup,
+};
+use crate::model::key::{Fields, FieldsMut, Key};
 use crate::model::pipeline::table;
 use crate::model::pipeline::{Caps, NO_GROUP, Obstacle, Pipeline, WITHOUT_RESULTS, list};
 use crate::model::plan::word;
@@ -17,7 +22,7 @@ pub fn status(pipeline: &Pipeline, conducted: bool) -> Value {
         ("pm_state", pipeline.pm.clone()),
         ("orchestrator_state", pipeline.orchestrator.clone()),
         ("groups", pipeline.groups.clone()),
-        ("orders", Value::Array(list(&pipeline.orchestrator, "orders").to_vec())),
+        ("orders", Value::Array(list(&pipeline.orchestrator, OrchestratorState::orders).to_vec())),
         ("orchestrator", orchestrator(pipeline, conducted)),
         ("missing", pipeline.missing().into()),
     ];
@@ -25,16 +30,18 @@ pub fn status(pipeline: &Pipeline, conducted: bool) -> Value {
 }
 
 fn orchestrator(pipeline: &Pipeline, conducted: bool) -> Value {
-    let mut orchestrator = pipeline.orchestrator.get("conductor").cloned().unwrap_or_else(|| json!({}));
-    orchestrator["alive"] = conducted.into();
+    let mut orchestrator =
+        pipeline.orchestrator.at(OrchestratorState::conductor).cloned().unwrap_or_else(|| json!({}));
+    orchestrator.set(ConductorStanding::alive, conducted);
     orchestrator
 }
 
 /// Says who starts the agents, or since when nobody does.
 fn conductor(pipeline: &Pipeline, conducted: bool) -> Option<String> {
-    let conductor = pipeline.orchestrator.get("conductor")?;
-    let (pid, since, until) = (&conductor["pid"], field(conductor, "since"), field(conductor, "until"));
-    let paused = match field(conductor, "paused") {
+    let conductor = pipeline.orchestrator.at(OrchestratorState::conductor)?;
+    let (pid, since, until) =
+        (&conductor[Conductor::pid], field(conductor, Conductor::since), field(conductor, Conductor::until));
+    let paused = match field(conductor, Conductor::paused) {
         "" => String::new(),
         paused => format!(", {}", one_line(paused)),
     };
@@ -52,8 +59,8 @@ fn conductor(pipeline: &Pipeline, conducted: bool) -> Option<String> {
 /// Returns the lines above the table of groups.
 pub fn head(pipeline: &Pipeline, conducted: bool) -> Vec<String> {
     let (pm, orchestrator) = (&pipeline.pm, &pipeline.orchestrator);
-    let percent = &pm["completion_percentage"];
-    let minutes = &pm["estimated_time_remaining_minutes"];
+    let percent = &pm[PmState::completion_percentage];
+    let minutes = &pm[PmState::estimated_time_remaining_minutes];
     let mut lines = vec![
         format!(
             "{} ({}) {}",
@@ -64,8 +71,8 @@ pub fn head(pipeline: &Pipeline, conducted: bool) -> Vec<String> {
         format!(
             "mode {}, phase {}, {percent} % of the groups complete, about {minutes} minutes left, {} agents started",
             word(pipeline.mode()),
-            field(orchestrator, "current_phase"),
-            orchestrator["total_spawns"],
+            field(orchestrator, OrchestratorState::current_phase),
+            orchestrator[OrchestratorState::total_spawns],
         ),
     ];
     lines.extend(conductor(pipeline, conducted));
@@ -106,8 +113,8 @@ fn unproven(pipeline: &Pipeline) -> Vec<String> {
 pub fn table(pipeline: &Pipeline, caps: Caps) -> Value {
     let row = |id: &str| {
         let entry = pipeline.entry(id).cloned().unwrap_or_default();
-        let name = pipeline.task_group(id).map_or("", |group| field(group, "name"));
-        let count = |role: &str| entry["iterations"][role].as_u64().unwrap_or(0);
+        let name = pipeline.task_group(id).map_or("", |group| field(group, TaskGroup::name));
+        let count = |role| entry.at(Group::iterations).read(role).unwrap_or(0);
         let waits: Vec<String> = pipeline
             .obstacles(id, caps)
             .iter()
@@ -116,8 +123,8 @@ pub fn table(pipeline: &Pipeline, caps: Caps) -> Value {
             .collect();
         json!({
             "group": one_line(id), "name": cut(&one_line(name), 40), "status": word(pipeline.stage(id)),
-            "agent": field(&entry, "current_agent"),
-            "dev/qa/lead": format!("{}/{}/{}", count("developer"), count("qa"), count("tech_lead")),
+            "agent": field(&entry, Group::current_agent),
+            "dev/qa/lead": format!("{}/{}/{}", count(Iterations::developer), count(Iterations::qa), count(Iterations::tech_lead)),
             "waits": waits.join("; "),
         })
     };
@@ -127,8 +134,10 @@ pub fn table(pipeline: &Pipeline, caps: Caps) -> Value {
 /// Returns what came of a run, as Markdown.
 pub fn report(pipeline: &Pipeline) -> String {
     let (pm, orchestrator) = (&pipeline.pm, &pipeline.orchestrator);
-    let times: Vec<&str> =
-        ["start_time", "end_time"].into_iter().map(|time| field(orchestrator, time)).collect();
+    let times = [
+        field(orchestrator, OrchestratorState::start_time),
+        field(orchestrator, OrchestratorState::end_time),
+    ];
     let request: Vec<String> =
         pipeline.requirements().lines().map(|line| format!("> {}", one_line(line))).collect();
     let mut parts = vec![
@@ -147,12 +156,12 @@ pub fn report(pipeline: &Pipeline) -> String {
         let lines: Vec<String> = missing.iter().map(|line| format!("- {}", one_line(line))).collect();
         parts.push(format!("## Missing\n\n{}", lines.join("\n")));
     }
-    let idle = orchestrator.get("conductor").and_then(|conductor| conductor.get("idle_seconds"));
+    let idle = orchestrator.at(OrchestratorState::conductor).at(Conductor::idle_seconds);
     parts.extend(idle.map(|idle| format!("Developers idle while a group was ready: {idle} s")));
-    if let Some(costs) = orchestrator.get("costs") {
+    if let Some(costs) = orchestrator.at(OrchestratorState::costs) {
         parts.push(format!("## Costs\n\n{}", Table::of(&costs_rows(costs)).markdown().trim_end()));
     }
-    let evidence = list(pm, "evidence");
+    let evidence = list(pm, PmState::evidence);
     if !evidence.is_empty() {
         parts.push(format!("## Evidence\n\n{}", Table::of(&evidence.into()).markdown().trim_end()));
     }
@@ -161,29 +170,36 @@ pub fn report(pipeline: &Pipeline) -> String {
 
 fn group_row(pipeline: &Pipeline, id: &str) -> Value {
     let entry = pipeline.entry(id).cloned().unwrap_or_default();
-    let name = pipeline.task_group(id).map_or("", |group| field(group, "name"));
-    let count = |role: &str| entry["iterations"][role].as_u64().unwrap_or(0);
+    let name = pipeline.task_group(id).map_or("", |group| field(group, TaskGroup::name));
+    let count = |role| entry.at(Group::iterations).read(role).unwrap_or(0);
     json!({
         "group": one_line(id), "name": cut(&one_line(name), 80), "status": word(pipeline.stage(id)),
-        "developers": count("developer"), "tests": count("qa"), "tech_lead": count("tech_lead"),
-        "branch": one_line(field(&entry, "branch_name")),
+        "developers": count(Iterations::developer), "tests": count(Iterations::qa), "tech_lead": count(Iterations::tech_lead),
+        "branch": one_line(field(&entry, Group::branch_name)),
     })
 }
 
 /// Returns what the run has cost, by role, by group and in all.
 fn costs_rows(costs: &Value) -> Value {
     let row = |of: &str, sum: &Value| {
-        let figure = |name: &str| sum.get(name).cloned().unwrap_or_else(|| 0.into());
-        let fields = ["spawns", "failures", "cost_usd", "input_tokens", "output_tokens", "cached_tokens"];
+        let figure = |key: Key<Value>| (key.into(), sum.at(key).cloned().unwrap_or_else(|| 0.into()));
+        let fields = [
+            CostSum::spawns.any(),
+            CostSum::failures.any(),
+            CostSum::cost_usd.any(),
+            CostSum::input_tokens.any(),
+            CostSum::output_tokens.any(),
+            CostSum::cached_tokens.any(),
+        ];
         let of = ("of".to_owned(), Value::from(one_line(of)));
-        Value::Object(std::iter::once(of).chain(fields.map(|name| (name.to_owned(), figure(name)))).collect())
+        Value::Object(std::iter::once(of).chain(fields.map(figure)).collect())
     };
-    let named = |what: &str, prefix: &str| -> Vec<Value> {
-        let sums = costs.get(what).and_then(Value::as_object).into_iter().flatten();
+    let named = |what, prefix: &str| -> Vec<Value> {
+        let sums = costs.read(what).into_iter().flatten();
         sums.map(|(name, sum)| row(&format!("{prefix}{name}"), sum)).collect()
     };
-    let mut rows = named("by_role", "");
-    rows.extend(named("by_group", "group "));
+    let mut rows = named(Costs::by_role, "");
+    rows.extend(named(Costs::by_group, "group "));
     rows.push(row("all", costs));
     rows.into()
 }
@@ -200,29 +216,35 @@ pub fn explanation(pipeline: &Pipeline, id: &str, caps: Caps) -> Value {
     });
     let waits: Vec<Value> = obstacles
         .iter()
-        .map(|obstacle| json!({"what": obstacle.name(), "detail": obstacle.to_string()}))
+        .map(|obstacle| json!({Wait::what: obstacle.name(), Wait::detail: obstacle.to_string()}))
         .collect();
     let counts = json!({
-        "developer": pipeline.count_of(id, "developer"), "qa_failures": pipeline.count_of(id, "qa_failures"),
-        "rejected_reviews": pipeline.count_of(id, "rejected_reviews"),
+        LimitCounts::developer: pipeline.count_of(id, LimitCounts::developer),
+        LimitCounts::qa_failures: pipeline.count_of(id, LimitCounts::qa_failures),
+        LimitCounts::rejected_reviews: pipeline.count_of(id, LimitCounts::rejected_reviews),
     });
     json!({
-        "group_id": id, "status": pipeline.stage(id), "waits_for": waits, "order": open.map(|order| order.id),
-        "allowed": allowed, "report": command, "counts": counts,
-        "escalations": pipeline.entry(id).map_or(&[][..], |entry| list(entry, "escalations")),
+        Explanation::group_id: id, Explanation::status: pipeline.stage(id), Explanation::waits_for: waits,
+        Explanation::order: open.map(|order| order.id), Explanation::allowed: allowed,
+        Explanation::report: command,
+        Explanation::counts: counts,
+        Explanation::escalations: pipeline.entry(id).map_or(&[][..], |entry| list(entry, Group::escalations)),
     })
 }
 
 /// Returns the same as lines.
 pub fn explained(explanation: &Value) -> Vec<String> {
     use crate::model::pipeline::{DEVELOPER_ITERATIONS, QA_FAILURES, REJECTED_REVIEWS};
-    let id = one_line(field(explanation, "group_id"));
-    let mut lines = vec![format!("{id} is {}", field(explanation, "status"))];
-    let waits = list(explanation, "waits_for");
-    lines.extend(waits.iter().map(|wait| format!("  waits: {}", one_line(field(wait, "detail")))));
-    let allowed: Vec<&str> = list(explanation, "allowed").iter().filter_map(Value::as_str).collect();
-    match field(explanation, "report") {
-        "" if field(explanation, "status") == "complete" => lines.push("  nothing is left to do".into()),
+    let id = one_line(field(explanation, Explanation::group_id));
+    let mut lines = vec![format!("{id} is {}", field(explanation, Explanation::status))];
+    let waits = list(explanation, Explanation::waits_for);
+    lines.extend(waits.iter().map(|wait| format!("  waits: {}", one_line(field(wait, Wait::detail)))));
+    let allowed: Vec<&str> =
+        list(explanation, Explanation::allowed).iter().filter_map(Value::as_str).collect();
+    match field(explanation, Explanation::report) {
+        "" if field(explanation, Explanation::status) == "complete" => {
+            lines.push("  nothing is left to do".into());
+        }
         "" if waits.is_empty() => lines.push("  goes on with: anthill pipeline next".into()),
         "" => {}
         command => {
@@ -230,19 +252,22 @@ pub fn explained(explanation: &Value) -> Vec<String> {
             lines.push(format!("  STATUS: {}", allowed.join(", ")));
         }
     }
-    let counts = &explanation["counts"];
+    let counts = &explanation[Explanation::counts];
     lines.push(format!(
         "  since the last help: {} of {DEVELOPER_ITERATIONS} developers, {} of {QA_FAILURES} failed tests, {} of {REJECTED_REVIEWS} rejected reviews",
-        counts["developer"], counts["qa_failures"], counts["rejected_reviews"]
+        counts[LimitCounts::developer], counts[LimitCounts::qa_failures], counts[LimitCounts::rejected_reviews]
     ));
-    for escalation in list(explanation, "escalations") {
-        let (limit, to, at) =
-            (field(escalation, "limit"), field(escalation, "to"), field(escalation, "timestamp"));
+    for escalation in list(explanation, Explanation::escalations) {
+        let (limit, to, at) = (
+            field(escalation, Escalation::limit),
+            field(escalation, Escalation::to),
+            field(escalation, Escalation::timestamp),
+        );
         lines.push(format!(
             "  escalated to {}: {} was {} ({})",
             one_line(to),
             one_line(limit),
-            escalation["count"],
+            escalation[Escalation::count],
             one_line(at)
         ));
     }

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::graph::one_line;
+use crate::model::documents::state::{Epic, Member, Story, Team, Tool};
+use crate::model::key::{Fields, Held, Key, Text};
 use crate::model::plan::{self, PlanStatus};
 
 /// Returns a row for each epic: how many of its stories and points are done.
@@ -13,10 +15,10 @@ pub fn epics(epics: &[Value]) -> Value {
         let done = stories.iter().filter(|story| plan::standing(story) == PlanStatus::Completed).count();
         let points = plan::points(stories.iter().copied());
         json!({
-            "id": text(epic, "id"), "status": text(epic, "status"), "priority": text(epic, "priority"),
+            "id": text(epic, Epic::id), "status": text(epic, Epic::status), "priority": text(epic, Epic::priority),
             "stories": format!("{done}/{}", stories.len()),
             "points": format!("{}/{}", plan::number(points.done), plan::number(points.total)),
-            "title": text(epic, "title"),
+            "title": text(epic, Epic::title),
         })
     };
     epics.iter().map(row).collect()
@@ -26,10 +28,10 @@ pub fn epics(epics: &[Value]) -> Value {
 pub fn stories<'v>(stories: impl IntoIterator<Item = &'v Value>) -> Value {
     let row = |story: &'v Value| {
         json!({
-            "id": text(story, "id"), "status": text(story, "status"), "assigned_to": text(story, "assigned_to"),
-            "points": story.get("points").cloned().unwrap_or_default(),
-            "needs": plan::texts(story, "required_capabilities").join(", "),
-            "title": text(story, "title"),
+            "id": text(story, Story::id), "status": text(story, Story::status), "assigned_to": text(story, Story::assigned_to),
+            "points": story.at(Story::points).cloned().unwrap_or_default(),
+            "needs": plan::texts(story, Story::required_capabilities).join(", "),
+            "title": text(story, Story::title),
         })
     };
     stories.into_iter().map(row).collect()
@@ -39,10 +41,10 @@ pub fn stories<'v>(stories: impl IntoIterator<Item = &'v Value>) -> Value {
 pub fn tools(tools: &[Value]) -> Value {
     let row = |tool: &Value| {
         json!({
-            "id": text(tool, "id"), "priority": text(tool, "priority"),
-            "max_instances": tool.get("max_instances").cloned().unwrap_or_default(),
-            "capabilities": one_line(&plan::texts(tool, "capabilities").join(", ")),
-            "name": text(tool, "name"),
+            Tool::id: text(tool, Tool::id), Tool::priority: text(tool, Tool::priority),
+            Tool::max_instances: tool.at(Tool::max_instances).cloned().unwrap_or_default(),
+            Tool::capabilities: one_line(&plan::texts(tool, Tool::capabilities).join(", ")),
+            Tool::name: text(tool, Tool::name),
         })
     };
     tools.iter().map(row).collect()
@@ -50,21 +52,21 @@ pub fn tools(tools: &[Value]) -> Value {
 
 /// Returns a row for each member of a team, with the number of its open stories.
 pub fn members(team: &Value, open_stories: &[usize]) -> Value {
-    let members = team.get("members").and_then(Value::as_array).into_iter().flatten();
+    let members = team.list(Team::members).iter();
     let row = |(member, open): (&Value, &usize)| {
         json!({
-            "agent": text(member, "agent"), "role": text(member, "role"), "open_stories": open,
-            "capacity": member.get("capacity").cloned().unwrap_or_default(),
-            "skills": one_line(&plan::texts(member, "skills").join(", ")),
-            "model": text(member, "model"),
+            "agent": text(member, Member::agent), "role": text(member, Member::role), "open_stories": open,
+            "capacity": member.at(Member::capacity).cloned().unwrap_or_default(),
+            "skills": one_line(&plan::texts(member, Member::skills).join(", ")),
+            "model": text(member, Member::model),
         })
     };
     members.zip(open_stories).map(row).collect()
 }
 
 /// Returns a text field on one line.
-pub fn text(item: &Value, field: &str) -> String {
-    one_line(item.get(field).and_then(Value::as_str).unwrap_or_default())
+pub fn text<T: Held<Kind: Text>>(item: &Value, key: Key<T>) -> String {
+    one_line(item.text(key).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -8,6 +8,10 @@ use serde_json::{Value, json};
 use super::graph::{cut, field, list, one_line};
 use super::shell;
 use super::text::escape;
+use crate::model::documents::answers::{CriterionNote, OrderState};
+use crate::model::documents::dispatch::Handoff;
+use crate::model::documents::pipeline::{Group, OrchestratorState, PmState, PmTask, TaskGroup};
+use crate::model::key::Fields;
 use crate::model::pipeline::spending::failures;
 use crate::model::pipeline::table::{self, Outcome, Purpose, Role};
 use crate::model::pipeline::{Criterion, NO_GROUP, Order, Pipeline};
@@ -36,23 +40,29 @@ pub fn order(pipeline: &Pipeline, order: &Order) -> Value {
 
 /// Returns what an agent should know beside its prompt.
 fn state(pipeline: &Pipeline, order: &Order) -> Value {
-    let fields = [("session_id", &pipeline.pm["session_id"]), ("mode", &pipeline.pm["mode"])];
-    let mut state: Value = fields.into_iter().map(|(name, value)| (name.to_owned(), value.clone())).collect();
+    let fields = [
+        (OrderState::session_id, &pipeline.pm[PmState::session_id]),
+        (OrderState::mode, &pipeline.pm[PmState::mode]),
+    ];
+    let mut state: Value =
+        fields.into_iter().map(|(name, value)| (String::from(name), value.clone())).collect();
     if order.role == Role::Pm {
-        state["pm_state"] = pipeline.pm.clone();
-        state["groups"] = pipeline.groups.clone();
-        if let Some(handoff) = pipeline.orchestrator.get("handoff") {
-            state["handoff"] = handoff.clone();
+        state[OrderState::pm_state] = pipeline.pm.clone();
+        state[OrderState::groups] = pipeline.groups.clone();
+        if let Some(handoff) = pipeline.orchestrator.at(OrchestratorState::handoff) {
+            state[OrderState::handoff] = handoff.clone();
         }
     }
     if order.purpose == Purpose::FinalCheck {
         let criteria = pipeline.criteria().into_iter();
-        state["criteria"] = criteria.map(|Criterion { id, text }| json!({"id": id, "text": text})).collect();
+        state[OrderState::criteria] = criteria
+            .map(|Criterion { id, text }| json!({CriterionNote::id: id, CriterionNote::text: text}))
+            .collect();
     }
     if order.group != NO_GROUP {
-        state["group"] = pipeline.task_group(&order.group).cloned().unwrap_or_default();
-        state["tasks"] = pipeline.tasks_of(&order.group).into_iter().cloned().collect();
-        state["status"] = pipeline.entry(&order.group).cloned().unwrap_or_default();
+        state[OrderState::group] = pipeline.task_group(&order.group).cloned().unwrap_or_default();
+        state[OrderState::tasks] = pipeline.tasks_of(&order.group).into_iter().cloned().collect();
+        state[OrderState::status] = pipeline.entry(&order.group).cloned().unwrap_or_default();
     }
     state
 }
@@ -71,9 +81,9 @@ pub fn prompt(pipeline: &Pipeline, order: &Order) -> String {
         parts.push(group_part(pipeline, &order.group));
         parts.extend(open_part(pipeline, order));
         parts.extend(so_far_part(pipeline, &order.group));
-        let handoff = pipeline.entry(&order.group).and_then(|entry| entry.get("handoff"));
+        let handoff = pipeline.entry(&order.group).at(Group::handoff);
         parts.extend(handoff.map(|handoff| handoff_part(handoff, "state.status.handoff")));
-    } else if let Some(handoff) = pipeline.orchestrator.get("handoff") {
+    } else if let Some(handoff) = pipeline.orchestrator.at(OrchestratorState::handoff) {
         parts.push(handoff_part(handoff, "state.handoff"));
     }
     parts.push(
@@ -175,7 +185,7 @@ fn task_of(purpose: Purpose) -> &'static str {
 fn overview(pipeline: &Pipeline) -> String {
     let mut lines = Vec::new();
     for id in pipeline.group_ids().take(40) {
-        let name = pipeline.task_group(id).map_or("", |group| field(group, "name"));
+        let name = pipeline.task_group(id).map_or("", |group| field(group, TaskGroup::name));
         lines.push(format!("{id} ({}) {}", word(pipeline.stage(id)), cut(&one_line(name), 60)));
     }
     match lines.is_empty() {
@@ -186,17 +196,17 @@ fn overview(pipeline: &Pipeline) -> String {
 
 fn group_part(pipeline: &Pipeline, id: &str) -> String {
     let Some(group) = pipeline.task_group(id) else { return String::new() };
-    let mut lines = vec![format!("Group: {}", cut(&one_line(field(group, "name")), 200))];
-    let branch = field(group, "branch_name");
+    let mut lines = vec![format!("Group: {}", cut(&one_line(field(group, TaskGroup::name)), 200))];
+    let branch = field(group, TaskGroup::branch_name);
     if !branch.is_empty() {
         lines.push(format!("Branch: {}", cut(&one_line(branch), 200)));
     }
-    let files = list(group, "files_affected");
+    let files = list(group, TaskGroup::files_affected);
     if !files.is_empty() {
         lines.push(format!("Files: {}", cut(&one_line(&files.join(", ")), 400)));
     }
     for task in pipeline.tasks_of(id) {
-        lines.push(format!("Task {}: {}", field(task, "id"), field(task, "description")));
+        lines.push(format!("Task {}: {}", field(task, PmTask::id), field(task, PmTask::description)));
     }
     format!("The work:\n{}", quoted(&lines.join("\n"), TASKS))
 }
@@ -242,9 +252,9 @@ fn so_far_part(pipeline: &Pipeline, group: &str) -> Option<String> {
 
 /// Returns what whoever was there before has handed over.
 fn handoff_part(handoff: &Value, place: &str) -> String {
-    let (from, status) = (field(handoff, "from"), field(handoff, "status"));
+    let (from, status) = (field(handoff, Handoff::from), field(handoff, Handoff::status));
     let mut lines = vec![format!("{} said {}", one_line(from), one_line(status))];
-    for (name, value) in handoff.get("content").and_then(Value::as_object).into_iter().flatten() {
+    for (name, value) in handoff.read(Handoff::content).into_iter().flatten() {
         let said = match value {
             Value::String(text) => text.clone(),
             other => other.to_string(),

@@ -5,16 +5,19 @@ use serde_json::{Value, json};
 use super::graph::one_line;
 use super::plan::text;
 use super::table::cell;
+use crate::model::documents::agent_loop::{
+    ActiveAgent, ClassifiedError, Finding, MergedFinding, SessionMetrics,
+};
+use crate::model::key::Fields;
 use crate::model::plan;
 
 /// Returns a row for each error.
 pub fn errors(errors: &[Value]) -> Value {
     let row = |error: &Value| {
-        let number = |field| error.get(field).map(Value::to_string).unwrap_or_default();
         json!({
-            "id": text(error, "id"), "class": text(error, "classification"), "status": text(error, "status"),
-            "retries": format!("{}/{}", number("retry_count"), number("max_retries")),
-            "next_retry": text(error, "next_retry"), "tool": text(error, "tool"), "message": text(error, "message"),
+            "id": text(error, ClassifiedError::id), "class": text(error, ClassifiedError::classification), "status": text(error, ClassifiedError::status),
+            "retries": format!("{}/{}", error.at(ClassifiedError::retry_count).map(Value::to_string).unwrap_or_default(), error.at(ClassifiedError::max_retries).map(Value::to_string).unwrap_or_default()),
+            "next_retry": text(error, ClassifiedError::next_retry), "tool": text(error, ClassifiedError::tool), "message": text(error, ClassifiedError::message),
         })
     };
     errors.iter().map(row).collect()
@@ -24,8 +27,10 @@ pub fn errors(errors: &[Value]) -> Value {
 pub fn agents(agents: &[Value]) -> Value {
     let row = |agent: &Value| {
         json!({
-            "id": text(agent, "id"), "type": text(agent, "type"), "status": text(agent, "status"),
-            "started": text(agent, "started"), "task": text(agent, "task"),
+            ActiveAgent::id: text(agent, ActiveAgent::id), ActiveAgent::kind: text(agent, ActiveAgent::kind),
+            ActiveAgent::status: text(agent, ActiveAgent::status),
+            ActiveAgent::started: text(agent, ActiveAgent::started),
+            ActiveAgent::task: text(agent, ActiveAgent::task),
         })
     };
     agents.iter().map(row).collect()
@@ -35,10 +40,12 @@ pub fn agents(agents: &[Value]) -> Value {
 pub fn findings(findings: &[Value]) -> Value {
     let row = |finding: &Value| {
         let mut row = json!({
-            "severity": text(finding, "severity"), "category": text(finding, "category"), "title": text(finding, "title"),
-            "recommendation": text(finding, "recommendation"),
+            Finding::severity: text(finding, Finding::severity),
+            Finding::category: text(finding, Finding::category),
+            Finding::title: text(finding, Finding::title),
+            Finding::recommendation: text(finding, Finding::recommendation),
         });
-        if let Some(agents) = finding.get("agent_ids") {
+        if let Some(agents) = finding.at(MergedFinding::agent_ids) {
             row["agents"] = agents.clone();
         }
         row
@@ -54,11 +61,11 @@ pub fn sessions(sessions: &[Value]) -> Value {
             (part, whole) if part.is_empty() && whole.is_empty() => String::new(),
             (part, whole) => format!("{part}/{whole}"),
         };
-        let commands = session.get("commands").and_then(Value::as_object);
+        let commands = session.read(SessionMetrics::commands);
         let commands =
             commands.map(|map| map.values().filter_map(Value::as_u64).fold(0, u64::saturating_add));
         json!({
-            "session_id": text(session, "session_id"), "date": text(session, "date"),
+            "session_id": text(session, SessionMetrics::session_id), "date": text(session, SessionMetrics::date),
             "minutes": number("/duration_minutes"), "commands": commands,
             "agents": of("/agents/completed", "/agents/spawned"),
             "issues_fixed": of("/quality/issues_fixed", "/quality/issues_found"),

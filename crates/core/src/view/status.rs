@@ -8,6 +8,12 @@ use serde_json::Value;
 use super::board::{Line, Page, Tone, short, since};
 use super::graph::{at, field, one_line};
 use super::text::escape;
+use crate::model::documents::answers::{
+    AsideEdit, ErrorStanding, Failure, GroupStanding, LoopStanding, MessageStanding, Overview,
+    PipelineStanding, Progress, SeenSession, Totals,
+};
+use crate::model::documents::workflow::{Phase, Workflow};
+use crate::model::key::{Fields, Key};
 
 /// The widest status line, in columns of a terminal.
 pub const LINE: usize = 80;
@@ -24,24 +30,24 @@ type Block = fn(&mut Page, &Value, Timestamp);
 /// Returns the board.
 pub fn board(status: &Value, now: Timestamp, width: usize) -> Vec<Line> {
     let mut page = Page::new(width);
-    let blocks: [(&str, Block); 8] = [
-        ("sessions", sessions),
-        ("queue", queue),
-        ("workflow", workflow),
-        ("pipeline", pipeline),
-        ("loop", work_loop),
-        ("errors", errors),
-        ("messages", messages),
-        ("edits", edits),
+    let blocks: [(Key<Value>, Block); 8] = [
+        (Overview::sessions.any(), sessions),
+        (Overview::queue.any(), queue),
+        (Overview::workflow.any(), workflow),
+        (Overview::pipeline.any(), pipeline),
+        (Overview::work_loop.any(), work_loop),
+        (Overview::errors.any(), errors),
+        (Overview::messages.any(), messages),
+        (Overview::edits.any(), edits),
     ];
-    for (name, block) in blocks {
-        match (&status[name], status[name].get("error").and_then(Value::as_str)) {
+    for (key, block) in blocks {
+        match (&status[key], status[key].text(Failure::error)) {
             (Value::Null, _) => {}
-            (_, Some(error)) => page.line(Tone::Bad, &format!("{}  {error}", name.to_uppercase())),
+            (_, Some(error)) => page.line(Tone::Bad, &format!("{}  {error}", key.name().to_uppercase())),
             (part, None) => block(&mut page, part, now),
         }
     }
-    if status.as_object().is_some_and(|parts| parts.values().any(|part| part.get("error").is_some())) {
+    if status.as_object().is_some_and(|parts| parts.values().any(|part| part.has(Failure::error))) {
         page.hint(Tone::Warn, "see what can be done:", "anthill doctor");
     }
     if page.lines.is_empty() {
@@ -54,24 +60,25 @@ pub fn board(status: &Value, now: Timestamp, width: usize) -> Vec<Line> {
 
 fn edits(page: &mut Page, edits: &Value, _: Timestamp) {
     for edit in list(edits).iter().take(MOST) {
-        page.line(Tone::Warn, field(edit, "message"));
+        page.line(Tone::Warn, field(edit, AsideEdit::message));
     }
 }
 
 fn sessions(page: &mut Page, sessions: &Value, now: Timestamp) {
     let sessions = list(sessions);
-    let readable = sessions.iter().filter(|session| session.get("error").is_none()).count();
+    let readable = sessions.iter().filter(|session| !session.has(Failure::error)).count();
     page.line(Tone::Title, &format!("SESSIONS  {readable} at work"));
     for session in sessions.iter().take(MOST) {
-        let id = field(session, "session_id");
-        if let Some(error) = session.get("error").and_then(Value::as_str) {
+        let id = field(session, SeenSession::session_id);
+        if let Some(error) = session.text(Failure::error) {
             page.line(Tone::Bad, &format!("  {id}  {error}"));
             continue;
         }
-        let heard =
-            at(session, "last_heartbeat").map(|heard| format!("heard {} ago", short(since(heard, now))));
+        let heard = at(session, SeenSession::last_heartbeat)
+            .map(|heard| format!("heard {} ago", short(since(heard, now))));
         let heard = heard.unwrap_or_default();
-        let parts = [id, field(session, "status"), field(session, "project_id"), &heard];
+        let parts =
+            [id, field(session, SeenSession::status), field(session, SeenSession::project_id), &heard];
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect();
         page.fold(Tone::Plain, "  ", &parts);
     }
@@ -79,71 +86,80 @@ fn sessions(page: &mut Page, sessions: &Value, now: Timestamp) {
 }
 
 fn queue(page: &mut Page, queue: &Value, _: Timestamp) {
-    let (done, total) = (&queue["progress"]["done"], &queue["progress"]["total"]);
-    page.line(Tone::Title, &format!("QUEUE  {done}/{total} ({}%)", queue["progress"]["percent"]));
-    let counts = queue["counts"].as_object().into_iter().flatten();
+    let (done, total) = (&queue[Totals::progress][Progress::done], &queue[Totals::progress][Progress::total]);
+    page.line(
+        Tone::Title,
+        &format!("QUEUE  {done}/{total} ({}%)", queue[Totals::progress][Progress::percent]),
+    );
+    let counts = queue.read(Totals::counts).into_iter().flatten();
     let counts = counts.filter(|(_, number)| number.as_u64() > Some(0));
     let counts: Vec<_> = counts.map(|(status, number)| format!("{number} {status}")).collect();
     page.fold(Tone::Plain, "  ", &counts);
 }
 
 fn workflow(page: &mut Page, workflow: &Value, _: Timestamp) {
-    let (status, task) = (field(workflow, "status"), field(workflow, "task"));
+    let (status, task) = (field(workflow, Workflow::status), field(workflow, Workflow::task));
     page.line(Tone::Title, &format!("WORKFLOW  {status}  {task}"));
-    let phases = list(&workflow["phases"]);
+    let phases = workflow.list(Workflow::phases);
     for phase in phases.iter().take(MOST) {
-        let (mark, tone) = match field(phase, "status") {
+        let (mark, tone) = match field(phase, Phase::status) {
             "active" => ('>', Tone::Busy),
             "completed" => ('x', Tone::Good),
             "failed" => ('!', Tone::Bad),
             _ => (' ', Tone::Plain),
         };
-        page.line(tone, &format!("  [{mark}] {}  {}", field(phase, "id"), field(phase, "title")));
+        page.line(tone, &format!("  [{mark}] {}  {}", field(phase, Phase::id), field(phase, Phase::title)));
     }
     more(page, phases.len());
 }
 
 fn pipeline(page: &mut Page, pipeline: &Value, _: Timestamp) {
-    let (status, mode) = (field(pipeline, "status"), field(pipeline, "mode"));
-    let (percent, orders) = (number(pipeline, "completion_percentage"), number(pipeline, "open_orders"));
+    let (status, mode) = (field(pipeline, PipelineStanding::status), field(pipeline, PipelineStanding::mode));
+    let (percent, orders) = (
+        number(pipeline, PipelineStanding::completion_percentage),
+        number(pipeline, PipelineStanding::open_orders),
+    );
     let s = if orders == 1 { "" } else { "s" };
     let tone = if status == "error" { Tone::Bad } else { Tone::Title };
     page.line(tone, &format!("PIPELINE  {status}  {mode}, {percent}% complete, {orders} open order{s}"));
-    let groups = list(&pipeline["groups"]);
-    let named = |group: &Value| format!("{} {}", field(group, "id"), field(group, "status"));
+    let groups = pipeline.list(PipelineStanding::groups);
+    let named = |group: &Value| {
+        format!("{} {}", field(group, GroupStanding::id), field(group, GroupStanding::status))
+    };
     page.fold(Tone::Plain, "  ", &groups.iter().take(MOST).map(named).collect::<Vec<_>>());
     more(page, groups.len());
 }
 
 fn work_loop(page: &mut Page, queue: &Value, _: Timestamp) {
-    let (status, task) = (field(queue, "status"), field(queue, "task"));
+    let (status, task) = (field(queue, LoopStanding::status), field(queue, LoopStanding::task));
     let status = if status.is_empty() { String::new() } else { format!("  {status}") };
     page.line(Tone::Title, &format!("LOOP  iteration {}{status}  {task}", iteration(queue)));
-    let open = queue["open"].as_object().into_iter().flatten().filter(|(_, count)| count.as_u64() > Some(0));
+    let open =
+        queue.read(LoopStanding::open).into_iter().flatten().filter(|(_, count)| count.as_u64() > Some(0));
     let mut parts: Vec<_> = open.map(|(severity, count)| format!("{count} {severity} open")).collect();
-    let gates = queue["gates"].as_object().into_iter().flatten();
+    let gates = queue.read(LoopStanding::gates).into_iter().flatten();
     parts.extend(gates.map(|(name, status)| format!("{name}: {}", status.as_str().unwrap_or("not run"))));
     page.fold(Tone::Plain, "  ", &parts);
 }
 
 fn errors(page: &mut Page, errors: &Value, _: Timestamp) {
-    let count = |name: &str| number(errors, name);
-    let tone = if count("escalated") > 0 { Tone::Warn } else { Tone::Title };
+    let count = |key| number(errors, key);
+    let tone = if count(ErrorStanding::escalated) > 0 { Tone::Warn } else { Tone::Title };
     let text = format!(
         "ERRORS  {} pending ({} due)  {} escalated  {} recovered",
-        count("pending"),
-        count("due"),
-        count("escalated"),
-        count("recovered")
+        count(ErrorStanding::pending),
+        count(ErrorStanding::due),
+        count(ErrorStanding::escalated),
+        count(ErrorStanding::recovered)
     );
     page.line(tone, &text);
 }
 
 fn messages(page: &mut Page, messages: &Value, _: Timestamp) {
-    let whose = field(messages, "session_id");
+    let whose = field(messages, MessageStanding::session_id);
     let whose = if whose.is_empty() { String::new() } else { format!(" by {whose}") };
-    page.line(Tone::Title, &format!("MESSAGES  {} unread{whose}", number(messages, "unread")));
-    let sessions = messages["sessions"].as_object().into_iter().flatten();
+    page.line(Tone::Title, &format!("MESSAGES  {} unread{whose}", number(messages, MessageStanding::unread)));
+    let sessions = messages.read(MessageStanding::sessions).into_iter().flatten();
     let waiting: Vec<_> = sessions
         .filter(|(_, unread)| unread.as_u64() != Some(0))
         .map(|(id, unread)| {
@@ -173,13 +189,14 @@ pub fn line(status: &Value) -> Option<Line> {
 
 /// Returns the line with so many columns for the phase of the workflow.
 fn with_phase(status: &Value, columns: usize) -> Line {
-    let unreadable = status.as_object().into_iter().flatten().filter(|(_, part)| part.get("error").is_some());
+    let unreadable = status.as_object().into_iter().flatten().filter(|(_, part)| part.has(Failure::error));
     // First, so that it is not cut off.
     let mut parts: Vec<String> = unreadable.map(|(name, _)| format!("{name} unreadable")).collect();
     let (mut tone, damaged) = (Tone::Plain, !parts.is_empty());
-    let queue = &status["queue"];
-    let count = |state: &str| number(&queue["counts"], state);
-    let (done, total) = (number(&queue["progress"], "done"), number(&queue["progress"], "total"));
+    let queue = &status[Overview::queue];
+    let (counts, progress) = (&queue[Totals::counts], queue.at(Totals::progress));
+    let count = |state: &str| counts.get(state).map_or(0, whole);
+    let (done, total) = (number(progress, Progress::done), number(progress, Progress::total));
     let (running, failed) = (count("claimed") + count("in_progress"), count("failed"));
     if total > 0 {
         parts.push(format!("{done}/{total} done"));
@@ -195,16 +212,16 @@ fn with_phase(status: &Value, columns: usize) -> Line {
     if damaged {
         tone = Tone::Bad;
     }
-    parts.extend(phase(&status["workflow"], columns));
-    parts.extend(run(&status["pipeline"]));
-    parts.extend(looping(&status["loop"]));
-    match number(&status["errors"], "due") {
+    parts.extend(phase(&status[Overview::workflow], columns));
+    parts.extend(run(&status[Overview::pipeline]));
+    parts.extend(looping(&status[Overview::work_loop]));
+    match number(&status[Overview::errors], ErrorStanding::due) {
         0 => {}
         1 => parts.push("1 error due".into()),
         due => parts.push(format!("{due} errors due")),
     }
-    if number(&status["messages"], "unread") > 0 {
-        parts.push(format!("✉ {}", number(&status["messages"], "unread")));
+    if number(&status[Overview::messages], MessageStanding::unread) > 0 {
+        parts.push(format!("✉ {}", number(&status[Overview::messages], MessageStanding::unread)));
     }
     let text = if parts.is_empty() { String::new() } else { format!("ants: {}", parts.join(" · ")) };
     Line { tone, text }
@@ -212,16 +229,18 @@ fn with_phase(status: &Value, columns: usize) -> Line {
 
 /// Returns where a workflow is that is not completed.
 fn phase(workflow: &Value, columns: usize) -> Option<String> {
-    let (status, current) = (field(workflow, "status"), field(workflow, "current_phase"));
+    let (status, current) = (field(workflow, Workflow::status), field(workflow, Workflow::current_phase));
     if matches!(status, "" | "completed") {
         return None;
     }
-    let phase =
-        list(&workflow["phases"]).iter().find(|phase| !current.is_empty() && field(phase, "id") == current);
+    let phase = workflow
+        .list(Workflow::phases)
+        .iter()
+        .find(|phase| !current.is_empty() && field(phase, Phase::id) == current);
     let failed = if status == "failed" { " failed" } else { "" };
     Some(match phase {
         Some(phase) if columns > 0 => {
-            format!("wf {}{failed}", plain(&format!("{current} {}", field(phase, "title")), columns))
+            format!("wf {}{failed}", plain(&format!("{current} {}", field(phase, Phase::title)), columns))
         }
         Some(_) => format!("wf {}{failed}", plain(current, PHASE / 2)),
         None => format!("wf {status}"),
@@ -230,17 +249,17 @@ fn phase(workflow: &Value, columns: usize) -> Option<String> {
 
 /// Returns where a run of the pipeline is that is not completed.
 fn run(pipeline: &Value) -> Option<String> {
-    match field(pipeline, "status") {
+    match field(pipeline, PipelineStanding::status) {
         "" | "completed" => None,
         "error" => Some("pipeline stopped".into()),
-        _ => Some(format!("pipeline {}%", number(pipeline, "completion_percentage"))),
+        _ => Some(format!("pipeline {}%", number(pipeline, PipelineStanding::completion_percentage))),
     }
 }
 
 /// Returns where a loop is that is not complete.
 fn looping(queue: &Value) -> Option<String> {
-    match field(queue, "status") {
-        _ if queue.get("iteration").is_none() => None,
+    match field(queue, LoopStanding::status) {
+        _ if !queue.has(LoopStanding::iteration) => None,
         "complete" => None,
         status @ ("paused" | "stopped") => {
             Some(format!("loop {} {status}", iteration(queue).replace(" of ", "/")))
@@ -250,8 +269,8 @@ fn looping(queue: &Value) -> Option<String> {
 }
 
 fn iteration(queue: &Value) -> String {
-    let iteration = number(queue, "iteration");
-    match number(queue, "max_iterations") {
+    let iteration = number(queue, LoopStanding::iteration);
+    match number(queue, LoopStanding::max_iterations) {
         0 => iteration.to_string(),
         most => format!("{iteration} of {most}"),
     }
@@ -291,8 +310,12 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn number(value: &Value, name: &str) -> u64 {
-    value.get(name).and_then(Value::as_f64).map_or(0, |number| number as u64)
+fn number<'v, T>(value: impl Fields<'v>, key: Key<T>) -> u64 {
+    value.at(key).map_or(0, whole)
+}
+
+fn whole(number: &Value) -> u64 {
+    number.as_f64().map_or(0, |number| number as u64)
 }
 
 #[cfg(test)]

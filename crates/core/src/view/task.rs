@@ -4,8 +4,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::board::{Line, Page, Tone, short, since};
-use super::graph::{at, field, list};
+use super::graph::{at, field, labels_of, list};
 use super::papers;
+use crate::model::documents::queue::{Attempt, Note, QueueTask, TaskContext, TaskResult};
+use crate::model::key::{Fields, Held, Key, Text};
+use crate::model::shape::Time;
 use crate::model::task::{Task, word};
 
 /// How much of a result is shown; all of it is in its file.
@@ -32,24 +35,29 @@ pub fn sheet(
     let value = task.value();
     let mut page = Page::new(width);
     page.line(Tone::Title, task.id());
-    page.text("", field(value, "description"));
+    page.text("", field(value, QueueTask::description));
     page.line(Tone::Plain, "");
     page.fact("status", &status(task, now, left));
     page.fact("priority", &task.rank().0.to_string());
-    page.fact("labels", &list(value, "labels").join(", "));
+    page.fact("labels", &labels_of(value).join(", "));
     page.fact("files", &task.files().join(", "));
     page.fact("needs", &task.needs().join(", "));
-    page.fact("hints", field(&value["context"], "hints"));
+    page.fact("hints", field(&value[QueueTask::context], TaskContext::hints));
     page.fact("waits for", &before(around));
     page.fact("needed by", &around.needed_by.iter().map(Task::id).collect::<Vec<_>>().join(", "));
     page.fact(
         "used",
-        &value.get("usage").filter(|usage| usage.is_object()).map(papers::used).unwrap_or_default(),
+        &value.at(QueueTask::usage).filter(|usage| usage.is_object()).map(papers::used).unwrap_or_default(),
     );
-    page.items("attempts", task.attempts().iter().map(|attempt| said(attempt, "ended_at", "reason", now)));
-    let notes = value["notes"].as_array().into_iter().flatten();
-    page.items("notes", notes.map(|note| said(note, "at", "text", now)));
-    page.result(&value["result"]);
+    page.items(
+        "attempts",
+        task.attempts()
+            .iter()
+            .map(|attempt| said(attempt, (Attempt::by, Attempt::ended_at, Attempt::reason), now)),
+    );
+    let notes = value[QueueTask::notes].as_array().into_iter().flatten();
+    page.items("notes", notes.map(|note| said(note, (Note::by, Note::at, Note::text), now)));
+    page.result(&value[QueueTask::result]);
     let open = task.is_open() || task.is_active();
     page.items("why", why.iter().filter(|_| open).cloned());
     page.lines
@@ -58,10 +66,12 @@ pub fn sheet(
 fn status(task: &Task, now: Timestamp, left: Option<SignedDuration>) -> String {
     let value = task.value();
     let owner = task.owner().map(|owner| format!(" by {owner}")).unwrap_or_default();
-    let began =
-        at(value, "completed_at").or_else(|| at(value, "started_at")).or_else(|| at(value, "claimed_at"));
-    let ago =
-        began.or_else(|| at(value, "created_at")).map(|then| format!(", {} ago", short(since(then, now))));
+    let began = at(value, QueueTask::completed_at)
+        .or_else(|| at(value, QueueTask::started_at))
+        .or_else(|| at(value, QueueTask::claimed_at));
+    let ago = began
+        .or_else(|| at(value, QueueTask::created_at))
+        .map(|then| format!(", {} ago", short(since(then, now))));
     let lease = left.filter(|_| task.is_active()).map(|left| match left.is_negative() {
         true => format!(", lease ran out {} ago", short(left.unsigned_abs())),
         false => format!(", lease {} left", short(left.unsigned_abs())),
@@ -79,9 +89,17 @@ fn before(around: &Around) -> String {
 }
 
 /// Somebody's words, and when they were said.
-fn said(entry: &Value, time: &str, words: &str, now: Timestamp) -> String {
+fn said<Words, When>(
+    entry: &Value,
+    (by, time, words): (Key<Words>, Key<When>, Key<Words>),
+    now: Timestamp,
+) -> String
+where
+    Words: Held<Kind: Text>,
+    When: Held<Kind = Time>,
+{
     let ago = at(entry, time).map(|then| format!(", {} ago", short(since(then, now)))).unwrap_or_default();
-    format!("{}{ago}: {}", field(entry, "by"), field(entry, words))
+    format!("{}{ago}: {}", field(entry, by), field(entry, words))
 }
 
 impl Page {
@@ -102,16 +120,16 @@ impl Page {
     }
 
     fn result(&mut self, result: &Value) {
-        self.fact("failed", field(result, "error"));
-        let output = field(result, "output");
+        self.fact("failed", field(result, TaskResult::error));
+        let output = field(result, TaskResult::output);
         let rest = output.lines().count().saturating_sub(RESULT);
         let shown: Vec<_> = output.lines().take(RESULT).collect();
         self.fact("result", &shown.join("\n"));
         if rest > 0 {
             self.line(Tone::Dim, &format!("  … and {rest} more lines"));
         }
-        self.fact("modified", &list(result, "files_modified").join(", "));
-        self.fact("created", &list(result, "files_created").join(", "));
+        self.fact("modified", &list(result, TaskResult::files_modified).join(", "));
+        self.fact("created", &list(result, TaskResult::files_created).join(", "));
     }
 
     /// Writes a text with its line breaks, folded at the width; lines after the first are indented as far as the name goes.

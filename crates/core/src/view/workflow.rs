@@ -5,20 +5,24 @@ use serde_json::{Value, json};
 use super::graph::{cut, field, list, one_line};
 use super::text::escape;
 use crate::model::changes::NO_CHANGE;
+use crate::model::documents::queue::Changes;
+use crate::model::documents::workflow::{Phase, PlannedPhase, Wave, Workflow};
 use crate::model::flow::{Flow, PhaseOutcome, WorkflowStatus, outcome, reason, standing};
+use crate::model::key::Fields;
 use crate::model::plan::word;
 
 /// Returns `workflow_state_system.md`. Whatever the texts contain, they stay on their lines.
 pub fn markdown(flow: &Flow) -> String {
     let mut text = format!(
         "# Workflow Status: {}\n\nStatus: {} | Current Phase: {}\n\n## Phases\n\n",
-        line(field(&flow.workflow, "task")),
+        line(field(&flow.workflow, Workflow::task)),
         word(flow.status()),
         current_titles(flow),
     );
     for (number, phase) in flow.phases().iter().enumerate() {
         let done = if standing(phase) == WorkflowStatus::Completed { "x" } else { " " };
-        let deliverables = list(phase, "deliverables").into_iter().map(line).collect::<Vec<_>>().join(", ");
+        let deliverables =
+            list(phase, Phase::deliverables).into_iter().map(line).collect::<Vec<_>>().join(", ");
         let arrow = if deliverables.is_empty() { "" } else { " → " };
         let (open, assumed) = match remark(phase) {
             Some(ASSUMED) => (String::new(), " (assumed: its agent did not say so)"),
@@ -38,14 +42,14 @@ pub fn markdown(flow: &Flow) -> String {
 /// Whether a phase is done although it names files and nothing changed at all.
 fn is_hollow(flow: &Flow, phase: &Value) -> bool {
     standing(phase) == WorkflowStatus::Completed
-        && flow.names_files(field(phase, "id"))
-        && phase.get("changed").and_then(|changed| changed.get("count")) == Some(&json!(0))
+        && flow.names_files(field(phase, Phase::id))
+        && phase.at(Phase::changed).at(Changes::count) == Some(&json!(0))
 }
 
 /// Tells what git saw change while agents worked on a phase, if it looked.
 fn changed(phase: &Value) -> Option<String> {
-    let changed = phase.get("changed")?;
-    let (files, count) = (list(changed, "files"), changed["count"].as_u64()?);
+    let changed = phase.at(Phase::changed)?;
+    let (files, count) = (list(changed, PlannedPhase::files), changed.read(Changes::count)?);
     let more = count.saturating_sub(files.len() as u64);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Some(if count == 0 { "no change".into() } else { format!("{}{more}", files.join(", ")) })
@@ -70,8 +74,9 @@ fn current_titles(flow: &Flow) -> String {
     let running = flow.phases().iter().filter(|phase| standing(phase) == WorkflowStatus::Active);
     let mut titles: Vec<String> = running.map(|phase| line(title(phase))).collect();
     if titles.is_empty() {
-        let current = field(&flow.workflow, "current_phase");
-        let phase = flow.phases().iter().find(|phase| !current.is_empty() && field(phase, "id") == current);
+        let current = field(&flow.workflow, Workflow::current_phase);
+        let phase =
+            flow.phases().iter().find(|phase| !current.is_empty() && field(phase, Phase::id) == current);
         titles.extend(phase.map(|phase| line(title(phase))));
     }
     if titles.is_empty() { "none".into() } else { titles.join(", ") }
@@ -79,22 +84,22 @@ fn current_titles(flow: &Flow) -> String {
 
 /// Returns the workflow as a person reads it in a terminal.
 pub fn shown(flow: &Flow) -> Vec<String> {
-    let task = cut(&one_line(field(&flow.workflow, "task")), 200);
+    let task = cut(&one_line(field(&flow.workflow, Workflow::task)), 200);
     let mut lines = vec![format!("{} ({}) {task}", one_line(flow.id()), word(flow.status()))];
     for phase in flow.phases() {
         lines.push(format!("  {}", phase_line(phase)));
         let more = [
-            ("from before", "context_from_previous"),
-            ("for the next", "context_for_next"),
-            ("why", "reason"),
+            ("from before", Phase::context_from_previous),
+            ("for the next", Phase::context_for_next),
+            ("why", Phase::reason),
         ];
         let sure = remark(phase).and_then(|remark| match remark {
             ASSUMED => Some((ASSUMED, "its agent did not say that it is done")),
             UNCLEAR => Some((UNCLEAR, "its agent has ended without saying that it is done")),
             _ => None,
         });
-        let deliverables = list(phase, "deliverables").into_iter().map(|text| ("made", text));
-        let said = more.into_iter().map(|(label, name)| (label, field(phase, name)));
+        let deliverables = list(phase, Phase::deliverables).into_iter().map(|text| ("made", text));
+        let said = more.into_iter().map(|(label, key)| (label, field(phase, key)));
         let changed = changed(phase);
         let changed = changed.as_deref().map(|files| ("git saw", files));
         let told = sure.into_iter().chain(deliverables).chain(changed).chain(said);
@@ -109,12 +114,12 @@ pub fn shown(flow: &Flow) -> Vec<String> {
 pub fn waves(flow: &Flow) -> Vec<String> {
     let mut lines = Vec::new();
     for wave in flow.waves() {
-        let planned = wave.get("phases").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let planned = wave.list(Wave::phases);
         let at_once = if planned.len() > 1 { " (side by side)" } else { "" };
-        lines.push(format!("wave {}{at_once}", wave.get("wave_id").cloned().unwrap_or_default()));
+        lines.push(format!("wave {}{at_once}", wave.at(Wave::wave_id).cloned().unwrap_or_default()));
         for planned in planned {
-            let id = field(planned, "phase_id");
-            let phase = flow.phases().iter().find(|phase| field(phase, "id") == id);
+            let id = field(planned, PlannedPhase::phase_id);
+            let phase = flow.phases().iter().find(|phase| field(phase, Phase::id) == id);
             let after = flow.depends_on(id).join(", ");
             let after = if after.is_empty() { after } else { format!("  after {}", one_line(&after)) };
             lines.push(format!("  {}{after}", phase.map_or_else(|| one_line(id), phase_line)));
@@ -131,7 +136,7 @@ fn phase_line(phase: &Value) -> String {
         WorkflowStatus::Completed => 'x',
         WorkflowStatus::Failed => '!',
     };
-    let (id, title, agent) = (field(phase, "id"), title(phase), field(phase, "agent"));
+    let (id, title, agent) = (field(phase, Phase::id), title(phase), field(phase, Phase::agent));
     let agent = if agent.is_empty() { String::new() } else { format!(" ({})", cut(&one_line(agent), 60)) };
     format!("[{mark}] {}  {}{agent}", one_line(id), cut(&one_line(title), 100))
 }
@@ -145,15 +150,15 @@ pub fn todos(flow: &Flow) -> Value {
 /// Returns the inputs of the tools `TaskCreate` and `TaskUpdate`, in the order of the phases. A task's id is known only
 /// after it was made; here it is its number, as in a list that was empty before.
 pub fn tasks(flow: &Flow) -> Value {
-    let place = |id: &str| flow.phases().iter().position(|phase| field(phase, "id") == id);
+    let place = |id: &str| flow.phases().iter().position(|phase| field(phase, Phase::id) == id);
     let create = |phase: &Value| {
         json!({
             "subject": entry(phase), "description": description(phase), "activeForm": active_form(phase),
-            "metadata": {"workflow_id": flow.id(), "phase_id": field(phase, "id")},
+            "metadata": {"workflow_id": flow.id(), "phase_id": field(phase, Phase::id)},
         })
     };
     let update = |(number, phase): (usize, &Value)| {
-        let before = flow.depends_on(field(phase, "id")).into_iter().filter_map(place);
+        let before = flow.depends_on(field(phase, Phase::id)).into_iter().filter_map(place);
         let before: Vec<String> = before.map(|place| (place + 1).to_string()).collect();
         let mut update = json!({"taskId": (number + 1).to_string(), "status": todo_status(phase)});
         if !before.is_empty() {
@@ -168,9 +173,9 @@ pub fn tasks(flow: &Flow) -> Value {
 }
 
 fn description(phase: &Value) -> String {
-    let agent = field(phase, "agent");
+    let agent = field(phase, Phase::agent);
     let agent = if agent.is_empty() { String::new() } else { format!("\n\nAgent: {agent}") };
-    let context = field(phase, "context_from_previous");
+    let context = field(phase, Phase::context_from_previous);
     let context = if context.is_empty() { String::new() } else { format!("\n\nContext: {context}") };
     format!("{}{agent}{context}", title(phase))
 }
@@ -198,8 +203,8 @@ fn active_form(phase: &Value) -> String {
 
 /// Returns a phase's title; one that is blank would be no entry of a list.
 fn title(phase: &Value) -> &str {
-    let title = field(phase, "title");
-    if title.trim().is_empty() { field(phase, "id") } else { title }
+    let title = field(phase, Phase::title);
+    if title.trim().is_empty() { field(phase, Phase::id) } else { title }
 }
 
 fn line(text: &str) -> String {

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use anthill_core::model::documents::OrchestratorState;
+use anthill_core::model::documents::dispatch::KeptOrder;
 use anthill_core::model::pipeline::table::Role;
 use anthill_core::model::pipeline::{Order, Pipeline, list, text};
 use anthill_core::model::time;
@@ -24,8 +26,8 @@ pub struct Idle {
 impl Idle {
     /// Notes which orders are open, by a look at the run before they were opened.
     pub fn saw(&mut self, run: &Pipeline, open: &[Order], now: Millis) {
-        let finished = list(&run.orchestrator, "past_orders").iter();
-        let finished = finished.filter_map(|order| time::read(text(order, "finished_at")));
+        let finished = list(&run.orchestrator, OrchestratorState::past_orders).iter();
+        let finished = finished.filter_map(|order| time::read(text(order, KeptOrder::finished_at)));
         let finished = finished.map(|at| at.as_millisecond());
         let since = self.looked.and_then(|looked| finished.filter(|at| *at >= looked).min());
         for order in open {

@@ -9,6 +9,7 @@ use std::process::Output;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use anthill_core::model::documents::pipeline::TaskGroup;
 use anthill_core::model::ids::Key;
 use anthill_core::model::pipeline::table::{Outcome, Purpose, Role};
 use anthill_core::model::pipeline::{Content, NO_GROUP, Order, Pipeline, is_branch, text};
@@ -250,7 +251,7 @@ fn emptied(path: &Path) -> io::Result<File> {
 }
 
 fn branch_of<'p>(run: &'p Pipeline, group: &str) -> Told<&'p str> {
-    let branch = run.task_group(group).map_or("", |group| text(group, "branch_name"));
+    let branch = run.task_group(group).map_or("", |group| text(group, TaskGroup::branch_name));
     let found = Some(branch).filter(|branch| is_branch(branch));
     found.ok_or_else(|| format!("`{branch}` is no name for a branch"))
 }

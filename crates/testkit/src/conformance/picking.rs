@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use anthill_core::model::documents::queue::QueueTask;
 use anthill_core::model::files;
 use anthill_core::model::listing::{Among, Marks, Most};
 use anthill_core::model::marks;
@@ -302,9 +303,9 @@ pub fn items_are_appended_and_removed(make: Make<'_>) {
     let mut transaction = engine.begin(&[&queue.room]).unwrap();
     let mut more = Texts::default();
     more.push(|item| {
-        item.text("id", "c");
-        item.text("description", "c");
-        item.text("status", "available");
+        item.text(QueueTask::id, "c");
+        item.text(QueueTask::description, "c");
+        item.text(QueueTask::status, "available");
     });
     if let Some(taken) = transaction.taken(&queue, &["a", "c"]).unwrap() {
         assert_eq!(taken, [true, false]);

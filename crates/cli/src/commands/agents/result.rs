@@ -1,8 +1,10 @@
+use anthill_core::model::documents::AgentResult;
+use anthill_core::model::key::Fields;
 use anthill_core::model::plan;
 use anthill_core::ops::agents;
-use anthill_core::view::{self, records};
+use anthill_core::view::plan::text;
+use anthill_core::view::records;
 use clap::Args;
-use serde_json::Value;
 
 use crate::context::{Context, parse_id};
 use crate::error::Result;
@@ -25,18 +27,25 @@ pub fn run(context: &Context<'_>, args: &ResultArgs) -> Result<()> {
     if context.output.json {
         return context.output.value(&result, Format::Json);
     }
-    let text = |field| view::plan::text(&result, field);
-    let mut head = format!("{} ({}, {})", text("agent_id"), text("type"), text("status"));
-    for (label, field) in [("task", "task"), ("started", "started"), ("completed", "completed")] {
-        if !text(field).is_empty() {
-            head += &format!("\n  {label}: {}", shorten(&text(field), 80));
-        }
+    let mut head = format!(
+        "{} ({}, {})",
+        text(&result, AgentResult::agent_id),
+        text(&result, AgentResult::kind),
+        text(&result, AgentResult::status)
+    );
+    let facts = [
+        ("task", text(&result, AgentResult::task)),
+        ("started", text(&result, AgentResult::started)),
+        ("completed", text(&result, AgentResult::completed)),
+    ];
+    for (label, fact) in facts.iter().filter(|(_, fact)| !fact.is_empty()) {
+        head += &format!("\n  {label}: {}", shorten(fact, 80));
     }
-    for recommendation in plan::texts(&result, "recommendations") {
+    for recommendation in plan::texts(&result, AgentResult::recommendations) {
         head += &format!("\n  recommends: {}", shorten(&recommendation.replace(['\n', '\r', '\t'], " "), 80));
     }
     context.output.said(&head)?;
-    match result.get("findings").and_then(Value::as_array) {
+    match result.read(AgentResult::findings) {
         Some(findings) if !findings.is_empty() => {
             context.output.value(&records::findings(findings), Format::Table)
         }

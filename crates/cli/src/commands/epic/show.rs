@@ -1,3 +1,4 @@
+use anthill_core::model::documents::state::Epic;
 use anthill_core::model::plan::stories;
 use anthill_core::ops::planning::epics;
 use anthill_core::view::plan;
@@ -28,7 +29,7 @@ pub fn run(context: &Context<'_>, args: &ShowArgs) -> Result<()> {
     if context.output.json {
         return context.output.value(&epic, Format::Json);
     }
-    let (title, status) = (plan::text(&epic, "title"), text(&epic, "status"));
+    let (title, status) = (plan::text(&epic, Epic::title), text(&epic, "status"));
     context.output.said(&format!("{title} ({id}, {status}, priority {})", text(&epic, "priority")))?;
     match stories(&epic).is_empty() {
         true => context.output.status(&format!("no stories yet; add one: anthill story add {id} TITLE")),

@@ -4,6 +4,7 @@ mod progress;
 
 use anthill_core::error::Code;
 use anthill_core::model::documents::pipeline::Mode;
+use anthill_core::model::documents::state::Features;
 use anthill_core::model::pipeline::table::Role;
 use anthill_core::model::pipeline::{Caps, MOST_DEVELOPERS, Pipeline};
 use anthill_core::model::plan::word;
@@ -109,7 +110,7 @@ pub fn run(context: &Context<'_>, args: &OrchestrateArgs) -> Result<ExitCode> {
     if args.dry_run {
         return preview(context, args, wanted);
     }
-    Settings::read(&*context.engine)?.need("enable_orchestration", "orchestration")?;
+    Settings::read(&*context.engine)?.need(Features::enable_orchestration, "orchestration")?;
     let job = job(context, args)?;
     if args.resume {
         orchestrate::resume(&*context.engine, wanted.as_deref())?;

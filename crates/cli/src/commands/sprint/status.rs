@@ -1,3 +1,4 @@
+use anthill_core::model::documents::state::Sprint;
 use anthill_core::model::ids::Key;
 use anthill_core::model::plan::texts;
 use anthill_core::ops::planning::sprints;
@@ -31,7 +32,7 @@ pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
     let project = args.project.find(context)?;
     let report = sprints::report(&*context.engine, &project, id.as_ref(), context.actor.now())?;
     let known = |id: &&str| report.stories.iter().any(|story| story["id"] == **id);
-    for id in texts(&report.sprint, "stories").iter().filter(|id| !known(id)) {
+    for id in texts(&report.sprint, Sprint::stories).iter().filter(|id| !known(id)) {
         context
             .output
             .warning(&format!("the story `{id}` of this sprint is in no epic; it counts no points"));

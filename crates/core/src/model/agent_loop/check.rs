@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Failures, Severity};
-use crate::model::plan::word;
+use crate::model::documents::agent_loop::GateResult;
+use crate::model::key::FieldsMut;
 use crate::model::time;
 
 /// How a gate came out.
@@ -112,24 +113,24 @@ impl Check {
 
     pub(super) fn record(&self, log: Option<&str>, now: Timestamp) -> Value {
         let status = self.status();
-        let mut record = json!({"status": status.word(), "timestamp": time::stamp(now)});
+        let mut record = json!({GateResult::status: status.word(), GateResult::timestamp: time::stamp(now)});
         let bad = matches!(status, GateStatus::Fail | GateStatus::Warn);
-        record["issues"] = if bad { self.count().into() } else { 0.into() };
+        record[GateResult::issues] = if bad { self.count().into() } else { 0.into() };
         if bad {
-            record["fingerprint"] = self.fingerprint().into();
-            record["severity"] = word(self.severity.unwrap_or(self.default_severity)).into();
+            record.set(GateResult::fingerprint, self.fingerprint());
+            record.set(GateResult::severity, self.severity.unwrap_or(self.default_severity));
         }
         if let Some(seconds) = self.seconds {
-            record["duration_seconds"] = ((seconds * 1000.0).round() / 1000.0).into();
+            record.set(GateResult::duration_seconds, (seconds * 1000.0).round() / 1000.0);
         }
         if let Ended::Exit(code) = self.ended {
-            record["exit_code"] = code.into();
+            record.set(GateResult::exit_code, i64::from(code));
         }
         if let Some(reason) = self.reason() {
-            record["reason"] = reason.into();
+            record.set(GateResult::reason, reason);
         }
         if let Some(log) = log {
-            record["log"] = log.into();
+            record.set(GateResult::log, log);
         }
         record
     }

@@ -8,6 +8,8 @@ use jiff::SignedDuration;
 use serde_json::Value;
 
 use super::{Phase, Refusal, WorkLoop, rank, text};
+use crate::model::documents::agent_loop::{WorkItem, WorkItemStatus, WorkQueue};
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::time::Moment;
 use crate::model::{ids, lease};
 
@@ -48,19 +50,20 @@ pub enum Grip {
 impl Holder<'_> {
     fn has(&self, item: &Value) -> bool {
         is_in_hand(item)
-            && text(item, "assigned_to") == self.who
-            && item.get("run").and_then(Value::as_str) == self.run
+            && text(item, WorkItem::assigned_to) == self.who
+            && item.text(WorkItem::run) == self.run
     }
 }
 
 /// Whether somebody has an item.
 pub fn is_in_hand(item: &Value) -> bool {
-    text(item, "status") == "in_progress" && !text(item, "assigned_to").is_empty()
+    text(item, WorkItem::status) == "in_progress" && !text(item, WorkItem::assigned_to).is_empty()
 }
 
 /// Whether an item belongs to a session: it took it, or is its name.
 fn is_of_session(item: &Value, session: &str) -> bool {
-    is_in_hand(item) && (text(item, "session_id") == session || text(item, "assigned_to") == session)
+    is_in_hand(item)
+        && (text(item, WorkItem::session_id) == session || text(item, WorkItem::assigned_to) == session)
 }
 
 impl WorkLoop {
@@ -71,8 +74,8 @@ impl WorkLoop {
             None => self.next_for(holder)?,
         };
         let item = &self.items()[place];
-        let (id, by) = (text(item, "id").to_owned(), text(item, "assigned_to").to_owned());
-        match text(item, "status") {
+        let (id, by) = (text(item, WorkItem::id).to_owned(), text(item, WorkItem::assigned_to).to_owned());
+        match text(item, WorkItem::status) {
             "in_progress" if holder.has(item) => {
                 self.renew_at(place, now);
                 return Ok(id);
@@ -90,30 +93,32 @@ impl WorkLoop {
     fn next_for(&self, holder: &Holder<'_>) -> Result<usize, Refusal> {
         let items = || self.items().iter().enumerate();
         let waits = |(_, item): &(usize, &Value)| {
-            matches!(text(item, "status"), "" | "pending") && ids::is_sound(text(item, "id"))
+            matches!(text(item, WorkItem::status), "" | "pending") && ids::is_sound(text(item, WorkItem::id))
         };
         let held = items().find(|(_, item)| holder.has(item));
         let next = || items().filter(waits).min_by_key(|(place, item)| (rank(item), *place));
         let found = held.or_else(next).map(|(place, _)| place);
         found.ok_or_else(|| {
             let held = self.items().iter().find(|item| is_in_hand(item));
-            let told = |item: &Value| (text(item, "id").to_owned(), text(item, "assigned_to").to_owned());
+            let told = |item: &Value| {
+                (text(item, WorkItem::id).to_owned(), text(item, WorkItem::assigned_to).to_owned())
+            };
             Refusal::Nothing { held: held.map(told) }
         })
     }
 
     fn hand_to(&mut self, place: usize, holder: &Holder<'_>, now: &Moment) {
-        let item = &mut self.queue["items"][place];
+        let item = &mut self.queue[WorkQueue::items][place];
         let epoch = lease::epoch(item) + 1;
-        item["status"] = "in_progress".into();
-        item["assigned_to"] = holder.who.into();
-        for (field, value) in [("session_id", holder.session), ("run", holder.run)] {
+        item.set(WorkItem::status, WorkItemStatus::InProgress);
+        item.set(WorkItem::assigned_to, holder.who);
+        for (field, value) in [(WorkItem::session_id, holder.session), (WorkItem::run, holder.run)] {
             match value {
-                Some(value) => item[field] = value.into(),
-                None => drop(item.as_object_mut().map(|item| item.shift_remove(field))),
+                Some(value) => item.set(field, value),
+                None => drop(item.unset(field)),
             }
         }
-        item["lease"] = lease::new(epoch, holder.lease, now);
+        item[WorkItem::lease] = lease::new(epoch, holder.lease, now);
     }
 
     /// Renews the leases of a session that has given a sign of life.
@@ -129,10 +134,10 @@ impl WorkLoop {
     pub fn renew(&mut self, holder: &Holder<'_>, id: &str, now: &Moment) -> Result<Grip, Refusal> {
         let place = self.place(id)?;
         let item = &self.items()[place];
-        let grip = match text(item, "status") {
+        let grip = match text(item, WorkItem::status) {
             "done" | "cancelled" => Grip::Closed,
             _ if holder.has(item) => Grip::Held,
-            "in_progress" => Grip::Lost(text(item, "assigned_to").to_owned()),
+            "in_progress" => Grip::Lost(text(item, WorkItem::assigned_to).to_owned()),
             _ => Grip::Dropped,
         };
         if grip == Grip::Held {
@@ -142,9 +147,9 @@ impl WorkLoop {
     }
 
     fn renew_at(&mut self, place: usize, now: &Moment) {
-        let item = &mut self.queue["items"][place];
+        let item = &mut self.queue[WorkQueue::items][place];
         if lease::used(item, now) >= FRESH {
-            item["lease"] = lease::new(lease::epoch(item).max(1), lease::seconds(item), now);
+            item[WorkItem::lease] = lease::new(lease::epoch(item).max(1), lease::seconds(item), now);
         }
     }
 
@@ -152,7 +157,8 @@ impl WorkLoop {
     /// nobody has stays as it is.
     pub fn release(&mut self, who: &str, id: Option<&str>, now: &Moment) -> Result<Vec<GivenBack>, Refusal> {
         let Some(id) = id else {
-            let given = self.give_back_where(&|item| text(item, "assigned_to") == who, "released", now);
+            let given =
+                self.give_back_where(&|item| text(item, WorkItem::assigned_to) == who, "released", now);
             return if given.is_empty() {
                 Err(Refusal::EmptyHanded { who: who.to_owned() })
             } else {
@@ -161,8 +167,8 @@ impl WorkLoop {
         };
         let place = self.place(id)?;
         let item = &self.items()[place];
-        let (id, by) = (id.to_owned(), text(item, "assigned_to").to_owned());
-        match text(item, "status") {
+        let (id, by) = (id.to_owned(), text(item, WorkItem::assigned_to).to_owned());
+        match text(item, WorkItem::status) {
             status @ ("done" | "cancelled") => Err(Refusal::Closed { id, status: status.to_owned() }),
             "in_progress" if by.is_empty() || by == who || is_expired(item, now) => {
                 Ok(vec![self.give_back(place, "released", now)])
@@ -204,7 +210,7 @@ impl WorkLoop {
 
     /// Gives back what a run has that is gone.
     pub fn give_back_of_run(&mut self, run: &str, now: &Moment) -> Vec<GivenBack> {
-        self.give_back_where(&|item| text(item, "run") == run, "run ended", now)
+        self.give_back_where(&|item| text(item, WorkItem::run) == run, "run ended", now)
     }
 
     /// Gives what one session has to another, with leases of its own. Returns the ids.
@@ -212,7 +218,7 @@ impl WorkLoop {
         let mut moved = Vec::new();
         for place in 0..self.items().len() {
             let item = &self.items()[place];
-            let id = text(item, "id").to_owned();
+            let id = text(item, WorkItem::id).to_owned();
             if is_of_session(item, from) && only.is_none_or(|only| only == id) {
                 let lease = lease::seconds(item);
                 self.give_back(place, "handed over", now);
@@ -236,8 +242,12 @@ impl WorkLoop {
 
     /// Returns the runs that have items.
     pub fn runs(&self) -> Vec<&str> {
-        let mut runs: Vec<&str> =
-            self.items().iter().filter(|item| is_in_hand(item)).map(|item| text(item, "run")).collect();
+        let mut runs: Vec<&str> = self
+            .items()
+            .iter()
+            .filter(|item| is_in_hand(item))
+            .map(|item| text(item, WorkItem::run))
+            .collect();
         runs.retain(|run| !run.is_empty());
         runs.dedup();
         runs
@@ -256,13 +266,14 @@ impl WorkLoop {
     }
 
     fn give_back(&mut self, place: usize, reason: &str, now: &Moment) -> GivenBack {
-        let item = &mut self.queue["items"][place];
-        let (id, by) = (text(item, "id").to_owned(), text(item, "assigned_to").to_owned());
-        item["last_claim"] = lease::last_claim(&by, lease::epoch(item), reason, now);
-        item["status"] = "pending".into();
-        for field in ["assigned_to", "session_id", "run", "lease"] {
-            item.as_object_mut().map(|item| item.shift_remove(field));
+        let item = &mut self.queue[WorkQueue::items][place];
+        let (id, by) = (text(item, WorkItem::id).to_owned(), text(item, WorkItem::assigned_to).to_owned());
+        item[WorkItem::last_claim] = lease::last_claim(&by, lease::epoch(item), reason, now);
+        item.set(WorkItem::status, WorkItemStatus::Pending);
+        for field in [WorkItem::assigned_to, WorkItem::session_id, WorkItem::run] {
+            item.unset(field);
         }
+        item.unset(WorkItem::lease);
         GivenBack { id, by }
     }
 }

@@ -5,6 +5,8 @@ use serde_json::{Map, Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{COMPLETE, Check, NewItem, PAUSED, Phase, STOPPED, Severity, WorkLoop, is_open, text};
+use crate::model::documents::agent_loop::{GateResult, LoopIteration, WorkItem, WorkQueue};
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::time;
 
 /// So many passing iterations in a row make a loop complete.
@@ -34,14 +36,21 @@ pub enum Verdict {
 impl WorkLoop {
     /// Notes how a gate came out.
     pub fn note_gate(&mut self, name: &str, check: &Check, log: Option<&str>, now: Timestamp) {
-        if !self.queue["gate_results"].is_object() {
-            self.queue["gate_results"] = json!({});
+        if !self.queue[WorkQueue::gate_results].is_object() {
+            self.queue[WorkQueue::gate_results] = json!({});
         }
-        let known = &mut self.queue["gate_results"][name];
+        let known = &mut self.queue[WorkQueue::gate_results][name];
         let mut record = check.record(log, now);
         // What others keep there stays; what we know is all new.
         if let (Some(known), Some(record)) = (known.as_object(), record.as_object_mut()) {
-            let ours = ["severity", "fingerprint", "duration_seconds", "exit_code", "reason", "log"];
+            let ours = [
+                GateResult::severity.name(),
+                GateResult::fingerprint.name(),
+                GateResult::duration_seconds.name(),
+                GateResult::exit_code.name(),
+                GateResult::reason.name(),
+                GateResult::log.name(),
+            ];
             let others: Map<_, _> = known
                 .iter()
                 .filter(|(name, _)| !record.contains_key(*name) && !ours.contains(&name.as_str()))
@@ -68,18 +77,18 @@ impl WorkLoop {
             return self.stop(self.nothing_ran());
         }
         let iteration = self.at_work();
-        self.queue["iteration"] = iteration.into();
+        self.queue.set(WorkQueue::iteration, iteration);
         self.finish_mended();
         let new = failed.iter().filter(|gate| self.recover(gate, about)).count();
-        let passes = if failed.is_empty() { self.number("consecutive_passes") + 1 } else { 0 };
-        self.queue["consecutive_passes"] = passes.into();
+        let passes = if failed.is_empty() { self.number(WorkQueue::consecutive_passes) + 1 } else { 0 };
+        self.queue.set(WorkQueue::consecutive_passes, passes);
         let failures = self.failures(&failed);
         let again = match self.last_failures() {
             _ if failed.is_empty() => 0,
-            Some(last) if last == failures => self.number("same_failures") + 1,
+            Some(last) if last == failures => self.number(WorkQueue::same_failures) + 1,
             _ => 1,
         };
-        self.queue["same_failures"] = again.into();
+        self.queue.set(WorkQueue::same_failures, again);
         self.remember(iteration, new, &failed, failures, now);
         self.forget_reason();
         let open = self.items().iter().any(is_open);
@@ -94,7 +103,7 @@ impl WorkLoop {
         if iteration >= self.max_iterations() {
             return self.stop(format!("it has had all of its iterations: {iteration}"));
         }
-        self.queue["iteration"] = (iteration + 1).into();
+        self.queue.set(WorkQueue::iteration, iteration + 1);
         self.enter(match (failed.is_empty(), again + 1 >= SAME_FAILURES) {
             (true, _) => Phase::Contextualize,
             (false, false) => Phase::Recover,
@@ -102,8 +111,8 @@ impl WorkLoop {
         });
         if let Some(id) = self.holding() {
             let reason = format!("`{id}` is open and waits for the user");
-            self.queue["status"] = PAUSED.into();
-            self.queue["reason"] = reason.as_str().into();
+            self.queue.set(WorkQueue::status, PAUSED);
+            self.queue.set(WorkQueue::reason, reason.as_str());
             return Verdict::Paused(reason);
         }
         if failed.is_empty() { Verdict::Passed } else { Verdict::Failed(failed) }
@@ -118,20 +127,24 @@ impl WorkLoop {
             STOPPED => return Some(Verdict::Stopped(reason())),
             _ => {}
         }
-        let failed = self.last_judged()?.get("failed").and_then(Value::as_array).into_iter().flatten();
+        let failed = self.last_judged()?.list(LoopIteration::failed).iter();
         let failed: Vec<String> = failed.filter_map(Value::as_str).map(str::to_owned).collect();
         Some(if failed.is_empty() { Verdict::Passed } else { Verdict::Failed(failed) })
     }
 
     fn gates_that(&self, status: &str) -> Vec<String> {
-        let gates = self.queue.get("gate_results").and_then(Value::as_object).into_iter().flatten();
-        gates.filter(|(_, result)| text(result, "status") == status).map(|(name, _)| name.clone()).collect()
+        let gates = self.queue.read(WorkQueue::gate_results).into_iter().flatten();
+        gates
+            .filter(|(_, result)| text(result, GateResult::status) == status)
+            .map(|(name, _)| name.clone())
+            .collect()
     }
 
     /// Notes the items of gates as done that pass now.
     fn finish_mended(&mut self) {
         let passed = self.gates_that("pass");
-        let mended = |item: &Value| is_open(item) && passed.iter().any(|gate| text(item, "gate") == gate);
+        let mended =
+            |item: &Value| is_open(item) && passed.iter().any(|gate| text(item, WorkItem::gate) == gate);
         for place in 0..self.items().len() {
             if mended(&self.items()[place]) {
                 self.finish(place);
@@ -141,15 +154,15 @@ impl WorkLoop {
 
     /// Makes an item of a failed gate, or tells the open one what is known now. Returns whether it is a new one.
     fn recover(&mut self, gate: &str, about: &dyn Fn(&str) -> String) -> bool {
-        let known = |item: &Value| is_open(item) && text(item, "gate") == gate;
+        let known = |item: &Value| is_open(item) && text(item, WorkItem::gate) == gate;
         if let Some(place) = self.items().iter().position(known) {
             let about = about(gate);
             if !about.is_empty() {
-                self.queue["items"][place]["description"] = about.into();
+                self.queue[WorkQueue::items][place][WorkItem::description] = about.into();
             }
             return false;
         }
-        let severity = self.gate(gate).and_then(|result| result.get("severity")).cloned().unwrap_or_default();
+        let severity = self.gate(gate).at(GateResult::severity).cloned().unwrap_or_default();
         let new = NewItem {
             priority: serde_json::from_value(severity).unwrap_or(Severity::S1),
             title: format!("Fix the failed gate: {gate}"),
@@ -165,7 +178,7 @@ impl WorkLoop {
     fn failures(&self, failed: &[String]) -> String {
         let of = |gate: &String| {
             let result = self.gate(gate);
-            let told = result.map(|result| text(result, "fingerprint")).unwrap_or_default();
+            let told = result.map(|result| text(result, GateResult::fingerprint)).unwrap_or_default();
             format!("{gate}\n{told}\n")
         };
         match failed {
@@ -180,7 +193,8 @@ impl WorkLoop {
             .gates_that("skip")
             .iter()
             .map(|gate| {
-                let reason = self.gate(gate).map(|result| text(result, "reason")).unwrap_or_default();
+                let reason =
+                    self.gate(gate).map(|result| text(result, GateResult::reason)).unwrap_or_default();
                 format!("{gate}: {reason}")
             })
             .collect();
@@ -190,36 +204,37 @@ impl WorkLoop {
 
     fn remember(&mut self, iteration: u64, new: usize, failed: &[String], failures: String, now: Timestamp) {
         let done = |item: &&Value| {
-            text(item, "status") == "done"
-                && item.get("completed_iteration").and_then(Value::as_u64) == Some(iteration)
+            text(item, WorkItem::status) == "done"
+                && item.read(WorkItem::completed_iteration) == Some(iteration)
         };
         let fixed = self.items().iter().filter(done).count();
-        let issues = |gate: &String| self.gate(gate)?.get("issues")?.as_u64();
+        let issues = |gate: &String| self.gate(gate)?.read(GateResult::issues);
         let issues: u64 = failed.iter().filter_map(issues).sum();
         let mut entry = json!({
-            "iteration": iteration, "fixed": fixed, "new_issues": new, "failed": failed, "issues": issues,
+            LoopIteration::iteration: iteration, LoopIteration::fixed: fixed, LoopIteration::new_issues: new,
+            LoopIteration::failed: failed, LoopIteration::issues: issues,
         });
         if !failures.is_empty() {
-            entry["fingerprint"] = failures.into();
+            entry.set(LoopIteration::fingerprint, failures);
         }
-        entry["timestamp"] = time::stamp(now).into();
-        if !self.queue["history"].is_array() {
-            self.queue["history"] = json!([]);
+        entry.set(LoopIteration::timestamp, time::stamp(now));
+        if !self.queue[WorkQueue::history].is_array() {
+            self.queue[WorkQueue::history] = json!([]);
         }
-        if let Some(history) = self.queue["history"].as_array_mut() {
+        if let Some(history) = self.queue[WorkQueue::history].as_array_mut() {
             history.push(entry);
             history.drain(..history.len().saturating_sub(HISTORY));
         }
     }
 
     fn last_failures(&self) -> Option<&str> {
-        self.last_judged()?.get("fingerprint")?.as_str()
+        self.last_judged()?.text(LoopIteration::fingerprint)
     }
 
     fn stop(&mut self, reason: String) -> Verdict {
         self.enter(Phase::Evaluate);
-        self.queue["status"] = STOPPED.into();
-        self.queue["reason"] = reason.as_str().into();
+        self.queue.set(WorkQueue::status, STOPPED);
+        self.queue.set(WorkQueue::reason, reason.as_str());
         Verdict::Stopped(reason)
     }
 }

@@ -23,12 +23,16 @@ use super::ids::RULE;
 use super::plan::{self, word};
 use super::time;
 use super::usage::Tries;
+use crate::model::documents::agent_loop::{LoopIteration, WorkItem, WorkItemStatus, WorkQueue};
+use crate::model::documents::dispatch::CostSum;
+use crate::model::key::{Fields, FieldsMut, Held, Key, Text};
+use crate::model::shape::Integer;
 
 pub use self::check::{Check, Ended, GateStatus};
 pub use self::failures::{CountPattern, Failures};
 pub use self::hold::{GivenBack, Grip, Holder, is_expired, is_in_hand};
 pub use self::judge::Verdict;
-pub use super::documents::agent_loop::{PauseOn, Phase, Severity, WorkItemStatus};
+pub use super::documents::agent_loop::{PauseOn, Phase, Severity};
 
 /// After so many iterations a loop stops, unless told otherwise.
 pub const MAX_ITERATIONS: u64 = 50;
@@ -141,20 +145,23 @@ impl WorkLoop {
     pub fn new(task: &str, options: Options, now: Timestamp) -> WorkLoop {
         let pause_on = options.pause_on.unwrap_or(PauseOn::S0);
         let queue = json!({
-            "version": 1, "task": task, "iteration": 1, "consecutive_passes": 0, "items": [], "gate_results": {},
-            "status": "in_progress", "phase": word(Phase::Contextualize), "started": time::stamp(now),
-            "max_iterations": options.max_iterations.unwrap_or(MAX_ITERATIONS), "pause_on": word(pause_on),
-            "same_failures": 0, "history": [],
+            WorkQueue::version: 1, WorkQueue::task: task, WorkQueue::iteration: 1,
+            WorkQueue::consecutive_passes: 0, WorkQueue::items: [], WorkQueue::gate_results: {},
+            WorkQueue::status: "in_progress", WorkQueue::phase: word(Phase::Contextualize),
+            WorkQueue::started: time::stamp(now),
+            WorkQueue::max_iterations: options.max_iterations.unwrap_or(MAX_ITERATIONS),
+            WorkQueue::pause_on: word(pause_on),
+            WorkQueue::same_failures: 0, WorkQueue::history: [],
         });
         WorkLoop { queue }
     }
 
     pub fn task(&self) -> &str {
-        text(&self.queue, "task")
+        text(&self.queue, WorkQueue::task)
     }
 
     pub fn status(&self) -> &str {
-        text(&self.queue, "status")
+        text(&self.queue, WorkQueue::status)
     }
 
     /// Whether there is nothing left to do in it.
@@ -164,57 +171,57 @@ impl WorkLoop {
 
     /// Returns why it is paused or has stopped.
     pub fn reason(&self) -> &str {
-        text(&self.queue, "reason")
+        text(&self.queue, WorkQueue::reason)
     }
 
     pub fn iteration(&self) -> u64 {
-        self.number("iteration").max(1)
+        self.number(WorkQueue::iteration).max(1)
     }
 
     /// Returns the iteration that work belongs to now: one that was judged is over.
     fn at_work(&self) -> u64 {
-        let judged = self.last_judged().and_then(|last| last.get("iteration")).and_then(Value::as_u64);
+        let judged = self.last_judged().read(LoopIteration::iteration);
         self.iteration() + u64::from(judged == Some(self.iteration()))
     }
 
     /// Returns what came of the last iteration that was judged.
     pub fn last_judged(&self) -> Option<&Value> {
-        self.queue.get("history")?.as_array()?.last()
+        self.queue.read(WorkQueue::history)?.last()
     }
 
     pub fn max_iterations(&self) -> u64 {
-        self.queue.get("max_iterations").and_then(Value::as_u64).unwrap_or(MAX_ITERATIONS)
+        self.queue.read(WorkQueue::max_iterations).unwrap_or(MAX_ITERATIONS)
     }
 
     pub fn phase(&self) -> Option<PhaseFacts> {
-        let phase = serde_json::from_value(self.queue.get("phase")?.clone()).ok()?;
+        let phase = serde_json::from_value(self.queue.at(WorkQueue::phase)?.clone()).ok()?;
         PHASES.into_iter().find(|facts| facts.phase == phase)
     }
 
     pub fn items(&self) -> &[Value] {
-        self.queue.get("items").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+        self.queue.list(WorkQueue::items)
     }
 
     pub fn item(&self, id: &str) -> Option<&Value> {
-        self.items().iter().find(|item| text(item, "id") == id)
+        self.items().iter().find(|item| text(item, WorkItem::id) == id)
     }
 
     /// Returns how a gate came out last.
     pub fn gate(&self, name: &str) -> Option<&Value> {
-        self.queue.get("gate_results")?.get(name)
+        self.queue.at(WorkQueue::gate_results)?.get(name)
     }
 
     /// Goes on with a loop that was paused or has stopped, and takes over how it is to run.
     pub fn resume(&mut self, options: Options) {
         if let Some(most) = options.max_iterations {
-            self.queue["max_iterations"] = most.into();
+            self.queue.set(WorkQueue::max_iterations, most);
         }
         if let Some(pause_on) = options.pause_on {
-            self.queue["pause_on"] = word(pause_on).into();
+            self.queue.set(WorkQueue::pause_on, pause_on);
         }
         if [PAUSED, STOPPED].contains(&self.status()) {
-            self.queue["same_failures"] = 0.into();
-            self.queue["iteration"] = self.at_work().into();
+            self.queue.set(WorkQueue::same_failures, 0);
+            self.queue.set(WorkQueue::iteration, self.at_work());
             self.forget_reason();
             self.enter(Phase::Contextualize);
         }
@@ -225,35 +232,36 @@ impl WorkLoop {
     pub fn add(&mut self, new: &NewItem) -> String {
         let of = |value: &Option<String>| value.as_deref().map_or(Value::Null, Value::from);
         let (gate, error) = (of(&new.gate), of(&new.error_id));
-        let field = |item: &Value, name: &str| item.get(name).cloned().unwrap_or_default();
         let same = |item: &&Value| {
             is_open(item)
-                && text(item, "title") == new.title
-                && text(item, "priority") == word(new.priority)
-                && field(item, "gate") == gate
-                && field(item, "error_id") == error
+                && text(item, WorkItem::title) == new.title
+                && text(item, WorkItem::priority) == word(new.priority)
+                && item[WorkItem::gate] == gate
+                && item[WorkItem::error_id] == error
         };
         if let Some(known) = self.items().iter().find(same) {
-            return text(known, "id").to_owned();
+            return text(known, WorkItem::id).to_owned();
         }
-        let id = plan::next_id("work", self.items().iter().map(|item| text(item, "id")));
+        let id = plan::next_id("work", self.items().iter().map(|item| text(item, WorkItem::id)));
         let mut item = json!({
-            "id": id, "priority": word(new.priority), "title": new.title, "description": new.description,
-            "status": "pending", "added_iteration": self.at_work(), "completed_iteration": null,
+            WorkItem::id: id, WorkItem::priority: word(new.priority), WorkItem::title: new.title,
+            WorkItem::description: new.description,
+            WorkItem::status: "pending", WorkItem::added_iteration: self.at_work(),
+            WorkItem::completed_iteration: null,
         });
         for (name, value) in [("gate", gate), ("error_id", error)] {
             if !value.is_null() {
                 item[name] = value;
             }
         }
-        if let Some(items) = self.queue["items"].as_array_mut() {
+        if let Some(items) = self.queue[WorkQueue::items].as_array_mut() {
             items.push(item);
         }
         if self.status() == COMPLETE {
-            self.queue["consecutive_passes"] = 0.into();
-            self.queue["iteration"] = self.at_work().into();
+            self.queue.set(WorkQueue::consecutive_passes, 0);
+            self.queue.set(WorkQueue::iteration, self.at_work());
             self.enter(Phase::Assess);
-        } else if self.queue.get("phase") == Some(&word(Phase::Contextualize).into()) {
+        } else if self.queue.at(WorkQueue::phase) == Some(&word(Phase::Contextualize).into()) {
             self.enter(Phase::Assess);
         }
         id
@@ -262,7 +270,7 @@ impl WorkLoop {
     /// Notes that an item is done; one that is stays as it is.
     pub fn done(&mut self, id: &str) -> Result<(), Refusal> {
         let place = self.place(id)?;
-        match text(&self.items()[place], "status") {
+        match text(&self.items()[place], WorkQueue::status) {
             "done" => return Ok(()),
             status @ "cancelled" => {
                 return Err(Refusal::Closed { id: id.to_owned(), status: status.to_owned() });
@@ -280,13 +288,13 @@ impl WorkLoop {
 
     /// Adds what agents used to the costs.
     pub fn count(&mut self, tries: &Tries) {
-        let costs = &mut self.queue["costs"];
+        let costs = &mut self.queue[WorkQueue::costs];
         if !costs.is_object() {
             *costs = json!({});
         }
-        for (field, more) in [("spawns", tries.count), ("failures", tries.failed)] {
-            let so_far = costs.get(field).and_then(Value::as_u64).unwrap_or(0);
-            costs[field] = so_far.saturating_add(more).into();
+        for (field, more) in [(CostSum::spawns, tries.count), (CostSum::failures, tries.failed)] {
+            let so_far = costs.read(field).unwrap_or(0);
+            costs.set(field, so_far.saturating_add(more));
         }
         tries.usage.add_to(costs);
     }
@@ -294,65 +302,65 @@ impl WorkLoop {
     /// Notes what changed while an item was worked on.
     pub fn note_changes(&mut self, id: &str, changes: &Changes) {
         if let Ok(place) = self.place(id) {
-            self.queue["items"][place]["changed"] = changes.value();
+            self.queue[WorkQueue::items][place][WorkItem::changed] = changes.value();
         }
     }
 
     /// Returns the open item that is bad enough to hold the loop up.
     pub fn holding(&self) -> Option<&str> {
-        let limit = match text(&self.queue, "pause_on") {
+        let limit = match text(&self.queue, WorkQueue::pause_on) {
             "none" => return None,
             "S1" => 1,
             _ => 0,
         };
         let bad = |item: &&Value| is_open(item) && rank(item) <= limit;
-        self.items().iter().find(bad).map(|item| text(item, "id"))
+        self.items().iter().find(bad).map(|item| text(item, WorkItem::id))
     }
 
     /// Goes to a phase. While the loop is held up, that is where it stands.
     fn enter(&mut self, phase: Phase) {
         let facts = PHASES.iter().find(|facts| facts.phase == phase).expect("the table has every phase");
-        self.queue["phase"] = word(phase).into();
-        if !self.queue.get("reason").is_some_and(Value::is_string) {
-            self.queue["status"] = facts.status.into();
+        self.queue.set(WorkQueue::phase, phase);
+        if !self.queue.at(WorkQueue::reason).is_some_and(Value::is_string) {
+            self.queue.set(WorkQueue::status, facts.status);
         }
     }
 
     fn forget_reason(&mut self) {
-        self.queue.as_object_mut().map(|queue| queue.shift_remove("reason"));
+        self.queue.as_object_mut().map(|queue| queue.unset(WorkQueue::reason));
     }
 
     fn finish(&mut self, place: usize) {
         let iteration = self.at_work();
-        let item = &mut self.queue["items"][place];
+        let item = &mut self.queue[WorkQueue::items][place];
         // Who did it stays; nothing is leased any more.
         for field in ["run", "lease"] {
             item.as_object_mut().map(|item| item.shift_remove(field));
         }
-        item["status"] = "done".into();
-        item["completed_iteration"] = iteration.into();
+        item.set(WorkItem::status, WorkItemStatus::Done);
+        item.set(WorkItem::completed_iteration, iteration);
     }
 
     fn place(&self, id: &str) -> Result<usize, Refusal> {
-        let place = self.items().iter().position(|item| text(item, "id") == id);
+        let place = self.items().iter().position(|item| text(item, WorkItem::id) == id);
         place.ok_or_else(|| Refusal::NoItem { id: id.to_owned() })
     }
 
-    fn number(&self, name: &str) -> u64 {
-        self.queue.get(name).and_then(Value::as_u64).unwrap_or(0)
+    fn number<T: Held<Kind = Integer>>(&self, key: Key<T>) -> u64 {
+        self.queue.read(key).unwrap_or(0)
     }
 }
 
 /// Whether an item has still to be done.
 pub fn is_open(item: &Value) -> bool {
-    !matches!(text(item, "status"), "done" | "cancelled")
+    !matches!(text(item, WorkItem::status), "done" | "cancelled")
 }
 
 /// Returns how urgent an item is; 0 comes first.
 pub(crate) fn rank(item: &Value) -> usize {
-    ["S0", "S1", "S2", "S3"].iter().position(|known| text(item, "priority") == *known).unwrap_or(4)
+    ["S0", "S1", "S2", "S3"].iter().position(|known| text(item, WorkItem::priority) == *known).unwrap_or(4)
 }
 
-fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    value.get(name).and_then(Value::as_str).unwrap_or_default()
+fn text<T: Held<Kind: Text>>(value: &Value, key: Key<T>) -> &str {
+    value.text(key).unwrap_or_default()
 }

@@ -57,7 +57,12 @@ fn fail_with(work: &mut WorkLoop, output: &str) -> Verdict {
 }
 
 fn stands(work: &WorkLoop) -> (u64, u64, &str, &str) {
-    (work.iteration(), work.number("consecutive_passes"), text(&work.queue, "phase"), work.status())
+    (
+        work.iteration(),
+        work.number(WorkQueue::consecutive_passes),
+        text(&work.queue, WorkQueue::phase),
+        work.status(),
+    )
 }
 
 #[test]
@@ -122,7 +127,7 @@ fn open_items_keep_a_loop_from_being_complete() {
     let id = work.add(&item(Severity::S2, "x"));
     for passes in 1..4 {
         assert_eq!(iterate(&mut work, &[("lint", 0)]), Verdict::Passed);
-        assert_eq!(work.number("consecutive_passes"), passes);
+        assert_eq!(work.number(WorkQueue::consecutive_passes), passes);
     }
     work.done(&id).unwrap();
     assert_eq!(iterate(&mut work, &[("lint", 0)]), Verdict::Complete);
@@ -175,7 +180,7 @@ fn the_same_failures_call_for_another_approach_and_then_stop_the_loop() {
     let mut other = started();
     iterate(&mut other, &[("lint", 1)]);
     iterate(&mut other, &[("lint", 1), ("test", 1)]);
-    assert_eq!(other.number("same_failures"), 1, "others count anew");
+    assert_eq!(other.number(WorkQueue::same_failures), 1, "others count anew");
 }
 
 #[test]
@@ -274,9 +279,9 @@ fn a_record_tells_what_was_seen() {
     work.note_gate("lint", &check(Ended::Exit(0)), None, now());
     let expected = json!({"status": "pass", "timestamp": at, "issues": 0, "exit_code": 0});
     assert_eq!(work.queue["gate_results"]["lint"], expected, "nothing is left of the last one");
-    assert_eq!(text(&work.queue, "phase"), "QUALITY");
+    assert_eq!(text(&work.queue, WorkQueue::phase), "QUALITY");
     work.note_gate("test", &check(Ended::Exit(0)), None, now());
-    assert_eq!(text(&work.queue, "phase"), "TEST");
+    assert_eq!(text(&work.queue, WorkQueue::phase), "TEST");
 }
 
 #[test]
@@ -290,12 +295,16 @@ fn fewer_or_other_failures_are_progress() {
         assert_eq!(work.gate("test").unwrap()["issues"], left);
         work.done(&format!("work-{:03}", 10 - left)).unwrap();
     }
-    assert_eq!(work.number("same_failures"), 1);
+    assert_eq!(work.number(WorkQueue::same_failures), 1);
     for other in ["b", "c", "b"] {
         fail_with(&mut work, &failing(&[other]));
-        assert_eq!(work.number("same_failures"), 1, "{other}");
+        assert_eq!(work.number(WorkQueue::same_failures), 1, "{other}");
     }
-    assert_eq!(text(&work.items()[9], "description"), failing(&["b"]), "an open item tells the newest");
+    assert_eq!(
+        text(&work.items()[9], WorkItem::description),
+        failing(&["b"]),
+        "an open item tells the newest"
+    );
     fail_with(&mut work, &failing(&["b"]));
     assert!(matches!(fail_with(&mut work, &failing(&["b"])), Verdict::Stopped(_)));
     assert_eq!(work.last_judged().unwrap()["issues"], 1);
@@ -350,12 +359,16 @@ fn an_item_of_somebody_silent_is_taken_over() {
     assert_eq!(work.take_back_expired(&by("bob"), &at(600)), [given]);
     assert_eq!(work.take(&by("bob"), None, &at(600)), Ok("work-001".into()));
     let item = &work.items()[0];
-    assert_eq!((text(item, "assigned_to"), &item["lease"]["epoch"]), ("bob", &json!(2)));
+    assert_eq!((text(item, WorkItem::assigned_to), &item["lease"]["epoch"]), ("bob", &json!(2)));
     let last = json!({"by": "ann", "epoch": 1, "ended_at": "1970-01-01T00:10:00.000Z", "reason": "expired"});
     assert_eq!(item["last_claim"], last);
     assert_eq!(work.renew(&by("ann"), "work-001", &at(601)), Ok(Grip::Lost("bob".into())));
     work.settle(&by("ann"), "work-001", true, &at(601)).unwrap();
-    assert_eq!(text(&work.items()[0], "assigned_to"), "bob", "what was taken over is not hers to finish");
+    assert_eq!(
+        text(&work.items()[0], WorkItem::assigned_to),
+        "bob",
+        "what was taken over is not hers to finish"
+    );
 }
 
 #[test]
@@ -374,7 +387,7 @@ fn signs_of_life_renew_a_lease_and_a_late_owner_has_it_still() {
     assert_eq!(work.take_back_expired(&by("bob"), &at(5599)), []);
     work.done("work-001").unwrap();
     let done = &work.items()[0];
-    assert_eq!((text(done, "assigned_to"), done.get("lease")), ("ann", None));
+    assert_eq!((text(done, WorkItem::assigned_to), done.get("lease")), ("ann", None));
 }
 
 #[test]
@@ -403,7 +416,7 @@ fn items_go_back_with_their_session_or_run_and_by_hand() {
     work.take(&of("ann", Some("s1"), None), Some("work-002"), &at(2)).unwrap();
     assert_eq!(work.hand_over("s1", "s2", None, &at(3)), ["work-002"]);
     let moved = &work.items()[1];
-    assert_eq!((text(moved, "assigned_to"), text(moved, "session_id")), ("s2", "s2"));
+    assert_eq!((text(moved, WorkItem::assigned_to), text(moved, WorkItem::session_id)), ("s2", "s2"));
     assert!(work.is_held_by("s2") && !work.is_held_by("s1"));
     assert!(work.items().iter().all(|item| !item["lease"].is_null() || item.get("lease").is_none()));
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::dispatch::CostSum;
 use super::queue::{Changes, LastClaim, Lease};
 use crate::model::shape::{Decimal, Entries, FormatVersion, Integer, Maybe, Time, document, words};
 
@@ -85,6 +86,16 @@ document!(
 );
 
 document!(
+    /// What agents are known to count in `metrics`.
+    ResultMetrics { issues_found: Option<Integer> }
+);
+
+document!(
+    /// A finding of one agent or more, when their results are put together.
+    MergedFinding { agent_ids: Option<Vec<String>> }
+);
+
+document!(
     Finding {
         severity: Option<Severity>,
         category: Option<String>,
@@ -120,6 +131,8 @@ document!(
         same_failures: Option<Integer>,
         /// What came out of each iteration.
         history: Option<Vec<LoopIteration>>,
+        /// What its agents used.
+        costs: Option<CostSum>,
     }
 );
 
@@ -241,9 +254,16 @@ document!(
         /// How often the stop gate has sent it back to work.
         stops_held: Option<Integer>,
         /// When it left its work to the session that follows in the same client.
-        left: Option<Map<String, Value>>,
+        left: Option<Leave>,
         /// The same records of sessions that are at work beside it.
         others: Option<Vec<Map<String, Value>>>,
+    }
+);
+
+document!(
+    Leave {
+        at: Option<Time>,
+        client: Option<String>,
     }
 );
 
@@ -325,6 +345,15 @@ document!(
     }
 );
 
+document!(
+    /// What is always known of where an error was met, if a session met it.
+    ErrorContext {
+        session_id: Option<String>,
+        /// What was tried.
+        operation: Option<String>,
+    }
+);
+
 words!(
     /// The kind of an error, which decides whether and when to retry.
     ErrorClass {
@@ -376,5 +405,21 @@ document!(
         workflow: Maybe<Value>,
         /// The tasks of the queue that the session had in hand.
         claims: Maybe<Value>,
+    }
+);
+
+document!(
+    /// What is preserved of the loop in few words, and the text of `LOOP_STATE.md`.
+    LoopState {
+        markdown: Option<String>,
+        task: Option<String>,
+        status: Option<String>,
+        phase: Option<Phase>,
+        iteration: Option<Integer>,
+        consecutive_passes: Option<Integer>,
+        gate_results: Option<Entries<GateResult>>,
+        open_items: Option<Integer>,
+        /// The revision of a work queue that is too long to be copied.
+        work_queue_revision: Option<Integer>,
     }
 );

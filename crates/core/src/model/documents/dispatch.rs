@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::pipeline::GroupStage;
+use super::pipeline::{DeveloperContext, GroupStage};
 use super::queue::Changes;
 use crate::model::pipeline::table::{Outcome, Purpose, Role};
 use crate::model::shape::{Decimal, Entries, Integer, Maybe, Time, document, words};
@@ -60,6 +60,33 @@ document!(
         status: Maybe<Outcome>,
         at: Maybe<Time>,
         content: Maybe<Entries<Value>>,
+    }
+);
+
+document!(
+    /// What somebody says beside the word, each role in fields of its own; what else they say is kept with it.
+    HandedOver {
+        branch_name: Maybe<String>,
+        files_modified: Maybe<Vec<String>>,
+        commits: Maybe<Vec<String>>,
+        unit_tests_status: Maybe<Value>,
+        notes: Maybe<String>,
+        blocker: Maybe<String>,
+        reason: Maybe<String>,
+        subject: Maybe<String>,
+        /// Ids of open items that are settled.
+        closed: Maybe<Vec<String>>,
+        test_results: Maybe<Entries<Value>>,
+        without_results: Maybe<String>,
+        developer_context: Maybe<DeveloperContext>,
+        feedback: Maybe<String>,
+        issues: Maybe<Vec<Value>>,
+        actionable_items: Maybe<Vec<Value>>,
+        quality_metrics: Maybe<Entries<Value>>,
+        findings: Maybe<Vec<Value>>,
+        failures: Maybe<Vec<Value>>,
+        failed_tests: Maybe<Vec<Value>>,
+        evidence: Maybe<Vec<Evidence>>,
     }
 );
 

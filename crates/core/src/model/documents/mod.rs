@@ -5,6 +5,8 @@
 //! and where a document lives, is told elsewhere.
 
 pub mod agent_loop;
+pub mod answers;
+pub mod common;
 pub mod dispatch;
 pub mod pipeline;
 pub mod queue;

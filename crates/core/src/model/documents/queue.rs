@@ -103,6 +103,31 @@ document!(Attempt {
 });
 
 document!(
+    /// A task in the archive has this besides.
+    ArchivedTask {
+        /// What its command printed.
+        log: Option<String>,
+    }
+);
+
+document!(
+    /// A piece of a log in the archive.
+    ArchivedLog {
+        id: Option<String>,
+        text: Option<String>,
+    }
+);
+
+document!(
+    /// A remark of `notes`.
+    Note {
+        at: Option<Time>,
+        by: Option<String>,
+        text: Option<String>,
+    }
+);
+
+document!(
     TaskContext {
         /// Paths and patterns the task may touch.
         files: Option<Vec<String>>,

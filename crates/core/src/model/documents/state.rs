@@ -36,6 +36,10 @@ document!(
         enable_state_sharing: Option<bool>,
         enable_message_passing: Option<bool>,
         enable_auto_recovery: Option<bool>,
+        /// Whether edits of files that others work on are denied; off unless it is said.
+        enable_edit_guard: Option<bool>,
+        /// Whether an agent is sent back to work while its loop is not done; off unless it is said.
+        enable_stop_gate: Option<bool>,
     }
 );
 
@@ -411,6 +415,51 @@ document!(
         at: Option<Time>,
         kind as "type": String,
         data: Maybe<Value>,
+    }
+);
+
+document!(
+    /// What events of ours tell in `data`, each only some of it.
+    EventData {
+        project_id: Option<String>,
+        working_directory: Option<String>,
+        /// Ids of the tasks that went back.
+        released: Option<Vec<String>>,
+        from: Option<String>,
+        to: Option<String>,
+        /// Ids of the tasks that were handed over.
+        tasks: Option<Vec<String>>,
+        context: Option<String>,
+    }
+);
+
+document!(
+    /// The payload of a message that hands tasks over.
+    HandoffPayload {
+        /// The task, if it is one.
+        task_id: Option<String>,
+        task_ids: Option<Vec<String>>,
+        from: Option<String>,
+        context: Option<String>,
+    }
+);
+
+document!(
+    /// A session in the archive: what was known of it when it was put away, each document under the name of its kind.
+    ArchivedSession {
+        session_id: String,
+        archived_at: Option<Time>,
+        session: Option<Value>,
+        hooks_log: Option<String>,
+    }
+);
+
+document!(
+    /// A message in the archive.
+    ArchivedMessage {
+        mailbox: String,
+        tray: String,
+        message: Value,
     }
 );
 

@@ -8,7 +8,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Flow, PhaseOutcome, Refusal, Report, WorkflowStatus, standing, text};
+use crate::model::documents::workflow::{Phase, Workflow};
 use crate::model::ids;
+use crate::model::key::{Fields, FieldsMut, Key};
 use WorkflowStatus::{Active, Completed, Failed, Pending};
 
 /// An agent of a client, and what it is known by.
@@ -97,7 +99,7 @@ impl Flow {
     pub fn give_back(&mut self, session: &str, now: Timestamp) {
         for phase in self.phases_mut() {
             if standing(phase) == Active && text(phase, OWNER) == session {
-                phase["status"] = json!(Pending);
+                phase[Phase::status] = json!(Pending);
                 take_away(phase);
             }
         }
@@ -108,7 +110,9 @@ impl Flow {
     /// be taken for an order, the first that is to be done by an agent of this name and nobody has.
     pub fn phase_of(&self, worker: Worker<'_>, by_name: bool) -> Option<&str> {
         let open = |phase: &&Value| {
-            let ready = || ids::is_sound(text(phase, "id")) && self.open_before(text(phase, "id")).is_empty();
+            let ready = || {
+                ids::is_sound(text(phase, Phase::id)) && self.open_before(text(phase, Phase::id)).is_empty()
+            };
             standing(phase) == Active || (standing(phase) == Pending && ready())
         };
         let free = |phase: &&Value| text(phase, AGENT).is_empty();
@@ -119,17 +123,17 @@ impl Flow {
                 Moment::FirstHeard => !self.phases().iter().any(|phase| was_taken_from(phase, worker)),
                 Moment::Later => false,
             };
-        let asks = |phase: &&Value| by_name && text(phase, "agent") == worker.kind && open(phase);
+        let asks = |phase: &&Value| by_name && text(phase, Phase::agent) == worker.kind && open(phase);
         let find = |wanted: &dyn Fn(&&Value) -> bool| self.phases().iter().find(wanted);
-        if let Some(named) = find(&|phase| worker.named.id() == Some(text(phase, "id"))) {
-            let id = Some(text(named, "id"));
+        if let Some(named) = find(&|phase| worker.named.id() == Some(text(phase, Phase::id))) {
+            let id = Some(text(named, Phase::id));
             return id.filter(|_| !is_elsewhere(named, worker) && !is_over(named, worker));
         }
         let found = find(&mine)
             .or_else(|| find(&|phase| asks(phase) && free(phase)))
             // What an agent has left unclear may be done by another one.
             .or_else(|| find(&|phase| asks(phase) && outcome(phase) == Some(PhaseOutcome::Unclear)))?;
-        Some(text(found, "id"))
+        Some(text(found, Phase::id))
     }
 
     /// Notes which agent works on a phase, and that it has begun.
@@ -138,7 +142,7 @@ impl Flow {
         if matches!(status, Pending | Failed) {
             self.report(id, Active, &Report::default(), now)?;
         }
-        let place = self.phases().iter().position(|phase| text(phase, "id") == id);
+        let place = self.phases().iter().position(|phase| text(phase, Phase::id) == id);
         let Some(place) = place.filter(|_| status != Completed) else { return Ok(()) };
         let before = holder(&self.phases()[place]);
         if before != worker.id {
@@ -158,40 +162,40 @@ impl Flow {
 
     /// Leaves a phase open whose agent has ended without saying that it is done.
     pub fn leave_unclear(&mut self, id: &str, words: &str) {
-        let Some(phase) = self.phases_mut().iter_mut().find(|phase| text(phase, "id") == id) else { return };
-        phase[OUTCOME] = json!(PhaseOutcome::Unclear);
-        phase[REASON] = words.into();
+        let Some(phase) = self.phases_mut().iter_mut().find(|phase| text(phase, Phase::id) == id) else {
+            return;
+        };
+        phase.set(OUTCOME, PhaseOutcome::Unclear);
+        phase.set(REASON, words);
     }
 
     /// Notes that an agent was asked for its hand-over; `false` if the phase asks for none, or asked this agent before.
     pub fn ask_handover(&mut self, id: &str, agent: &str) -> bool {
-        let phase = self.phases_mut().iter_mut().find(|phase| text(phase, "id") == id);
-        let asks = |phase: &&mut Value| {
-            phase.get(HANDOVER) == Some(&Value::Bool(true)) && text(phase, ASKED) != agent
-        };
-        phase.filter(asks).map(|phase| phase[ASKED] = agent.into()).is_some()
+        let phase = self.phases_mut().iter_mut().find(|phase| text(phase, Phase::id) == id);
+        let asks =
+            |phase: &&mut Value| phase.read(Phase::handover) == Some(true) && text(phase, ASKED) != agent;
+        phase.filter(asks).map(|phase| phase.set(ASKED, agent)).is_some()
     }
 
     fn phases_mut(&mut self) -> &mut [Value] {
-        self.workflow.get_mut("phases").and_then(Value::as_array_mut).map_or(&mut [], Vec::as_mut_slice)
+        self.workflow.list_mut(Workflow::phases).map_or(&mut [], Vec::as_mut_slice)
     }
 }
 
 /// The fields of a phase, and of the workflow, that say whose it is and what is known of its end.
-const OWNER: &str = "session_id";
-const AGENT: &str = "agent_id";
-const OUTCOME: &str = "outcome";
-const REASON: &str = "reason";
-const HANDOVER: &str = "handover";
-const ASKED: &str = "asked";
-const FORMER: &str = "former_agents";
+const OWNER: Key<Option<String>> = Phase::session_id;
+const AGENT: Key<Option<String>> = Phase::agent_id;
+const OUTCOME: Key<Option<PhaseOutcome>> = Phase::outcome;
+const REASON: Key<Option<String>> = Phase::reason;
+const ASKED: Key<Option<String>> = Phase::asked;
+const FORMER: Key<Option<Vec<String>>> = Phase::former_agents;
 
 /// How many agents are remembered that had a phase; who had it before them is hardly still at work.
 const MOST_FORMER: usize = 16;
 
 /// Returns what is known about how a phase came to its end, beside its status.
 pub fn outcome(phase: &Value) -> Option<PhaseOutcome> {
-    phase.get(OUTCOME).and_then(|outcome| serde_json::from_value(outcome.clone()).ok())
+    phase.read(OUTCOME)
 }
 
 /// Returns why a phase has failed, was given back or is unclear; of the last try, while it is tried again.
@@ -204,24 +208,27 @@ pub(super) fn note_end(phase: &mut Value, from: WorkflowStatus, to: WorkflowStat
     if from == Failed || to == Failed || (from, to) == (Active, Pending) {
         let said = text(phase, CONTEXT).to_owned();
         if !said.is_empty() {
-            phase[REASON] = said.into();
-            phase[CONTEXT] = "".into();
+            phase.set(REASON, said);
+            phase.set(CONTEXT, "");
         } else if from != to && to == Failed {
-            remove(phase, REASON);
+            phase.unset(REASON);
         }
     }
     match (from, to) {
-        (_, Completed) => [REASON, FORMER].into_iter().for_each(|field| drop(remove(phase, field))),
+        (_, Completed) => {
+            phase.unset(REASON);
+            phase.unset(FORMER);
+        }
         (Active | Failed, Pending) | (Failed, Active) => take_away(phase),
         _ => {}
     }
     match assumed {
-        true => phase[OUTCOME] = json!(PhaseOutcome::Assumed),
-        false => drop(remove(phase, OUTCOME)),
+        true => phase.set(OUTCOME, PhaseOutcome::Assumed),
+        false => drop(phase.unset(OUTCOME)),
     }
 }
 
-const CONTEXT: &str = "context_for_next";
+const CONTEXT: Key<Option<String>> = Phase::context_for_next;
 
 fn holder(phase: &Value) -> String {
     text(phase, AGENT).to_owned()
@@ -229,19 +236,19 @@ fn holder(phase: &Value) -> String {
 
 fn hold(phase: &mut Value, agent: &str, session: &str) {
     if text(phase, AGENT) != agent || text(phase, OWNER) != session {
-        phase[AGENT] = agent.into();
-        phase[OWNER] = session.into();
+        phase.set(AGENT, agent);
+        phase.set(OWNER, session);
     }
-    remove(phase, OUTCOME);
+    phase.unset(OUTCOME);
     if former(phase).any(|before| before == agent) {
         let others: Vec<Value> = former(phase).filter(|before| *before != agent).map(Value::from).collect();
-        phase[FORMER] = others.into();
+        phase.set(FORMER, others);
     }
 }
 
 /// Returns the agents that a phase was taken from. What they were started for is over.
 fn former(phase: &Value) -> impl Iterator<Item = &str> {
-    phase.get(FORMER).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    phase.texts(FORMER)
 }
 
 /// Whether what an agent was started for is over: the phase was taken from it since.
@@ -264,13 +271,13 @@ fn take_away(phase: &mut Value) {
     let mut all: Vec<Value> = former(phase).filter(|before| *before != agent).map(Value::from).collect();
     all.push(agent.into());
     all.drain(..all.len().saturating_sub(MOST_FORMER));
-    phase[FORMER] = all.into();
+    phase.set(FORMER, all);
 }
 
 /// Takes a phase out of its agent's hands.
 fn let_go(phase: &mut Value) {
-    for field in [AGENT, OWNER, OUTCOME, ASKED] {
-        remove(phase, field);
+    for field in [AGENT.any(), OWNER.any(), OUTCOME.any(), ASKED.any()] {
+        phase.unset(field);
     }
 }
 
@@ -281,10 +288,6 @@ fn is_elsewhere(phase: &Value, worker: Worker<'_>) -> bool {
         && !session.is_empty()
         && session != worker.session
         && outcome(phase) != Some(PhaseOutcome::Unclear)
-}
-
-fn remove(value: &mut Value, field: &str) -> Option<Value> {
-    value.as_object_mut()?.shift_remove(field)
 }
 
 #[cfg(test)]
@@ -374,7 +377,7 @@ mod tests {
         flow.give("phase_0", started(orders), NOW).unwrap();
         assert_eq!(flow.phases()[0][FORMER], json!(["a2", "a3"]));
         flow.report("phase_0", Completed, &Report::default(), NOW).unwrap();
-        assert_eq!(flow.phases()[0].get(FORMER), None);
+        assert_eq!(flow.phases()[0].at(FORMER), None);
         // There is an end to what is remembered.
         for number in 0..40 {
             flow.give("phase_1", worker(&format!("n{number}"), "s1", None), NOW).unwrap();
@@ -396,7 +399,7 @@ mod tests {
         );
         flow.give_back("s3", NOW);
         let phase = &flow.phases()[0];
-        assert_eq!((standing(phase), phase.get(AGENT), phase.get(OWNER)), (Pending, None, None));
+        assert_eq!((standing(phase), phase.at(AGENT), phase.at(OWNER)), (Pending, None, None));
         assert_eq!(flow.sessions_at_work(), ["s2"]);
         assert_eq!(flow.owner(), Some("s3"), "whoever comes back has it again");
     }

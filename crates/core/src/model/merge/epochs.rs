@@ -5,6 +5,9 @@
 
 use serde_json::{Value, json};
 
+use crate::model::documents::agent_loop::WorkItem;
+use crate::model::documents::queue::{LastClaim, Lease, QueueTask};
+use crate::model::key::{Fields, FieldsMut, Key};
 use crate::model::kind::{Items, Kind};
 use crate::model::lease;
 
@@ -15,10 +18,10 @@ struct Open {
     held: &'static [&'static str],
     open: &'static str,
     /// The field that names them.
-    holder: &'static str,
+    holder: Key<Option<String>>,
     /// The fields that are empty then, and those that are not there.
-    empty: &'static [&'static str],
-    gone: &'static [&'static str],
+    empty: &'static [Key<Value>],
+    gone: &'static [Key<Value>],
 }
 
 const OPEN: [Open; 2] = [
@@ -26,17 +29,22 @@ const OPEN: [Open; 2] = [
         kind: "queue",
         held: &["claimed", "in_progress"],
         open: "available",
-        holder: "claimed_by",
-        empty: &["claimed_by", "claimed_at", "lease"],
-        gone: &["started_at", "session_id"],
+        holder: QueueTask::claimed_by,
+        empty: &[QueueTask::claimed_by.any(), QueueTask::claimed_at.any(), QueueTask::lease.any()],
+        gone: &[QueueTask::started_at.any(), QueueTask::session_id.any()],
     },
     Open {
         kind: "work_queue",
         held: &["in_progress"],
         open: "pending",
-        holder: "assigned_to",
+        holder: WorkItem::assigned_to,
         empty: &[],
-        gone: &["assigned_to", "session_id", "run", "lease"],
+        gone: &[
+            WorkItem::assigned_to.any(),
+            WorkItem::session_id.any(),
+            WorkItem::run.any(),
+            WorkItem::lease.any(),
+        ],
     },
 ];
 
@@ -46,9 +54,9 @@ pub fn keep_epochs(kind: &Kind, ours: &Value, restored: &mut Value) {
     let Some(known) = ours.get(field).and_then(Value::as_array) else { return };
     let Some(items) = restored.get_mut(field).and_then(Value::as_array_mut) else { return };
     let known: std::collections::HashMap<&str, &Value> =
-        known.iter().filter_map(|item| Some((item.get("id")?.as_str()?, item))).collect();
+        known.iter().filter_map(|item| Some((item.text(QueueTask::id)?, item))).collect();
     for item in items {
-        let name = item.get("id").and_then(Value::as_str).map(str::to_owned);
+        let name = item.text(QueueTask::id).map(str::to_owned);
         if let Some(now) = name.as_deref().and_then(|name| known.get(name)) {
             keep_epoch(kind, now, item);
         }
@@ -62,20 +70,22 @@ pub fn keep_epoch(kind: &Kind, now: &Value, then: &mut Value) {
     if epoch <= lease::epoch(then) {
         return;
     }
-    let text = |item: &Value, field: &str| item.get(field).and_then(Value::as_str).map(str::to_owned);
-    let last = now.get("last_claim");
-    let ended = last.and_then(|last| text(last, "ended_at"));
-    let ended = ended.or_else(|| text(now, "completed_at")).or_else(|| text(now, "claimed_at"));
-    let ended = ended.or_else(|| now.get("lease").and_then(|lease| text(lease, "expires_at")));
-    let by = text(now, open.holder).or_else(|| last.and_then(|last| text(last, "by")));
-    let by = by.or_else(|| text(then, open.holder)).unwrap_or_default();
-    let last = json!({"by": by, "epoch": epoch, "ended_at": ended.unwrap_or_default(), "reason": "restored"});
-    let was_held = text(then, "status").is_some_and(|status| open.held.contains(&&*status));
+    let last = now.at(QueueTask::last_claim);
+    let ended = last.text(LastClaim::ended_at);
+    let ended = ended.or(now.text(QueueTask::completed_at)).or(now.text(QueueTask::claimed_at));
+    let ended = ended.or(now.at(QueueTask::lease).text(Lease::expires_at));
+    let by = now.text(open.holder).or(last.text(LastClaim::by));
+    let by = by.or(then.text(open.holder)).unwrap_or_default();
+    let last = json!({
+        LastClaim::by: by, LastClaim::epoch: epoch, LastClaim::ended_at: ended.unwrap_or_default(),
+        LastClaim::reason: "restored",
+    });
+    let was_held = then.text(QueueTask::status).is_some_and(|status| open.held.contains(&status));
     let Some(fields) = then.as_object_mut() else { return };
-    fields.insert("last_claim".into(), last);
+    fields.set(QueueTask::last_claim, last);
     if was_held {
-        fields.insert("status".into(), open.open.into());
-        open.empty.iter().for_each(|field| drop(fields.insert((*field).into(), Value::Null)));
-        open.gone.iter().for_each(|field| drop(fields.shift_remove(*field)));
+        fields.set(QueueTask::status, Value::from(open.open));
+        open.empty.iter().for_each(|field| fields.set(*field, Value::Null));
+        open.gone.iter().for_each(|field| drop(fields.unset(*field)));
     }
 }

@@ -5,10 +5,25 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::{Base, Merge, same};
-use crate::model::{diff, json, time};
+use crate::model::documents::agent_loop::AgentResult;
+use crate::model::documents::common::Item;
+use crate::model::documents::pipeline::Group;
+use crate::model::documents::state::{Member, Tool};
+use crate::model::documents::workflow::PlannedPhase;
+use crate::model::json;
+use crate::model::key::Fields;
+use crate::model::time;
 
 /// The fields that may tell the items of a list apart, the first that all of them have.
-const IDS: &[&str] = &["id", "agent_id", "message_id", "phase_id", "group_id", "agent", "name"];
+const IDS: &[&str] = &[
+    Item::id.name(),
+    AgentResult::agent_id.name(),
+    "message_id",
+    PlannedPhase::phase_id.name(),
+    Group::group_id.name(),
+    Member::agent.name(),
+    Tool::name.name(),
+];
 
 /// Items by id, in no order.
 type ById<'v> = HashMap<&'v str, &'v Value>;
@@ -44,7 +59,7 @@ impl Merge<'_> {
             }
         }
         if self.is == Base::Known {
-            kept = reorder(kept, id, base, theirs, [base_of, theirs_of]);
+            reorder(&mut kept, id, base, theirs, [base_of, theirs_of]);
         }
         let there: HashSet<String> = kept.iter().map(|item| id_in(item, id).to_owned()).collect();
         let (mut added, mut before): (HashMap<Option<String>, Vec<Value>>, _) = (HashMap::new(), None);
@@ -96,7 +111,7 @@ impl Merge<'_> {
 
     /// Whether an item was made after what the edit was made from.
     fn came_later(&self, item: &Value) -> bool {
-        let created = item.get("created_at").or_else(|| item.get("created")).and_then(Value::as_str);
+        let created = item.at(Item::created_at).or(item.at(Item::created)).and_then(Value::as_str);
         let (created, made) = (created.and_then(time::read), self.made_at.and_then(time::read));
         created.zip(made).is_some_and(|(created, made)| created > made)
     }
@@ -152,44 +167,33 @@ impl Merge<'_> {
     }
 }
 
-/// Moves the items that the person has moved: each behind what stands before it in the edit. What they left in its order stays
-/// where others put it.
+/// Puts the items that the person has put in another order into that order.
 fn reorder(
-    kept: Vec<Value>,
+    kept: &mut [Value],
     id: &str,
     base: &[Value],
     theirs: &[Value],
     [base_of, theirs_of]: [&ById<'_>; 2],
-) -> Vec<Value> {
-    let ours: HashSet<&str> = kept.iter().map(|item| id_in(item, id)).collect();
+) {
+    let ours: HashSet<String> = kept.iter().map(|item| id_in(item, id).to_owned()).collect();
     let common =
-        |name: &&str| base_of.contains_key(name) && theirs_of.contains_key(name) && ours.contains(name);
-    let names = |list| -> Vec<&str> { ids_of(list, id).filter(common).collect() };
-    let (was, wanted) = (names(base), names(theirs));
-    if was == wanted {
-        return kept;
+        |name: &str| base_of.contains_key(name) && theirs_of.contains_key(name) && ours.contains(name);
+    let names = |list: &'_ [Value]| -> Vec<String> {
+        list.iter().map(|item| id_in(item, id)).filter(|name| common(name)).map(str::to_owned).collect()
+    };
+    let wanted = names(theirs);
+    if names(base) == wanted {
+        return;
     }
-    let place_of: HashMap<&str, usize> = was.iter().enumerate().map(|(place, name)| (*name, place)).collect();
-    let places: Vec<_> = wanted.iter().map(|name| place_of[name]).enumerate().collect();
-    let staying: HashSet<&str> = diff::rising(&places).into_iter().map(|(place, _)| wanted[place]).collect();
-    // Who follows whom: the moved ones behind the last that stays, by the order of the edit.
-    let (mut followers, mut leader): (HashMap<Option<&str>, Vec<&str>>, _) = (HashMap::new(), None);
-    for name in &wanted {
-        match staying.contains(name) {
-            true => leader = Some(*name),
-            false => followers.entry(leader).or_default().push(name),
+    let places: Vec<usize> =
+        kept.iter().enumerate().filter(|(_, item)| common(id_in(item, id))).map(|(place, _)| place).collect();
+    let mut items: HashMap<String, Value> =
+        places.iter().map(|place| (id_in(&kept[*place], id).to_owned(), kept[*place].clone())).collect();
+    for (place, name) in places.into_iter().zip(wanted) {
+        if let Some(item) = items.remove(&name) {
+            kept[place] = item;
         }
     }
-    let items: HashMap<&str, &Value> = kept.iter().map(|item| (id_in(item, id), item)).collect();
-    let follow = |leader| followers.get(&leader).into_iter().flatten().map(|name| items[name]);
-    let is_moved = |name: &str| place_of.contains_key(name) && !staying.contains(name);
-    let still = kept.iter().filter(|item| !is_moved(id_in(item, id)));
-    let behind = still.flat_map(|item| std::iter::once(item).chain(follow(Some(id_in(item, id)))));
-    follow(None).chain(behind).cloned().collect()
-}
-
-fn ids_of<'v>(list: &'v [Value], id: &str) -> impl Iterator<Item = &'v str> {
-    list.iter().map(move |item| id_in(item, id))
 }
 
 fn id_in<'v>(item: &'v Value, id: &str) -> &'v str {

@@ -8,6 +8,9 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use crate::model::documents::common::{Item, Stamps};
+use crate::model::documents::queue::QueueTask;
+use crate::model::key::Fields;
 use crate::model::kind::{Items, Kind};
 
 /// What a file says it was made from.
@@ -20,7 +23,7 @@ pub struct Made {
 /// Returns what a document says of itself.
 pub fn stated(kind: &Kind, value: &Value) -> Made {
     let time = kind.time_field.and_then(|field| value.get(field)?.as_str()).map(str::to_owned);
-    Made { revision: value.get("revision").and_then(Value::as_u64), time }
+    Made { revision: value.read(Stamps::revision), time }
 }
 
 /// Whether an edit was made from `content`, a state of ours, by what both say of themselves.
@@ -65,12 +68,13 @@ fn parts<'v>(kind: &Kind, value: &'v Value) -> Vec<(&'v str, &'v Value)> {
         Items::Nested(outer, field) => value.get(outer).and_then(|outer| outer.get(field)),
         Items::Document | Items::None => None,
     };
-    let is_stamp = |key: &str| key == "revision" || key == "updated_by" || kind.time_field == Some(key);
+    let is_stamp = |key: &str| {
+        key == Stamps::revision.name() || key == Stamps::updated_by.name() || kind.time_field == Some(key)
+    };
     match items {
-        Some(Value::Array(list)) if !list.is_empty() => list
-            .iter()
-            .map(|item| (item.get("id").and_then(Value::as_str).unwrap_or_default(), item))
-            .collect(),
+        Some(Value::Array(list)) if !list.is_empty() => {
+            list.iter().map(|item| (item.text(Item::id).unwrap_or_default(), item)).collect()
+        }
         Some(Value::Object(map)) if !map.is_empty() => {
             map.iter().map(|(key, item)| (key.as_str(), item)).collect()
         }
@@ -87,10 +91,10 @@ const AT_WORK: &[&str] = &["claimed", "in_progress", "active", "running"];
 /// Whether somebody is at work on something in a document.
 pub fn is_at_work(kind: &Kind, value: &Value) -> bool {
     let at_work = |item: &Value| {
-        item.get("status").and_then(Value::as_str).is_some_and(|word| AT_WORK.contains(&word))
-            || item.get("lease").is_some_and(|lease| lease.is_object())
-                && item.get("claimed_by").is_some_and(Value::is_string)
-                && item.get("completed_at").is_none_or(Value::is_null)
+        item.text(QueueTask::status).is_some_and(|word| AT_WORK.contains(&word))
+            || item.at(QueueTask::lease).is_some_and(|lease| lease.is_object())
+                && item.at(QueueTask::claimed_by).is_some_and(Value::is_string)
+                && item.at(QueueTask::completed_at).is_none_or(Value::is_null)
     };
     let in_entries =
         || kind.items == Items::Document && value.as_object().is_some_and(|map| map.values().any(at_work));

@@ -8,6 +8,11 @@ use super::table::Purpose;
 use super::{
     MOST_DEVELOPERS, Mode, Order, Pipeline, Plan, Refusal, RunStatus, list, push, remove, text, time, word,
 };
+use crate::model::documents::dispatch::{AdoptedPlan, KeptOrder};
+use crate::model::documents::pipeline::{
+    ExecutionPhase, Group, Iterations, OrchestratorState, PmState, PmTask, TaskGroup,
+};
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::plan::texts;
 
 impl Pipeline {
@@ -16,8 +21,8 @@ impl Pipeline {
     /// Groups that are complete stay as they are, groups that have begun stay at their step, and groups that have not
     /// begun are dropped when the plan does not name them.
     pub fn adopt(&mut self, plan: &Plan, now: Timestamp) -> Result<bool, Refusal> {
-        let last = list(&self.orchestrator, "plans").last();
-        if last.is_some_and(|last| text(last, "digest") == plan.digest) && self.is_planned() {
+        let last = list(&self.orchestrator, OrchestratorState::plans).last();
+        if last.is_some_and(|last| text(last, AdoptedPlan::digest) == plan.digest) && self.is_planned() {
             return Ok(false);
         }
         let resumed = self.status() == RunStatus::Error;
@@ -37,8 +42,11 @@ impl Pipeline {
             begun.iter().for_each(|id| self.forgive(id));
         }
         self.finish_planning(now);
-        let plans = json!({"digest": plan.digest, "adopted_at": time::stamp(now), "groups": self.task_groups().len()});
-        push(&mut self.orchestrator, "plans", plans, 100);
+        let plans = json!({
+            AdoptedPlan::digest: plan.digest, AdoptedPlan::adopted_at: time::stamp(now),
+            AdoptedPlan::groups: self.task_groups().len(),
+        });
+        push(&mut self.orchestrator, OrchestratorState::plans, plans, 100);
         self.count();
         let decision = format!("adopt_plan_{}_groups", self.task_groups().len());
         self.log(&decision, &format!("{}: {reasoning}", word(mode)), now);
@@ -117,36 +125,39 @@ impl Pipeline {
                 let without_complete = |phase: &Value| {
                     let mut phase = phase.clone();
                     let ids: Vec<&str> =
-                        texts(&phase, "group_ids").into_iter().filter(|id| open(id)).collect();
-                    phase["group_ids"] = json!(ids);
+                        texts(&phase, ExecutionPhase::group_ids).into_iter().filter(|id| open(id)).collect();
+                    phase[ExecutionPhase::group_ids] = json!(ids);
                     phase
                 };
                 plan.phases.iter().map(without_complete).collect()
             }
         };
-        let named = |id: &str| fresh.iter().any(|phase| texts(phase, "group_ids").contains(&id));
-        let kept = list(&self.pm, "execution_phases").iter().map(|phase| {
+        let named =
+            |id: &str| fresh.iter().any(|phase| texts(phase, ExecutionPhase::group_ids).contains(&id));
+        let kept = list(&self.pm, PmState::execution_phases).iter().map(|phase| {
             let mut phase = phase.clone();
-            let ids: Vec<&str> =
-                texts(&phase, "group_ids").into_iter().filter(|id| is_there(id) && !named(id)).collect();
-            phase["group_ids"] = json!(ids);
+            let ids: Vec<&str> = texts(&phase, ExecutionPhase::group_ids)
+                .into_iter()
+                .filter(|id| is_there(id) && !named(id))
+                .collect();
+            phase[ExecutionPhase::group_ids] = json!(ids);
             phase
         });
         let mut phases: Vec<Value> = kept.chain(fresh.iter().cloned()).collect();
-        phases.retain(|phase| !texts(phase, "group_ids").is_empty());
+        phases.retain(|phase| !texts(phase, ExecutionPhase::group_ids).is_empty());
         let lost = groups
             .iter()
             .map(id_of)
-            .find(|id| !phases.iter().any(|phase| texts(phase, "group_ids").contains(id)));
+            .find(|id| !phases.iter().any(|phase| texts(phase, ExecutionPhase::group_ids).contains(id)));
         if let Some(lost) = lost {
             return Err(Refusal::Plan(format!("the group `{lost}` is in no phase")));
         }
         for (place, phase) in phases.iter_mut().enumerate() {
-            let count = texts(phase, "group_ids").len();
-            phase["phase_number"] = (place + 1).into();
-            if phase.get("parallel_count").is_none() || mode == Mode::Simple {
+            let count = texts(phase, ExecutionPhase::group_ids).len();
+            phase.set(ExecutionPhase::phase_number, place + 1);
+            if phase.at(ExecutionPhase::parallel_count).is_none() || mode == Mode::Simple {
                 let at_once = if mode == Mode::Parallel { count.min(MOST_DEVELOPERS) } else { 1 };
-                phase["parallel_count"] = at_once.into();
+                phase.set(ExecutionPhase::parallel_count, at_once);
             }
         }
         check_phases(&phases, groups, |_| false).map_err(Refusal::Plan)?;
@@ -155,40 +166,44 @@ impl Pipeline {
 
     fn take(&mut self, plan: &Plan, groups: &[Value], phases: &[Value], (mode, reasoning): (Mode, &str)) {
         let is_there = |id: &str| groups.iter().any(|group| id_of(group) == id);
-        let replaced = |task: &Value| plan.tasks.iter().any(|new| text(new, "id") == text(task, "id"));
-        let kept = list(&self.pm, "all_tasks").iter().filter(|task| {
-            let group = text(task, "group_id");
+        let replaced =
+            |task: &Value| plan.tasks.iter().any(|new| text(new, KeptOrder::id) == text(task, PmTask::id));
+        let kept = list(&self.pm, PmState::all_tasks).iter().filter(|task| {
+            let group = text(task, PmTask::group_id);
             let redone = plan.groups.iter().any(|new| id_of(new) == group) && !self.is_complete(group);
             is_there(group) && !redone && !replaced(task)
         });
-        let wanted = |task: &&Value| !self.is_complete(text(task, "group_id"));
+        let wanted = |task: &&Value| !self.is_complete(text(task, PmTask::group_id));
         let tasks: Vec<Value> = kept.chain(plan.tasks.iter().filter(wanted)).cloned().collect();
         let gone: Vec<String> = self.group_ids().filter(|id| !is_there(id)).map(Into::into).collect();
-        gone.iter().for_each(|id| remove(&mut self.groups, id));
+        if let Some(groups) = self.groups.as_object_mut() {
+            gone.iter().for_each(|id| drop(groups.shift_remove(id)));
+        }
         for (name, value) in &plan.more {
             self.pm[name] = value.clone();
         }
-        self.pm["mode"] = json!(mode);
-        self.pm["mode_reasoning"] = reasoning.into();
-        self.pm["all_tasks"] = json!(tasks);
-        self.pm["task_groups"] = json!(groups);
-        self.pm["execution_phases"] = json!(phases);
+        self.pm[PmState::mode] = json!(mode);
+        self.pm.set(PmState::mode_reasoning, reasoning);
+        self.pm[PmState::all_tasks] = json!(tasks);
+        self.pm[PmState::task_groups] = json!(groups);
+        self.pm[PmState::execution_phases] = json!(phases);
         for group in groups {
             let entry = self.entry_mut(id_of(group));
-            if text(entry, "status") != "complete" {
-                entry["group_name"] = group["name"].clone();
-                entry["branch_name"] = group["branch_name"].clone();
+            if text(entry, Group::status) != "complete" {
+                entry[Group::group_name] = group[TaskGroup::name].clone();
+                entry[Group::branch_name] = group[TaskGroup::branch_name].clone();
             }
-            if entry.get("iterations").is_none() {
-                entry["iterations"] = json!({"developer": 0, "qa": 0, "tech_lead": 0});
+            if entry.at(Group::iterations).is_none() {
+                entry[Group::iterations] =
+                    json!({Iterations::developer: 0, Iterations::qa: 0, Iterations::tech_lead: 0});
             }
         }
     }
 
     /// Finishes the order for a plan.
     fn finish_planning(&mut self, now: Timestamp) {
-        remove(&mut self.orchestrator, "next_order");
-        remove(&mut self.orchestrator, "handoff");
+        remove(&mut self.orchestrator, OrchestratorState::next_order);
+        remove(&mut self.orchestrator, OrchestratorState::handoff);
         let open = self.open_orders().filter(|order| order.purpose == Purpose::Plan);
         for order in open.collect::<Vec<_>>() {
             self.close(&order.id, &"PLAN".into(), "", now);

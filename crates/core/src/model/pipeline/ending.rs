@@ -9,7 +9,9 @@ use super::table::Purpose;
 use super::{
     GroupStage, NO_GROUP, Order, Pipeline, RunStatus, clip, list, number, push, remove, text, time, word,
 };
-use crate::model::documents::dispatch::StopKind;
+use crate::model::documents::dispatch::{Conductor, GivenUp, NextOrder, RepeatedFailure, StopKind};
+use crate::model::documents::pipeline::{Blocker, Group, GroupAgent, OrchestratorState, TaskGroup};
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::plan::texts;
 
 /// What is kept as said of an order that nobody could do.
@@ -26,16 +28,21 @@ impl Pipeline {
         }
         let (purpose, fingerprint) = (word(order.purpose), fingerprint(failure));
         let entry = self.entry_mut(&order.group);
-        let known = list(entry, "repeated_failures").iter().find(|known| text(known, "purpose") == purpose);
+        let known = list(entry, Group::repeated_failures)
+            .iter()
+            .find(|known| text(known, RepeatedFailure::purpose) == purpose);
         let alike = |known: &&Value| {
-            text(known, "class") == failure.class && text(known, "fingerprint") == fingerprint
+            text(known, RepeatedFailure::class) == failure.class
+                && text(known, RepeatedFailure::fingerprint) == fingerprint
         };
-        let times = known.filter(alike).map_or(0, |known| number(known, "times")).saturating_add(1);
+        let times =
+            known.filter(alike).map_or(0, |known| number(known, RepeatedFailure::times)).saturating_add(1);
         forget(entry, order.purpose);
         let noted = json!({
-            "purpose": purpose, "class": failure.class, "fingerprint": fingerprint, "times": times,
+            RepeatedFailure::purpose: purpose, RepeatedFailure::class: failure.class,
+            RepeatedFailure::fingerprint: fingerprint, RepeatedFailure::times: times,
         });
-        push(entry, "repeated_failures", noted, Purpose::ALL.len());
+        push(entry, Group::repeated_failures, noted, Purpose::ALL.len());
         times
     }
 
@@ -52,19 +59,22 @@ impl Pipeline {
         self.close(&order.id, &GAVE_UP.into(), "", now);
         self.count();
         let entry = self.entry_mut(&order.group);
-        entry["given_up"] = json!({"purpose": order.purpose, "reason": reason, "at": time::stamp(now)});
-        entry["status"] = json!(GroupStage::DevBlocked);
-        entry["current_agent"] = "none".into();
-        entry["next_order"] =
-            json!({"role": order.role, "purpose": order.purpose, "stage": GroupStage::DevBlocked});
-        push(entry, "blockers", json!({"description": reason, "resolved": false}), 200);
+        entry[Group::given_up] =
+            json!({GivenUp::purpose: order.purpose, GivenUp::reason: reason, GivenUp::at: time::stamp(now)});
+        entry[Group::status] = json!(GroupStage::DevBlocked);
+        entry.set(Group::current_agent, GroupAgent::None);
+        entry[Group::next_order] = json!({
+            NextOrder::role: order.role, NextOrder::purpose: order.purpose,
+            NextOrder::stage: GroupStage::DevBlocked,
+        });
+        push(entry, Group::blockers, json!({Blocker::description: reason, Blocker::resolved: false}), 200);
         self.log(&format!("give_up_group_{}", order.group), &reason, now);
         self.derive();
     }
 
     /// Returns why nobody goes on with a group.
     pub fn given_up(&self, group: &str) -> Option<&str> {
-        self.entry(group)?.get("given_up")?.get("reason")?.as_str()
+        self.entry(group)?.at(Group::given_up)?.text(GivenUp::reason)
     }
 
     /// Ends the run because whoever starts the agents cannot go on.
@@ -77,7 +87,8 @@ impl Pipeline {
 
     /// Whether the run has stopped because nobody could go on with it.
     pub fn is_given_up(&self) -> bool {
-        self.status() == RunStatus::Error && text(&self.orchestrator, "stop_kind") == word(StopKind::GaveUp)
+        self.status() == RunStatus::Error
+            && text(&self.orchestrator, OrchestratorState::stop_kind) == word(StopKind::GaveUp)
     }
 
     /// Lets a run go on that was given up, and its groups. One that has stopped at a limit needs a plan.
@@ -93,10 +104,10 @@ impl Pipeline {
 
     /// Takes back that a run has stopped, and that groups were given up.
     pub(super) fn unstop(&mut self) {
-        self.orchestrator["status"] = json!(RunStatus::Running);
-        self.orchestrator["end_time"] = Value::Null;
-        remove(&mut self.orchestrator, "stop_reason");
-        remove(&mut self.orchestrator, "stop_kind");
+        self.orchestrator[OrchestratorState::status] = json!(RunStatus::Running);
+        self.orchestrator[OrchestratorState::end_time] = Value::Null;
+        remove(&mut self.orchestrator, OrchestratorState::stop_reason);
+        remove(&mut self.orchestrator, OrchestratorState::stop_kind);
         let groups: Vec<String> = self.group_ids().map(Into::into).collect();
         groups.iter().for_each(|group| self.take_up_again(group));
     }
@@ -107,34 +118,35 @@ impl Pipeline {
             return;
         }
         let entry = self.entry_mut(group);
-        if entry.get("given_up").is_some() {
+        if entry.has(Group::given_up) {
             super::handoff::resolve(entry, "somebody tries again");
         }
-        remove(entry, "given_up");
-        remove(entry, "repeated_failures");
+        remove(entry, Group::given_up);
+        remove(entry, Group::repeated_failures);
     }
 
     /// Writes down who starts the agents from now on. Whoever did so before is gone, and so are its agents.
     pub fn take_over(&mut self, pid: u32, now: Timestamp) {
-        self.orchestrator["conductor"] = json!({"pid": pid, "since": time::stamp(now)});
+        self.orchestrator[OrchestratorState::conductor] =
+            json!({Conductor::pid: pid, Conductor::since: time::stamp(now)});
         self.put_all_down();
     }
 
     /// Writes down that nobody starts agents any more, and how long developers stood idle.
     pub fn leave(&mut self, idle_seconds: Value, now: Timestamp) {
-        let conductor = super::object(&mut self.orchestrator, "conductor");
-        conductor["until"] = time::stamp(now).into();
-        conductor["idle_seconds"] = idle_seconds;
-        remove(conductor, "paused");
+        let conductor = super::object(&mut self.orchestrator, OrchestratorState::conductor);
+        conductor.set(Conductor::until, time::stamp(now));
+        conductor[Conductor::idle_seconds] = idle_seconds;
+        remove(conductor, Conductor::paused);
         self.put_all_down();
     }
 
     /// Writes down that nobody is started for a while, and why; or that it is over.
     pub fn pause(&mut self, pause: Option<&str>) {
-        let conductor = super::object(&mut self.orchestrator, "conductor");
+        let conductor = super::object(&mut self.orchestrator, OrchestratorState::conductor);
         match pause {
-            Some(pause) => conductor["paused"] = pause.into(),
-            None => remove(conductor, "paused"),
+            Some(pause) => conductor[Conductor::paused] = pause.into(),
+            None => remove(conductor, Conductor::paused),
         }
     }
 
@@ -148,7 +160,8 @@ impl Pipeline {
     pub fn missing(&self) -> Vec<String> {
         let line = |id: &str| {
             let need = |id: &&str| !self.is_complete(id);
-            let needs = self.task_group(id).map(|group| texts(group, "depends_on")).unwrap_or_default();
+            let needs =
+                self.task_group(id).map(|group| texts(group, TaskGroup::depends_on)).unwrap_or_default();
             let open: Vec<&str> = needs.into_iter().filter(need).collect();
             match self.given_up(id) {
                 Some(reason) => format!("group {id} is blocked: {reason}"),
@@ -166,10 +179,10 @@ impl Pipeline {
 }
 
 fn forget(entry: &mut Value, purpose: Purpose) {
-    if let Some(known) = entry.get_mut("repeated_failures").and_then(Value::as_array_mut) {
-        known.retain(|known| text(known, "purpose") != word(purpose));
+    if let Some(known) = entry.list_mut(Group::repeated_failures) {
+        known.retain(|known| text(known, RepeatedFailure::purpose) != word(purpose));
         if known.is_empty() {
-            remove(entry, "repeated_failures");
+            remove(entry, Group::repeated_failures);
         }
     }
 }
@@ -246,16 +259,22 @@ mod tests {
         let (mut run, order) = begun();
         run.begin_try(&order.id, NOW);
         assert_eq!(
-            (list(&run.orchestrator, "active_agents").len(), text(&run.groups["A"], "current_agent")),
+            (
+                list(&run.orchestrator, OrchestratorState::active_agents).len(),
+                text(&run.groups["A"], Group::current_agent)
+            ),
             (1, "developer")
         );
         run.leave(json!(0.5), NOW);
         assert_eq!(
-            (list(&run.orchestrator, "active_agents").len(), text(&run.groups["A"], "current_agent")),
+            (
+                list(&run.orchestrator, OrchestratorState::active_agents).len(),
+                text(&run.groups["A"], Group::current_agent)
+            ),
             (0, "none")
         );
         assert_eq!(run.open_orders().count(), 2, "they stay open");
-        let spawned = |run: &Pipeline| number(&run.orchestrator, "total_spawns");
+        let spawned = |run: &Pipeline| number(&run.orchestrator, OrchestratorState::total_spawns);
         assert_eq!(spawned(&run), 1);
         run.give_out(Caps::of(None), NOW);
         assert_eq!(spawned(&run), 3, "given out by hand");

@@ -7,14 +7,17 @@ use super::plan::is_branch;
 use super::proof::{Counts, counts, said};
 use super::table::{Outcome, Role};
 use super::{Content, Pipeline, clip, list, object, push, remove, text, time, unite, word};
+use crate::model::documents::dispatch::{HandedOver, Handoff};
 use crate::model::documents::pipeline::{
-    Decision, DevContext, DeveloperContext, QaTestResults, QualityMetrics, ReviewIssue, TestCounts,
+    Blocker, Decision, DevContext, DevMessage, DevToQa, DeveloperContext, Feedback, Group, Iterations,
+    QaMessage, QaTestResults, QualityMetrics, ReviewIssue, ReviewMessage, TaskGroup, TestCounts, TestResults,
 };
+use crate::model::key::{Fields, FieldsMut, Key};
 use crate::model::plan::number;
-use crate::model::shape::{Shape, Shaped};
+use crate::model::shape::{Maybe, Shape, Shaped};
 
 /// Why somebody says `PASS` and has no results of tests to show.
-pub const WITHOUT_RESULTS: &str = "without_results";
+pub const WITHOUT_RESULTS: Key<Maybe<String>> = Group::without_results;
 
 /// How many messages a file keeps; the store's history has the rest.
 const MESSAGES: usize = 100;
@@ -23,34 +26,49 @@ const FACTS: usize = 200;
 /// How much of a text an entry keeps; the message has all of it.
 const TEXT: usize = 2000;
 
+/// The fields of a message that nobody says but we.
+const OURS: [Key<Value>; 6] = [
+    DevMessage::id.any(),
+    DevMessage::group_id.any(),
+    DevMessage::from.any(),
+    DevMessage::to.any(),
+    DevMessage::timestamp.any(),
+    DevMessage::read.any(),
+];
+
 /// The tests that the documents have a place for.
-const KINDS_OF_TESTS: [&str; 4] = ["unit_tests", "integration_tests", "contract_tests", "e2e_tests"];
+const KINDS_OF_TESTS: [Key<Maybe<TestCounts>>; 4] = [
+    TestResults::unit_tests,
+    TestResults::integration_tests,
+    TestResults::contract_tests,
+    TestResults::e2e_tests,
+];
 
 /// Refuses what would not fit the documents.
 pub(super) fn check(role: Role, content: &Content) -> Result<(), String> {
-    let is = |field: &str, shape: &Shape| match content.get(field) {
-        Some(value) => shape.check(value).map_err(|misfit| format!("`{field}`: {misfit}")),
+    let is = |key: Key<Value>, shape: &Shape| match content.at(key) {
+        Some(value) => shape.check(value).map_err(|misfit| format!("`{}`: {misfit}", key.name())),
         None => Ok(()),
     };
     match role {
         Role::Developer => {
             DevContext::SHAPE.check(&content.clone().into()).map_err(|misfit| misfit.to_string())?;
-            match content.get("branch_name").and_then(Value::as_str) {
+            match content.text(HandedOver::branch_name) {
                 Some(branch) if !is_branch(branch) => Err("`branch_name` is no name for a branch".into()),
                 _ => Ok(()),
             }
         }
-        Role::QaExpert => is("developer_context", DeveloperContext::SHAPE)
-            .and_then(|()| is("closed", &Shape::List(&Shape::Text)))
-            .and_then(|()| is("subject", &Shape::Text))
-            .and_then(|()| is("test_results", &Shape::Map(&Shape::Any)))
-            .and_then(|()| is(WITHOUT_RESULTS, &Shape::Text)),
-        Role::TechLead => is("feedback", &Shape::Text)
-            .and_then(|()| is("closed", &Shape::List(&Shape::Text)))
-            .and_then(|()| is("subject", &Shape::Text))
-            .and_then(|()| is("issues", &Shape::List(ReviewIssue::SHAPE)))
-            .and_then(|()| is("actionable_items", &Shape::List(&Shape::Text)))
-            .and_then(|()| is("quality_metrics", QualityMetrics::SHAPE)),
+        Role::QaExpert => is(HandedOver::developer_context.any(), DeveloperContext::SHAPE)
+            .and_then(|()| is(HandedOver::closed.any(), &Shape::List(&Shape::Text)))
+            .and_then(|()| is(HandedOver::subject.any(), &Shape::Text))
+            .and_then(|()| is(HandedOver::test_results.any(), &Shape::Map(&Shape::Any)))
+            .and_then(|()| is(WITHOUT_RESULTS.any(), &Shape::Text)),
+        Role::TechLead => is(HandedOver::feedback.any(), &Shape::Text)
+            .and_then(|()| is(HandedOver::closed.any(), &Shape::List(&Shape::Text)))
+            .and_then(|()| is(HandedOver::subject.any(), &Shape::Text))
+            .and_then(|()| is(HandedOver::issues.any(), &Shape::List(ReviewIssue::SHAPE)))
+            .and_then(|()| is(HandedOver::actionable_items.any(), &Shape::List(&Shape::Text)))
+            .and_then(|()| is(HandedOver::quality_metrics.any(), QualityMetrics::SHAPE)),
         Role::Pm => Ok(()),
     }
 }
@@ -86,72 +104,82 @@ impl Pipeline {
             Role::Pm => return,
         };
         let mut sent = json!({
-            "id": free_id(file, now), "group_id": group, "from": from, "to": to, "timestamp": time::stamp(now),
+            DevMessage::id: free_id(file, now), DevMessage::group_id: group, DevMessage::from: from,
+            DevMessage::to: to, DevMessage::timestamp: time::stamp(now),
         });
         for (field, value) in message {
-            if !matches!(field.as_str(), "id" | "group_id" | "from" | "to" | "timestamp" | "read") {
+            if !OURS.iter().any(|ours| ours.name() == field) {
                 sent[field] = value;
             }
         }
-        sent["read"] = false.into();
-        push(file, "messages", sent, MESSAGES);
+        sent.set(ReviewMessage::read, false);
+        push(file, DevToQa::messages, sent, MESSAGES);
     }
 
     fn subject(&self, group: &str, outcome: Outcome) -> Value {
-        let name = self.task_group(group).map_or(group, |known| text(known, "name"));
+        let name = self.task_group(group).map_or(group, |known| text(known, TaskGroup::name));
         format!("{}: {}", clip(if name.is_empty() { group } else { name }, 200), word(outcome)).into()
     }
 
     fn of_developer(&self, group: &str, outcome: Outcome, content: &Content) -> Content {
         let mut context = content.clone();
-        if !context.contains_key("branch_name") {
-            let branch = self.task_group(group).map_or("", |known| text(known, "branch_name"));
-            context.insert("branch_name".into(), branch.into());
+        if !context.has(HandedOver::branch_name) {
+            let branch = self.task_group(group).map_or("", |known| text(known, TaskGroup::branch_name));
+            context.set(HandedOver::branch_name, branch);
         }
         fields([
-            ("subject", self.subject(group, outcome)),
-            ("status", json!(outcome)),
-            ("context", context.into()),
+            (DevMessage::subject.any(), self.subject(group, outcome)),
+            (DevMessage::status.any(), json!(outcome)),
+            (DevMessage::context.any(), context.into()),
         ])
     }
 
     fn of_tester(&self, group: &str, outcome: Outcome, content: &Content) -> Content {
-        let mut message = fields([("subject", self.subject(group, outcome)), ("status", json!(outcome))]);
+        let mut message = fields([
+            (QaMessage::subject.any(), self.subject(group, outcome)),
+            (DevMessage::status.any(), json!(outcome)),
+        ]);
         match outcome {
-            Outcome::Pass | Outcome::Fail => message.insert("result".into(), json!(outcome)),
+            Outcome::Pass | Outcome::Fail => message.insert(QaMessage::result.into(), json!(outcome)),
             _ => None,
         };
-        message.extend(content.iter().filter(|(field, _)| *field != "result").map(owned));
-        let results = content.get("test_results").and_then(Value::as_object).cloned().unwrap_or_default();
+        message.extend(content.iter().filter(|(field, _)| *field != QaMessage::result.name()).map(owned));
+        let results = content.read(HandedOver::test_results).cloned().unwrap_or_default();
         let shape = QaTestResults::SHAPE;
         let word = |(kind, value): (String, Value)| {
-            let fits = shape.check(&fields([(kind.as_str(), value.clone())]).into()).is_ok();
+            let fits = shape.check(&Map::from_iter([(kind.clone(), value.clone())]).into()).is_ok();
             (kind, if fits { value } else { said(&value).into() })
         };
-        message.insert("test_results".into(), Value::Object(results.into_iter().map(word).collect()));
-        if !content.contains_key("developer_context") {
-            message.insert("developer_context".into(), self.developer_context(group));
+        message.set(QaMessage::test_results, Value::Object(results.into_iter().map(word).collect()));
+        if !content.has(HandedOver::developer_context) {
+            message.set(QaMessage::developer_context, self.developer_context(group));
         }
         message
     }
 
     /// Returns what the developer of a group said last.
     fn developer_context(&self, group: &str) -> Value {
-        let files = self.entry(group).map_or(&[][..], |entry| list(entry, "files_modified"));
-        let last =
-            list(&self.dev_to_qa, "messages").iter().rfind(|message| text(message, "group_id") == group);
-        let notes =
-            last.and_then(|message| message.get("context")).map_or("", |context| text(context, "notes"));
-        json!({"files_modified": files, "implementation_summary": clip(notes, TEXT)})
+        let files = self.entry(group).map_or(&[][..], |entry| list(entry, Group::files_modified));
+        let last = list(&self.dev_to_qa, DevToQa::messages)
+            .iter()
+            .rfind(|message| text(message, QaMessage::group_id) == group);
+        let notes = last.at(DevMessage::context).map_or("", |context| text(context, DevContext::notes));
+        json!({
+            DeveloperContext::files_modified: files,
+            DeveloperContext::implementation_summary: clip(notes, TEXT),
+        })
     }
 
     fn of_tech_lead(&self, group: &str, outcome: Outcome, content: &Content) -> Content {
-        let mut message =
-            fields([("subject", self.subject(group, outcome)), ("decision", json!(decision(outcome)))]);
-        message.insert("feedback".into(), "".into());
-        message.insert("issues".into(), json!([]));
-        message.insert("actionable_items".into(), json!([]));
-        message.extend(content.iter().filter(|(field, _)| *field != "decision").map(owned));
+        let mut message = fields([
+            (ReviewMessage::subject.any(), self.subject(group, outcome)),
+            (ReviewMessage::decision.any(), json!(decision(outcome))),
+        ]);
+        message.set(ReviewMessage::feedback, "");
+        message.set(ReviewMessage::issues, json!([]));
+        message.set(ReviewMessage::actionable_items, json!([]));
+        message
+            .extend(content.iter().filter(|(field, _)| *field != ReviewMessage::decision.name()).map(owned));
         message
     }
 
@@ -164,31 +192,31 @@ impl Pipeline {
         now: Timestamp,
     ) {
         let entry = self.entry_mut(group);
-        entry["handoff"] =
-            json!({"from": role, "status": outcome, "at": time::stamp(now), "content": content});
-        let of = |field: &str| content.get(field).and_then(Value::as_str).unwrap_or_default();
+        entry[Group::handoff] = json!({
+            Handoff::from: role, Handoff::status: outcome, Handoff::at: time::stamp(now),
+            Handoff::content: content,
+        });
+        let of = |key: Key<Maybe<String>>| content.text(key).unwrap_or_default();
         match role {
             Role::Developer => {
-                for field in ["files_modified", "commits"] {
-                    let more = content.get(field).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-                    unite(entry, field, more, FACTS);
+                unite(entry, Group::files_modified, content.list(HandedOver::files_modified), FACTS);
+                unite(entry, Group::commits, content.list(HandedOver::commits), FACTS);
+                if !of(HandedOver::branch_name).is_empty() {
+                    entry.set(Group::branch_name, of(HandedOver::branch_name));
                 }
-                if !of("branch_name").is_empty() {
-                    entry["branch_name"] = of("branch_name").into();
-                }
-                if let Some(status) = content.get("unit_tests_status") {
-                    take_counts(entry, "unit_tests", status);
+                if let Some(status) = content.at(HandedOver::unit_tests_status) {
+                    take_counts(entry, TestResults::unit_tests, status);
                 }
             }
             Role::QaExpert => {
-                let results = content.get("test_results");
+                let results = content.at(HandedOver::test_results);
                 for kind in KINDS_OF_TESTS {
-                    if let Some(value) = results.and_then(|results| results.get(kind)) {
+                    if let Some(value) = results.at(kind) {
                         take_counts(entry, kind, value);
                     }
                 }
                 match outcome == Outcome::Pass && !of(WITHOUT_RESULTS).is_empty() {
-                    true => entry[WITHOUT_RESULTS] = clip(of(WITHOUT_RESULTS), TEXT).into(),
+                    true => entry.set(WITHOUT_RESULTS, clip(of(WITHOUT_RESULTS), TEXT)),
                     false => remove(entry, WITHOUT_RESULTS),
                 }
             }
@@ -197,13 +225,13 @@ impl Pipeline {
         }
         match outcome {
             Outcome::Blocked => {
-                let told = [of("blocker"), of("notes"), of("reason")];
+                let told = [of(HandedOver::blocker), of(HandedOver::notes), of(HandedOver::reason)];
                 let what =
                     told.into_iter().find(|text| !text.is_empty()).unwrap_or("blocked, without a reason");
-                let blocker = json!({"description": clip(what, TEXT), "resolved": false});
-                push(entry, "blockers", blocker, FACTS);
+                let blocker = json!({Blocker::description: clip(what, TEXT), Blocker::resolved: false});
+                push(entry, Group::blockers, blocker, FACTS);
             }
-            Outcome::Unblocked => resolve(entry, of("feedback")),
+            Outcome::Unblocked => resolve(entry, of(HandedOver::feedback)),
             _ => {}
         }
     }
@@ -211,10 +239,10 @@ impl Pipeline {
     /// Says in the messages about a group that whoever they are for has them.
     pub(super) fn mark_read(&mut self, group: &str) {
         for file in [&mut self.dev_to_qa, &mut self.qa_to_techlead, &mut self.techlead_to_dev] {
-            let messages = file.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten();
-            for message in messages.filter(|message| text(message, "group_id") == group) {
-                if message["read"] == Value::Bool(false) {
-                    message["read"] = true.into();
+            let messages = file.list_mut(DevToQa::messages).into_iter().flatten();
+            for message in messages.filter(|message| text(message, QaMessage::group_id) == group) {
+                if message[QaMessage::read] == Value::Bool(false) {
+                    message.set(QaMessage::read, true);
                 }
             }
         }
@@ -230,44 +258,46 @@ fn decision(outcome: Outcome) -> Decision {
 }
 
 fn take_review(entry: &mut Value, outcome: Outcome, content: &Content, now: Timestamp) {
-    let feedback = content.get("feedback").and_then(Value::as_str).unwrap_or_default();
-    let iteration = entry.get("iterations").map_or(1, |of| super::number(of, "tech_lead"));
+    let feedback = content.text(HandedOver::feedback).unwrap_or_default();
+    let iteration = entry.at(Group::iterations).map_or(1, |of| super::number(of, Iterations::tech_lead));
     let said = json!({
-        "iteration": iteration, "decision": decision(outcome), "feedback": clip(feedback, TEXT),
-        "timestamp": time::stamp(now),
+        Feedback::iteration: iteration, Feedback::decision: decision(outcome),
+        Feedback::feedback: clip(feedback, TEXT),
+        Feedback::timestamp: time::stamp(now),
     });
-    push(entry, "tech_lead_feedback", said, FACTS);
-    if let Some(metrics) = content.get("quality_metrics").and_then(Value::as_object) {
-        let kept = object(entry, "quality_metrics");
+    push(entry, Group::tech_lead_feedback, said, FACTS);
+    if let Some(metrics) = content.read(HandedOver::quality_metrics) {
+        let kept = object(entry, Group::quality_metrics);
         metrics.iter().for_each(|(name, value)| kept[name] = value.clone());
     }
     if outcome == Outcome::Approved {
-        let rejected = |said: &Value| text(said, "decision") == "changes_requested";
-        let first = !list(entry, "tech_lead_feedback").iter().any(rejected);
-        object(entry, "quality_metrics")["first_pass_approval"] = first.into();
+        let rejected = |said: &Value| text(said, ReviewMessage::decision) == "changes_requested";
+        let first = !list(entry, Group::tech_lead_feedback).iter().any(rejected);
+        object(entry, Group::quality_metrics)[QualityMetrics::first_pass_approval] = first.into();
     }
 }
 
-fn take_counts(entry: &mut Value, kind: &str, value: &Value) {
+fn take_counts(entry: &mut Value, kind: Key<Maybe<TestCounts>>, value: &Value) {
     let Some(Counts { total, passed, failed }) = counts(value) else { return };
-    let numbers = json!({"total": total, "passed": passed, "failed": failed});
+    let numbers = json!({TestCounts::total: total, TestCounts::passed: passed, TestCounts::failed: failed});
     if TestCounts::SHAPE.check(&numbers).is_ok() {
-        object(entry, "test_results")[kind] = numbers;
+        object(entry, Group::test_results)[kind] = numbers;
     }
 }
 
 pub(super) fn resolve(entry: &mut Value, resolution: &str) {
-    let blockers = entry.get_mut("blockers").and_then(Value::as_array_mut).into_iter().flatten();
-    for blocker in blockers.filter(|blocker| blocker.get("resolved") == Some(&Value::Bool(false))) {
-        blocker["resolved"] = true.into();
-        blocker["resolution"] = clip(resolution, TEXT).into();
+    let blockers = entry.list_mut(Group::blockers).into_iter().flatten();
+    for blocker in blockers.filter(|blocker| blocker.at(Blocker::resolved) == Some(&Value::Bool(false))) {
+        blocker.set(Blocker::resolved, true);
+        blocker.set(Blocker::resolution, clip(resolution, TEXT));
     }
 }
 
 /// Returns an id that no message of a file has.
 fn free_id(file: &Value, now: Timestamp) -> String {
     let first = format!("msg_{}", time::compact(now));
-    let taken = |id: &str| list(file, "messages").iter().any(|message| text(message, "id") == id);
+    let taken =
+        |id: &str| list(file, DevToQa::messages).iter().any(|message| text(message, QaMessage::id) == id);
     let mut id = first.clone();
     let mut place = 1;
     while taken(&id) {
@@ -277,8 +307,8 @@ fn free_id(file: &Value, now: Timestamp) -> String {
     id
 }
 
-fn fields<const N: usize>(fields: [(&str, Value); N]) -> Content {
-    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+fn fields<const N: usize>(fields: [(Key<Value>, Value); N]) -> Content {
+    fields.into_iter().map(|(key, value)| (key.into(), value)).collect()
 }
 
 fn owned((field, value): (&String, &Value)) -> (String, Value) {

@@ -30,10 +30,15 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::documents::dispatch::StopKind;
-use super::documents::pipeline::{GroupStage, Mode, RunStatus};
 use super::plan::word;
 use super::time;
+use crate::model::documents::dispatch::StopKind;
+use crate::model::documents::pipeline::{
+    DevToQa, Group, GroupStage, LoggedDecision, Mode, OrchestratorState, PmState, PmTask, RunStatus,
+    TaskGroup,
+};
+use crate::model::key::{Fields, FieldsMut, Held, Key, List, Text};
+use crate::model::shape::Integer;
 
 pub use edited::REPLACED;
 pub use handoff::WITHOUT_RESULTS;
@@ -114,21 +119,28 @@ impl Pipeline {
     /// Returns a run that has not begun.
     pub fn new(session: &str, requirements: &str, mode: Option<Mode>, now: Timestamp) -> Pipeline {
         let mut pm = json!({
-            "session_id": session, "mode": mode.unwrap_or(Mode::Simple), "mode_reasoning": "not planned yet",
-            "original_requirements": requirements, "all_tasks": [], "task_groups": [], "execution_phases": [],
-            "completed_groups": [], "in_progress_groups": [], "pending_groups": [], "iteration": 0,
-            "last_update": time::stamp(now), "completion_percentage": 0, "estimated_time_remaining_minutes": 0,
+            PmState::session_id: session, PmState::mode: mode.unwrap_or(Mode::Simple),
+            PmState::mode_reasoning: "not planned yet",
+            PmState::original_requirements: requirements, PmState::all_tasks: [], PmState::task_groups: [],
+            PmState::execution_phases: [],
+            PmState::completed_groups: [], PmState::in_progress_groups: [], PmState::pending_groups: [],
+            PmState::iteration: 0,
+            PmState::last_update: time::stamp(now), PmState::completion_percentage: 0,
+            PmState::estimated_time_remaining_minutes: 0,
         });
         if let Some(mode) = mode {
-            pm["requested_mode"] = json!(mode);
-            pm["mode_reasoning"] = "asked for".into();
+            pm[PmState::requested_mode] = json!(mode);
+            pm.set(PmState::mode_reasoning, "asked for");
         }
         let orchestrator = json!({
-            "session_id": session, "current_phase": "initialization", "active_agents": [], "iteration": 0,
-            "total_spawns": 0, "decisions_log": [], "status": "running", "start_time": time::stamp(now),
-            "end_time": null, "last_update": time::stamp(now), "orders": [], "past_orders": [], "plans": [],
+            OrchestratorState::session_id: session, OrchestratorState::current_phase: "initialization",
+            OrchestratorState::active_agents: [], OrchestratorState::iteration: 0,
+            OrchestratorState::total_spawns: 0, OrchestratorState::decisions_log: [],
+            OrchestratorState::status: "running", OrchestratorState::start_time: time::stamp(now),
+            OrchestratorState::end_time: null, OrchestratorState::last_update: time::stamp(now),
+            OrchestratorState::orders: [], OrchestratorState::past_orders: [], OrchestratorState::plans: [],
         });
-        let messages = || json!({"messages": []});
+        let messages = || json!({DevToQa::messages: []});
         Pipeline {
             pm,
             groups: json!({}),
@@ -165,24 +177,24 @@ impl Pipeline {
     }
 
     pub fn session(&self) -> &str {
-        text(&self.pm, "session_id")
+        text(&self.pm, PmState::session_id)
     }
 
     pub fn requirements(&self) -> &str {
-        text(&self.pm, "original_requirements")
+        text(&self.pm, PmState::original_requirements)
     }
 
     pub fn mode(&self) -> Mode {
-        if text(&self.pm, "mode") == "parallel" { Mode::Parallel } else { Mode::Simple }
+        if text(&self.pm, PmState::mode) == "parallel" { Mode::Parallel } else { Mode::Simple }
     }
 
     /// Returns the mode that whoever started the run has asked for.
     pub fn requested_mode(&self) -> Option<Mode> {
-        serde_json::from_value(self.pm.get("requested_mode")?.clone()).ok()
+        serde_json::from_value(self.pm.at(PmState::requested_mode)?.clone()).ok()
     }
 
     pub fn status(&self) -> RunStatus {
-        match text(&self.orchestrator, "status") {
+        match text(&self.orchestrator, OrchestratorState::status) {
             "completed" => RunStatus::Completed,
             "error" => RunStatus::Error,
             _ => RunStatus::Running,
@@ -191,21 +203,21 @@ impl Pipeline {
 
     /// Returns why a run has stopped before it was complete.
     pub fn stop_reason(&self) -> Option<&str> {
-        self.orchestrator.get("stop_reason")?.as_str()
+        self.orchestrator.text(OrchestratorState::stop_reason)
     }
 
     /// Returns the groups as the plan describes them.
     pub fn task_groups(&self) -> &[Value] {
-        list(&self.pm, "task_groups")
+        list(&self.pm, PmState::task_groups)
     }
 
     pub fn task_group(&self, id: &str) -> Option<&Value> {
-        self.task_groups().iter().find(|group| text(group, "id") == id)
+        self.task_groups().iter().find(|group| text(group, TaskGroup::id) == id)
     }
 
     /// Returns the tasks of a group.
     pub fn tasks_of(&self, id: &str) -> Vec<&Value> {
-        list(&self.pm, "all_tasks").iter().filter(|task| text(task, "group_id") == id).collect()
+        list(&self.pm, PmState::all_tasks).iter().filter(|task| text(task, PmTask::group_id) == id).collect()
     }
 
     /// Returns how a group stands.
@@ -214,7 +226,7 @@ impl Pipeline {
     }
 
     pub fn stage(&self, id: &str) -> GroupStage {
-        self.entry(id).and_then(|entry| table::stage(text(entry, "status"))).unwrap_or_default()
+        self.entry(id).and_then(|entry| table::stage(text(entry, Group::status))).unwrap_or_default()
     }
 
     pub fn is_complete(&self, id: &str) -> bool {
@@ -228,7 +240,7 @@ impl Pipeline {
 
     /// Returns the ids of the groups, in the order of the plan.
     pub fn group_ids(&self) -> impl Iterator<Item = &str> {
-        self.task_groups().iter().map(|group| text(group, "id")).filter(|id| !id.is_empty())
+        self.task_groups().iter().map(|group| text(group, TaskGroup::id)).filter(|id| !id.is_empty())
     }
 
     /// Whether everything that was planned is complete.
@@ -261,89 +273,92 @@ impl Pipeline {
         }
         let entry = &mut self.groups[id];
         if !entry.is_object() {
-            *entry = json!({"group_id": id, "status": "pending", "current_agent": "none"});
+            *entry = json!({Group::group_id: id, Group::status: "pending", Group::current_agent: "none"});
         }
         entry
     }
 
     /// Counts one change more. Returns its number.
     fn count(&mut self) -> u64 {
-        bump(&mut self.pm, "iteration");
-        bump(&mut self.orchestrator, "iteration")
+        bump(&mut self.pm, PmState::iteration);
+        bump(&mut self.orchestrator, OrchestratorState::iteration)
     }
 
     /// Writes down what was decided and why.
     fn log(&mut self, decision: &str, reasoning: &str, now: Timestamp) {
         let line = json!({
-            "iteration": number(&self.orchestrator, "iteration"), "decision": decision,
-            "reasoning": clip(reasoning, 500), "timestamp": time::stamp(now),
+            LoggedDecision::iteration: number(&self.orchestrator, OrchestratorState::iteration),
+            LoggedDecision::decision: decision,
+            LoggedDecision::reasoning: clip(reasoning, 500), LoggedDecision::timestamp: time::stamp(now),
         });
-        push(&mut self.orchestrator, "decisions_log", line, DECISIONS);
+        push(&mut self.orchestrator, OrchestratorState::decisions_log, line, DECISIONS);
     }
 
     /// Ends the run before it is complete.
     fn stop(&mut self, kind: StopKind, reason: &str, now: Timestamp) {
-        self.orchestrator["status"] = json!(RunStatus::Error);
-        self.orchestrator["stop_kind"] = json!(kind);
-        self.orchestrator["stop_reason"] = reason.into();
-        self.orchestrator["end_time"] = time::stamp(now).into();
+        self.orchestrator[OrchestratorState::status] = json!(RunStatus::Error);
+        self.orchestrator[OrchestratorState::stop_kind] = json!(kind);
+        self.orchestrator.set(OrchestratorState::stop_reason, reason);
+        self.orchestrator.set(OrchestratorState::end_time, time::stamp(now));
         self.log("stop", reason, now);
     }
 }
 
 /// Returns a text field, empty when there is none.
-pub fn text<'v>(value: &'v Value, field: &str) -> &'v str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
+pub fn text<T: Held<Kind: Text>>(value: &Value, key: Key<T>) -> &str {
+    value.text(key).unwrap_or_default()
 }
 
 /// Returns a list field.
-pub fn list<'v>(value: &'v Value, field: &str) -> &'v [Value] {
-    value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+pub fn list<T: Held<Kind: List>>(value: &Value, key: Key<T>) -> &[Value] {
+    value.list(key)
 }
 
-fn number(value: &Value, field: &str) -> u64 {
-    value.get(field).and_then(Value::as_u64).unwrap_or(0)
+fn number<T: Held<Kind = Integer>>(value: &Value, key: Key<T>) -> u64 {
+    value.read(key).unwrap_or(0)
 }
 
 /// Counts one more in a field.
-fn bump(value: &mut Value, field: &str) -> u64 {
-    let next = number(value, field).saturating_add(1);
-    value[field] = next.into();
+fn bump<T: Held<Kind = Integer>>(value: &mut Value, key: Key<T>) -> u64 {
+    let next = number(value, key).saturating_add(1);
+    value.set(key, next);
     next
 }
 
 /// Appends to a list field and keeps its last items.
-fn push(value: &mut Value, field: &str, item: Value, most: usize) {
-    if !value[field].is_array() {
-        value[field] = json!([]);
+fn push<T: Held<Kind: List>>(value: &mut Value, key: Key<T>, item: Value, most: usize) {
+    if !value[key].is_array() {
+        value[key] = json!([]);
     }
-    let Some(items) = value[field].as_array_mut() else { return };
+    let Some(items) = value.list_mut(key) else { return };
     items.push(item);
     let over = items.len().saturating_sub(most);
     items.drain(..over);
 }
 
 /// Adds texts to a list field that are not in it yet.
-fn unite(value: &mut Value, field: &str, more: &[Value], most: usize) {
+fn unite<T: Held<Kind: List>>(value: &mut Value, key: Key<T>, more: &[Value], most: usize) {
     for item in more.iter().filter(|item| item.is_string()) {
-        if !list(value, field).contains(item) {
-            push(value, field, item.clone(), most);
+        if !list(value, key).contains(item) {
+            push(value, key, item.clone(), most);
         }
     }
 }
 
 /// Returns the object of a field, which is made if there is none.
-fn object<'v>(value: &'v mut Value, field: &str) -> &'v mut Value {
-    if !value[field].is_object() {
-        value[field] = json!({});
-    }
-    &mut value[field]
+fn object<T>(value: &mut Value, key: Key<T>) -> &mut Value {
+    object_named(value, key.name())
 }
 
-fn remove(value: &mut Value, field: &str) {
-    if let Some(map) = value.as_object_mut() {
-        map.shift_remove(field);
+fn object_named<'v>(value: &'v mut Value, name: &str) -> &'v mut Value {
+    if !value[name].is_object() {
+        value[name] = json!({});
     }
+    &mut value[name]
+}
+
+fn remove<T>(value: &mut Value, key: Key<T>) {
+    value.unset(key);
 }
 
 /// Returns the begin of a text, with a sign that something was cut.

@@ -11,9 +11,12 @@ use super::{
     Caps, DEVELOPER_ITERATIONS, GroupStage, NO_GROUP, PAST_ORDERS, Pipeline, RunStatus, bump, list, number,
     object, push, remove, text, time, word,
 };
-use crate::model::documents::pipeline::GroupAgent;
+use crate::model::documents::dispatch::{KeptOrder, LimitCounts};
+use crate::model::documents::pipeline::{Group, GroupAgent, Iterations, OrchestratorState};
 use crate::model::ids;
 use crate::model::ids::Key;
+use crate::model::key::{Fields, FieldsMut, Key as Field};
+use crate::model::shape::{Integer, Maybe};
 
 /// Somebody who is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +31,8 @@ pub struct Order {
 impl Order {
     /// Reads an order that is kept; one that somebody made unreadable, or gave an id that is none, is none.
     fn of(value: &Value) -> Option<Order> {
-        let purpose = Purpose::read(value.get("purpose")?.as_str()?)?;
-        let (id, group) = (value.get("id")?.as_str()?, value.get("group_id")?.as_str()?);
+        let purpose = Purpose::read(value.text(KeptOrder::purpose)?)?;
+        let (id, group) = (value.text(KeptOrder::id)?, value.text(KeptOrder::group_id)?);
         let is_sound = ids::is_sound(id) && (group == NO_GROUP || ids::is_sound(group));
         is_sound.then(|| Order { id: id.into(), role: purpose.role(), group: group.into(), purpose })
     }
@@ -70,35 +73,35 @@ impl Pipeline {
 
     /// Writes down that an agent is started for an order.
     pub(super) fn pick_up(&mut self, order: &Order, now: Timestamp) {
-        bump(&mut self.orchestrator, "total_spawns");
+        bump(&mut self.orchestrator, OrchestratorState::total_spawns);
         if let Some(kept) = self.kept_order(&order.id) {
-            kept["at_work"] = true.into();
-            kept["spawned_at"] = time::stamp(now).into();
+            kept.set(KeptOrder::at_work, true);
+            kept.set(KeptOrder::spawned_at, time::stamp(now));
         }
         if order.group != NO_GROUP {
-            self.entry_mut(&order.group)["current_agent"] = json!(agent_of(order.role));
+            self.entry_mut(&order.group)[Group::current_agent] = json!(agent_of(order.role));
         }
     }
 
     /// Writes down that nobody is at an order any more that is still open.
     pub(super) fn put_down(&mut self, order: &Order) {
         if let Some(kept) = self.kept_order(&order.id) {
-            kept["at_work"] = false.into();
+            kept.set(KeptOrder::at_work, false);
         }
         if order.group != NO_GROUP {
-            self.entry_mut(&order.group)["current_agent"] = "none".into();
+            self.entry_mut(&order.group)[Group::current_agent] = "none".into();
         }
     }
 
     /// Whether somebody is at an order. Orders of an older version do not say, and count.
     pub fn is_at_work(&self, id: &str) -> bool {
-        let mut open = list(&self.orchestrator, "orders").iter();
-        open.any(|kept| text(kept, "id") == id && is_at_work(kept))
+        let mut open = list(&self.orchestrator, OrchestratorState::orders).iter();
+        open.any(|kept| text(kept, KeptOrder::id) == id && is_at_work(kept))
     }
 
     /// Returns the open orders, oldest first.
     pub fn open_orders(&self) -> impl Iterator<Item = Order> + '_ {
-        list(&self.orchestrator, "orders").iter().filter_map(Order::of)
+        list(&self.orchestrator, OrchestratorState::orders).iter().filter_map(Order::of)
     }
 
     /// Returns what a group needs next; `None` while somebody is at it, and when it is complete.
@@ -109,7 +112,7 @@ impl Pipeline {
         if self.given_up(group).is_some() {
             return None;
         }
-        let written = self.entry(group).and_then(|entry| entry.get("next_order")).and_then(purpose_of);
+        let written = self.entry(group).at(Group::next_order).and_then(purpose_of);
         written.or_else(|| table::usual(self.stage(group)))
     }
 
@@ -140,7 +143,7 @@ impl Pipeline {
         if open.iter().any(|order| order.group == NO_GROUP) {
             return None;
         }
-        let written = self.orchestrator.get("next_order").and_then(purpose_of);
+        let written = self.orchestrator.at(OrchestratorState::next_order).and_then(purpose_of);
         match (self.is_planned(), self.all_complete()) {
             (false, _) => Some(Purpose::Plan),
             (true, true) => written.or(Some(Purpose::FinalCheck)),
@@ -152,32 +155,37 @@ impl Pipeline {
         let id = self.free_order_id();
         let order = Order { id, role: purpose.role(), group: group.into(), purpose };
         let mut kept = json!({
-            "id": order.id, "role": order.role, "group_id": group, "purpose": purpose,
-            "spawned_at": time::stamp(now), "at_work": false,
+            KeptOrder::id: order.id, KeptOrder::role: order.role, KeptOrder::group_id: group,
+            KeptOrder::purpose: purpose,
+            KeptOrder::spawned_at: time::stamp(now), KeptOrder::at_work: false,
         });
         if group == NO_GROUP {
-            remove(&mut self.orchestrator, "next_order");
+            remove(&mut self.orchestrator, OrchestratorState::next_order);
         } else {
             self.begin(purpose, group, now);
             self.mark_read(group);
-            kept["stage"] = json!(self.stage(group));
+            kept[KeptOrder::stage] = json!(self.stage(group));
         }
-        push(&mut self.orchestrator, "orders", kept, usize::MAX);
+        push(&mut self.orchestrator, OrchestratorState::orders, kept, usize::MAX);
         order
     }
 
     fn free_order_id(&mut self) -> String {
         // Orders of an earlier run are none of this one; a name that somebody made up is no part of an id.
         let run = self.session().parse::<Key>().map_or_else(|_| "order".into(), |run| run.to_string());
-        if self.orchestrator.get("last_order").is_none() {
+        if self.orchestrator.at(OrchestratorState::last_order).is_none() {
             // Older versions numbered orders by their spawns.
-            self.orchestrator["last_order"] = number(&self.orchestrator, "total_spawns").into();
+            self.orchestrator.set(
+                OrchestratorState::last_order,
+                number(&self.orchestrator, OrchestratorState::total_spawns),
+            );
         }
         loop {
-            let id = format!("{run}-{}", bump(&mut self.orchestrator, "last_order"));
-            let mut known =
-                ["orders", "past_orders"].into_iter().flat_map(|field| list(&self.orchestrator, field));
-            if !known.any(|order| text(order, "id") == id) {
+            let id = format!("{run}-{}", bump(&mut self.orchestrator, OrchestratorState::last_order));
+            let mut known = [OrchestratorState::orders, OrchestratorState::past_orders]
+                .into_iter()
+                .flat_map(|field| list(&self.orchestrator, field));
+            if !known.any(|order| text(order, KeptOrder::id) == id) {
                 return id;
             }
         }
@@ -185,43 +193,48 @@ impl Pipeline {
 
     /// Says in a group's entry who is at it now.
     fn begin(&mut self, purpose: Purpose, group: &str, now: Timestamp) {
-        let began = self.count_of(group, "developer");
+        let began = self.count_of(group, LimitCounts::developer);
         let entry = self.entry_mut(group);
-        remove(entry, "next_order");
+        remove(entry, Group::next_order);
         let (counter, stage) = match purpose.role() {
-            Role::Developer => ("developer", Some(GroupStage::DevWorking)),
-            Role::QaExpert => ("qa", Some(GroupStage::QaTesting)),
-            Role::TechLead if purpose == Purpose::Review => ("tech_lead", Some(GroupStage::TechReview)),
-            Role::TechLead => ("tech_lead", None),
-            Role::Pm => ("", None),
+            Role::Developer => (Some(Iterations::developer), Some(GroupStage::DevWorking)),
+            Role::QaExpert => (Some(Iterations::qa), Some(GroupStage::QaTesting)),
+            Role::TechLead if purpose == Purpose::Review => {
+                (Some(Iterations::tech_lead), Some(GroupStage::TechReview))
+            }
+            Role::TechLead => (Some(Iterations::tech_lead), None),
+            Role::Pm => (None, None),
         };
-        entry["current_agent"] = "none".into();
+        entry.set(Group::current_agent, GroupAgent::None);
         if let Some(stage) = stage {
-            entry["status"] = json!(stage);
+            entry[Group::status] = json!(stage);
         }
-        if !counter.is_empty() {
-            bump(object(entry, "iterations"), counter);
+        if let Some(counter) = counter {
+            bump(object(entry, Group::iterations), counter);
         }
         if purpose == Purpose::Work {
-            object(entry, "counts")["developer"] = began.saturating_add(1).into();
-            if !entry.get("start_time").is_some_and(Value::is_string) {
-                entry["start_time"] = time::stamp(now).into();
+            object(entry, Group::counts).set(LimitCounts::developer, began.saturating_add(1));
+            if !entry.at(Group::start_time).is_some_and(Value::is_string) {
+                entry.set(Group::start_time, time::stamp(now));
             }
         }
     }
 
     /// Returns how often something has happened to a group since the last escalation.
-    pub fn count_of(&self, group: &str, what: &str) -> u64 {
+    pub fn count_of(&self, group: &str, what: Field<Maybe<Integer>>) -> u64 {
         let Some(entry) = self.entry(group) else { return 0 };
-        match entry.get("counts").and_then(|counts| counts.get(what)) {
+        match entry.at(Group::counts).at(what) {
             Some(count) => count.as_u64().unwrap_or(0),
-            None => entry.get("iterations").filter(|_| what == "developer").map_or(0, |of| number(of, what)),
+            None if what == Iterations::developer => {
+                entry.at(Group::iterations).read(Iterations::developer).unwrap_or(0)
+            }
+            None => 0,
         }
     }
 
     /// Whether the next developer would be one too many.
     pub(super) fn developers_used_up(&self, group: &str) -> bool {
-        self.count_of(group, "developer") >= DEVELOPER_ITERATIONS
+        self.count_of(group, LimitCounts::developer) >= DEVELOPER_ITERATIONS
     }
 
     fn log_opened(&mut self, opened: &[Order], now: Timestamp) {
@@ -248,30 +261,30 @@ impl Pipeline {
 
     /// Takes an order off the open ones and keeps what became of it.
     pub(super) fn close(&mut self, id: &str, said: &Value, digest: &str, now: Timestamp) {
-        let Some(orders) = self.orchestrator["orders"].as_array_mut() else { return };
-        let Some(place) = orders.iter().position(|order| text(order, "id") == id) else { return };
+        let Some(orders) = self.orchestrator[OrchestratorState::orders].as_array_mut() else { return };
+        let Some(place) = orders.iter().position(|order| text(order, KeptOrder::id) == id) else { return };
         let mut order = orders.remove(place);
-        remove(&mut order, "at_work");
-        order["finished_at"] = time::stamp(now).into();
-        order["said"] = said.clone();
-        order["digest"] = digest.into();
-        push(&mut self.orchestrator, "past_orders", order, PAST_ORDERS);
+        remove(&mut order, KeptOrder::at_work);
+        order.set(KeptOrder::finished_at, time::stamp(now));
+        order[KeptOrder::said] = said.clone();
+        order.set(KeptOrder::digest, digest);
+        push(&mut self.orchestrator, OrchestratorState::past_orders, order, PAST_ORDERS);
     }
 
     /// Returns the last finished order like this, and how it was kept.
     pub(super) fn past_order(&self, fits: impl Fn(&Order) -> bool) -> Option<(Order, &Value)> {
-        let past = list(&self.orchestrator, "past_orders").iter().rev();
+        let past = list(&self.orchestrator, OrchestratorState::past_orders).iter().rev();
         past.filter_map(|kept| Some((Order::of(kept)?, kept))).find(|(order, _)| fits(order))
     }
 }
 
 fn purpose_of(value: &Value) -> Option<Purpose> {
-    Purpose::read(value.get("purpose")?.as_str()?)
+    Purpose::read(value.text(KeptOrder::purpose)?)
 }
 
 /// Whether somebody is at an order that is kept.
 pub(super) fn is_at_work(kept: &Value) -> bool {
-    kept.get("at_work") != Some(&Value::Bool(false))
+    kept.at(KeptOrder::at_work) != Some(&Value::Bool(false))
 }
 
 /// Returns the word for who is at a group; the documents have none for the project manager.

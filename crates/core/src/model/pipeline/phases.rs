@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::plan::GROUPS;
 use super::{MOST_DEVELOPERS, Mode, text};
+use crate::model::documents::pipeline::{ExecutionPhase, TaskGroup};
 use crate::model::files;
 use crate::model::plan::texts;
 
@@ -24,7 +25,7 @@ pub fn decide(groups: &[Value]) -> (Mode, String) {
             && !needs.reaches(id_of(one), id_of(other))
             && !needs.reaches(id_of(other), id_of(one))
     };
-    let free = |group: &&Value| group["can_parallel"] != Value::Bool(false);
+    let free = |group: &&Value| group[TaskGroup::can_parallel] != Value::Bool(false);
     let any =
         groups.iter().filter(free).any(|one| groups.iter().filter(free).any(|other| beside(one, other)));
     match (any, groups.len()) {
@@ -37,7 +38,7 @@ pub fn decide(groups: &[Value]) -> (Mode, String) {
 }
 
 pub(super) fn id_of(group: &Value) -> &str {
-    text(group, "id")
+    text(group, TaskGroup::id)
 }
 
 fn shares_files(group: &Value, groups: &[Value]) -> bool {
@@ -46,7 +47,7 @@ fn shares_files(group: &Value, groups: &[Value]) -> bool {
 
 /// Whether two groups work on the same files.
 pub(super) fn share_files(one: &Value, other: &Value) -> bool {
-    files::overlap(&texts(one, "files_affected"), &texts(other, "files_affected")).is_some()
+    files::overlap(&texts(one, TaskGroup::files_affected), &texts(other, TaskGroup::files_affected)).is_some()
 }
 
 /// What each group waits for.
@@ -54,7 +55,7 @@ struct Needs<'v>(BTreeMap<&'v str, Vec<&'v str>>);
 
 impl<'v> Needs<'v> {
     fn of(groups: &'v [Value]) -> Needs<'v> {
-        Needs(groups.iter().map(|group| (id_of(group), texts(group, "depends_on"))).collect())
+        Needs(groups.iter().map(|group| (id_of(group), texts(group, TaskGroup::depends_on))).collect())
     }
 
     /// Whether one group waits for another, by whatever way.
@@ -81,7 +82,7 @@ pub(super) fn check_order(groups: &[Value]) -> Result<(), String> {
     }
     for group in groups {
         let unknown = |need: &&str| !groups.iter().any(|known| id_of(known) == *need);
-        if let Some(need) = texts(group, "depends_on").into_iter().find(unknown) {
+        if let Some(need) = texts(group, TaskGroup::depends_on).into_iter().find(unknown) {
             return Err(format!("the group `{}` depends on `{need}`, which does not exist", id_of(group)));
         }
     }
@@ -101,7 +102,7 @@ pub(super) fn check_phases(
 ) -> Result<(), String> {
     let mut place_of: BTreeMap<&str, usize> = BTreeMap::new();
     for (place, phase) in phases.iter().enumerate() {
-        for id in texts(phase, "group_ids") {
+        for id in texts(phase, ExecutionPhase::group_ids) {
             if !groups.iter().any(|group| id_of(group) == id) {
                 return Err(format!("phase {} names the group `{id}`, which does not exist", place + 1));
             }
@@ -111,7 +112,7 @@ pub(super) fn check_phases(
         }
     }
     for group in groups.iter().filter(|group| !is_complete(id_of(group))) {
-        for need in texts(group, "depends_on") {
+        for need in texts(group, TaskGroup::depends_on) {
             if let (Some(own), Some(other)) = (place_of.get(id_of(group)), place_of.get(need))
                 && other > own
             {
@@ -133,7 +134,9 @@ pub(super) fn computed_phases(groups: &[&Value], mode: Mode) -> Vec<Value> {
     while !rest.is_empty() {
         let mut phase: Vec<&Value> = Vec::new();
         let free = |group: &&&Value| {
-            texts(group, "depends_on").into_iter().all(|need| !rest.iter().any(|other| id_of(other) == need))
+            texts(group, TaskGroup::depends_on)
+                .into_iter()
+                .all(|need| !rest.iter().any(|other| id_of(other) == need))
         };
         for group in rest.iter().filter(free) {
             if mode == Mode::Simple && !phase.is_empty() || phase.len() >= MOST_DEVELOPERS {
@@ -149,13 +152,16 @@ pub(super) fn computed_phases(groups: &[&Value], mode: Mode) -> Vec<Value> {
         }
         let ids: Vec<&str> = phase.iter().map(|group| id_of(group)).collect();
         rest.retain(|group| !ids.contains(&id_of(group)));
-        phases.push(json!({"phase_number": phases.len() + 1, "group_ids": ids, "derived": true}));
+        phases.push(json!({
+            ExecutionPhase::phase_number: phases.len() + 1, ExecutionPhase::group_ids: ids,
+            ExecutionPhase::derived: true,
+        }));
     }
     phases
 }
 
 /// Whether two groups may be in one phase.
 fn may_share(one: &Value, other: &Value) -> bool {
-    let social = |group: &Value| group["can_parallel"] != Value::Bool(false);
+    let social = |group: &Value| group[TaskGroup::can_parallel] != Value::Bool(false);
     social(one) && social(other) && !share_files(one, other)
 }

@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Content, Mode, Refusal, list, text};
-use crate::model::documents::pipeline::PmState;
+use crate::model::documents::dispatch::KeptOrder;
+use crate::model::documents::pipeline::{PmState, PmTask, TaskGroup};
 use crate::model::ids::{self, RULE};
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::plan::{figure, texts};
 use crate::model::shape::Shaped;
 
@@ -38,11 +40,11 @@ impl Plan {
         let map = value.as_object().ok_or_else(|| wrong("expected an object".into()))?;
         check_shape(map).map_err(wrong)?;
         let mut plan = Plan {
-            mode: serde_json::from_value(value["mode"].clone()).ok(),
-            reasoning: value.get("mode_reasoning").and_then(Value::as_str).map(Into::into),
-            tasks: list(value, "all_tasks").to_vec(),
-            groups: list(value, "task_groups").to_vec(),
-            phases: list(value, "execution_phases").to_vec(),
+            mode: serde_json::from_value(value[PmState::mode].clone()).ok(),
+            reasoning: value.text(PmState::mode_reasoning).map(Into::into),
+            tasks: list(value, PmState::all_tasks).to_vec(),
+            groups: list(value, PmState::task_groups).to_vec(),
+            phases: list(value, PmState::execution_phases).to_vec(),
             more: map
                 .iter()
                 .filter(|(name, _)| !is_ours(name))
@@ -51,8 +53,8 @@ impl Plan {
             digest: format!("{:016x}", xxh3_64(value.to_string().as_bytes())),
         };
         if plan.groups.is_empty() && !plan.tasks.is_empty() {
-            plan.groups.push(json!({"id": MAIN, "name": MAIN}));
-            plan.tasks.iter_mut().for_each(|task| task["group_id"] = MAIN.into());
+            plan.groups.push(json!({TaskGroup::id: MAIN, TaskGroup::name: MAIN}));
+            plan.tasks.iter_mut().for_each(|task| task[PmTask::group_id] = MAIN.into());
         }
         plan.check_groups().and_then(|()| plan.join_tasks()).map_err(wrong)?;
         Ok(plan)
@@ -66,23 +68,23 @@ impl Plan {
         }
         let mut seen = BTreeSet::new();
         for (place, group) in self.groups.iter_mut().enumerate() {
-            let id = text(group, "id").to_owned();
+            let id = text(group, TaskGroup::id).to_owned();
             if !ids::is_sound(&id) {
                 return Err(format!("`task_groups[{place}].id` is no valid id: {RULE}"));
             }
             if !seen.insert(id.clone()) {
                 return Err(format!("there are two groups `{id}`"));
             }
-            if text(group, "name").trim().is_empty() {
-                group["name"] = id.as_str().into();
+            if text(group, TaskGroup::name).trim().is_empty() {
+                group.set(TaskGroup::name, id.as_str());
             }
-            if figure(group, "estimated_effort_minutes").is_some_and(|minutes| minutes < 0.0) {
+            if figure(group, TaskGroup::estimated_effort_minutes).is_some_and(|minutes| minutes < 0.0) {
                 return Err(format!("`estimated_effort_minutes` of `{id}` is negative"));
             }
-            match group.get("branch_name").and_then(Value::as_str) {
+            match group.text(TaskGroup::branch_name) {
                 Some(branch) if is_branch(branch) => {}
                 Some(_) => return Err(format!("`branch_name` of `{id}` is no name for a branch")),
-                None => group["branch_name"] = branch_name(&id, text(group, "name")).into(),
+                None => group[TaskGroup::branch_name] = branch_name(&id, text(group, TaskGroup::name)).into(),
             }
         }
         Ok(())
@@ -95,11 +97,11 @@ impl Plan {
         }
         let mut group_of: BTreeMap<String, String> = BTreeMap::new();
         for (place, task) in self.tasks.iter().enumerate() {
-            let (id, group) = (text(task, "id"), text(task, "group_id"));
+            let (id, group) = (text(task, PmTask::id), text(task, PmTask::group_id));
             if id.trim().is_empty() {
                 return Err(format!("`all_tasks[{place}].id` is missing"));
             }
-            if !group.is_empty() && !self.groups.iter().any(|known| text(known, "id") == group) {
+            if !group.is_empty() && !self.groups.iter().any(|known| text(known, KeptOrder::id) == group) {
                 return Err(format!("the task `{id}` is of a group `{group}` that is not in the plan"));
             }
             if group_of.insert(id.into(), group.into()).is_some() {
@@ -107,8 +109,8 @@ impl Plan {
             }
         }
         for group in &self.groups {
-            let id = text(group, "id");
-            for task in texts(group, "tasks") {
+            let id = text(group, TaskGroup::id);
+            for task in texts(group, TaskGroup::tasks) {
                 match group_of.get_mut(task) {
                     None => return Err(format!("the task `{task}` of group `{id}` is not in `all_tasks`")),
                     Some(of) if of.is_empty() => *of = id.into(),
@@ -118,16 +120,16 @@ impl Plan {
             }
         }
         for task in &mut self.tasks {
-            let group = group_of[text(task, "id")].as_str();
+            let group = group_of[text(task, PmTask::id)].as_str();
             if group.is_empty() {
-                return Err(format!("the task `{}` is in no group", text(task, "id")));
+                return Err(format!("the task `{}` is in no group", text(task, PmTask::id)));
             }
-            task["group_id"] = group.into();
+            task.set(PmTask::group_id, group);
         }
         for group in &mut self.groups {
-            let of = |task: &&Value| text(task, "group_id") == text(group, "id");
-            let ids: Vec<&str> = self.tasks.iter().filter(of).map(|task| text(task, "id")).collect();
-            group["tasks"] = json!(ids);
+            let of = |task: &&Value| text(task, PmTask::group_id) == text(group, TaskGroup::id);
+            let ids: Vec<&str> = self.tasks.iter().filter(of).map(|task| text(task, PmTask::id)).collect();
+            group[TaskGroup::tasks] = json!(ids);
         }
         Ok(())
     }
@@ -135,21 +137,46 @@ impl Plan {
 
 /// Whether a field of `pm_state` is ours to write.
 fn is_ours(name: &str) -> bool {
-    let planning = ["mode", "mode_reasoning", "all_tasks", "task_groups", "execution_phases"];
-    let kept = ["session_id", "original_requirements", "requested_mode", "evidence", "revision", "iteration"];
-    let derived = ["completed_groups", "in_progress_groups", "pending_groups", "last_update"];
-    let figures = ["completion_percentage", "estimated_time_remaining_minutes"];
+    let planning = [
+        PmState::mode.name(),
+        PmState::mode_reasoning.name(),
+        PmState::all_tasks.name(),
+        PmState::task_groups.name(),
+        PmState::execution_phases.name(),
+    ];
+    let kept = [
+        PmState::session_id.name(),
+        PmState::original_requirements.name(),
+        PmState::requested_mode.name(),
+        PmState::evidence.name(),
+        PmState::revision.name(),
+        PmState::iteration.name(),
+    ];
+    let derived = [
+        PmState::completed_groups.name(),
+        PmState::in_progress_groups.name(),
+        PmState::pending_groups.name(),
+        PmState::last_update.name(),
+    ];
+    let figures = [PmState::completion_percentage.name(), PmState::estimated_time_remaining_minutes.name()];
     planning.contains(&name) || kept.contains(&name) || derived.contains(&name) || figures.contains(&name)
 }
 
 /// Checks the fields of a plan as those of the document that they go to.
 fn check_shape(plan: &Content) -> Result<(), String> {
     let mut document = json!({
-        "session_id": "", "mode": "simple", "original_requirements": "", "task_groups": [], "iteration": 0,
-        "last_update": "",
+        PmState::session_id: "", PmState::mode: "simple", PmState::original_requirements: "",
+        PmState::task_groups: [], PmState::iteration: 0,
+        PmState::last_update: "",
     });
-    let planning =
-        ["mode", "mode_reasoning", "all_tasks", "task_groups", "execution_phases", "success_criteria"];
+    let planning = [
+        PmState::mode.name(),
+        PmState::mode_reasoning.name(),
+        PmState::all_tasks.name(),
+        PmState::task_groups.name(),
+        PmState::execution_phases.name(),
+        PmState::success_criteria.name(),
+    ];
     for (name, value) in plan.iter().filter(|(name, _)| planning.contains(&name.as_str())) {
         document[name] = value.clone();
     }

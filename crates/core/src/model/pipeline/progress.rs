@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::orders::is_at_work;
 use super::ready::binds;
 use super::table::{self, Purpose, Role};
 use super::{GroupStage, MOST_DEVELOPERS, Mode, Order, Pipeline, RunStatus, list, text, word};
-use crate::model::documents::pipeline::{PipelinePhase, PmProgress, TaskGroupStatus};
+use crate::model::documents::dispatch::KeptOrder;
+use crate::model::documents::pipeline::{
+    ExecutionPhase, Group, OrchestratorState, PipelinePhase, PmProgress, PmState, PmTask, SpawnedAgent,
+    TaskGroup, TaskGroupStatus,
+};
+use crate::model::key::{Fields, FieldsMut, Held, Key, List, Put};
 use crate::model::plan::{figure, number, texts};
 
 impl Pipeline {
@@ -30,51 +34,53 @@ impl Pipeline {
             0 => 0.0,
             all => (1000.0 * complete.len() as f64 / all as f64).round() / 10.0,
         };
-        self.pm["completed_groups"] = complete.into();
-        self.pm["in_progress_groups"] =
+        self.pm.set(PmState::completed_groups, complete);
+        self.pm[PmState::in_progress_groups] =
             with(|stage| !matches!(stage, GroupStage::Complete | GroupStage::Pending)).into();
-        self.pm["pending_groups"] = with(|stage| stage == GroupStage::Pending).into();
-        self.pm["completion_percentage"] = number(percentage);
-        self.pm["estimated_time_remaining_minutes"] = number(self.minutes_left(&stage_of).round());
+        self.pm.set(PmState::pending_groups, with(|stage| stage == GroupStage::Pending));
+        self.pm[PmState::completion_percentage] = number(percentage);
+        self.pm[PmState::estimated_time_remaining_minutes] = number(self.minutes_left(&stage_of).round());
         self.derive_groups();
-        for task in items(&mut self.pm, "all_tasks") {
-            let progress = progress([stage_of(text(task, "group_id"))].into_iter());
-            set(task, "status", progress);
+        for task in items(&mut self.pm, PmState::all_tasks) {
+            let progress = progress([stage_of(text(task, PmTask::group_id))].into_iter());
+            set(task, PmTask::status, progress);
         }
-        for phase in items(&mut self.pm, "execution_phases") {
-            let progress = progress(texts(phase, "group_ids").into_iter().map(stage_of));
-            set(phase, "status", progress);
+        for phase in items(&mut self.pm, PmState::execution_phases) {
+            let progress = progress(texts(phase, ExecutionPhase::group_ids).into_iter().map(stage_of));
+            set(phase, ExecutionPhase::status, progress);
         }
         self.derive_orchestrator();
     }
 
     fn derive_groups(&mut self) {
-        for group in items(&mut self.pm, "task_groups") {
-            let entry = self.groups.get(text(group, "id"));
-            let status = match entry.and_then(|entry| table::stage(text(entry, "status"))) {
+        for group in items(&mut self.pm, PmState::task_groups) {
+            let entry = self.groups.get(text(group, TaskGroup::id));
+            let status = match entry.and_then(|entry| table::stage(text(entry, Group::status))) {
                 None | Some(GroupStage::Pending) => TaskGroupStatus::Pending,
                 Some(GroupStage::Complete) => TaskGroupStatus::Complete,
-                _ if entry.is_some_and(|entry| entry.get("handoff").is_some()) => TaskGroupStatus::InProgress,
+                _ if entry.is_some_and(|entry| entry.has(Group::handoff)) => TaskGroupStatus::InProgress,
                 // A developer has it and nobody has heard of it yet.
                 _ => TaskGroupStatus::Assigned,
             };
-            set(group, "status", status);
+            set(group, TaskGroup::status, status);
         }
     }
 
     fn derive_orchestrator(&mut self) {
-        let agents: Vec<Value> = list(&self.orchestrator, "orders")
+        let agents: Vec<Value> = list(&self.orchestrator, OrchestratorState::orders)
             .iter()
             .filter(|order| is_at_work(order))
             .map(|order| {
                 json!({
-                    "agent_type": text(order, "role"), "group_id": text(order, "group_id"),
-                    "spawned_at": text(order, "spawned_at"), "order_id": text(order, "id"),
+                    SpawnedAgent::agent_type: text(order, KeptOrder::role),
+                    SpawnedAgent::group_id: text(order, KeptOrder::group_id),
+                    SpawnedAgent::spawned_at: text(order, KeptOrder::spawned_at),
+                    SpawnedAgent::order_id: text(order, KeptOrder::id),
                 })
             })
             .collect();
-        self.orchestrator["active_agents"] = json!(agents);
-        self.orchestrator["current_phase"] = json!(self.phase());
+        self.orchestrator[OrchestratorState::active_agents] = json!(agents);
+        self.orchestrator[OrchestratorState::current_phase] = json!(self.phase());
     }
 
     /// Returns the phase of the run: that of the order opened last, else of what is needed first.
@@ -100,9 +106,9 @@ impl Pipeline {
     /// as many groups at once as may be, each after what it depends on.
     fn minutes_left(&self, stage_of: &impl Fn(&str) -> GroupStage) -> f64 {
         let (written, derived): (Vec<&Value>, Vec<&Value>) =
-            list(&self.pm, "execution_phases").iter().partition(|phase| binds(phase));
+            list(&self.pm, PmState::execution_phases).iter().partition(|phase| binds(phase));
         let left = |phase: &Value| -> Vec<(String, f64)> {
-            let ids = texts(phase, "group_ids").into_iter();
+            let ids = texts(phase, ExecutionPhase::group_ids).into_iter();
             ids.map(|id| (id.to_owned(), self.left_of(id, stage_of(id)))).collect()
         };
         let mut parts: Vec<Vec<(String, f64)>> = written.into_iter().map(left).collect();
@@ -115,7 +121,8 @@ impl Pipeline {
         let at_once = if self.mode() == Mode::Parallel { MOST_DEVELOPERS } else { 1 };
         let mut ends: BTreeMap<&str, f64> = BTreeMap::new();
         for (id, minutes) in groups {
-            let needs = self.task_group(id).map(|group| texts(group, "depends_on")).unwrap_or_default();
+            let needs =
+                self.task_group(id).map(|group| texts(group, TaskGroup::depends_on)).unwrap_or_default();
             let begin = needs.iter().filter_map(|need| ends.get(need)).copied().fold(0.0, f64::max);
             ends.insert(id, begin + minutes);
         }
@@ -130,8 +137,8 @@ impl Pipeline {
             return 0.0;
         }
         let Some(group) = self.task_group(id) else { return 0.0 };
-        let told = figure(group, "estimated_effort_minutes").filter(|minutes| *minutes >= 0.0);
-        let all = told.unwrap_or(match text(group, "complexity") {
+        let told = figure(group, TaskGroup::estimated_effort_minutes).filter(|minutes| *minutes >= 0.0);
+        let all = told.unwrap_or(match text(group, TaskGroup::complexity) {
             "low" => 10.0,
             "high" => 30.0,
             _ => 15.0,
@@ -153,15 +160,15 @@ impl Pipeline {
 }
 
 /// Returns the items of a list field, for a change.
-fn items<'v>(value: &'v mut Value, field: &str) -> impl Iterator<Item = &'v mut Value> {
-    value.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten()
+fn items<T: Held<Kind: List>>(value: &mut Value, key: Key<T>) -> impl Iterator<Item = &mut Value> {
+    value.list_mut(key).into_iter().flatten()
 }
 
 /// Sets a word, if it is another one.
-fn set(item: &mut Value, field: &str, word: impl Serialize) {
-    let word = json!(word);
-    if item.get(field) != Some(&word) {
-        item[field] = word;
+fn set<T: Held>(item: &mut Value, key: Key<T>, word: impl Put<T::Kind>) {
+    let word = word.put();
+    if item.at(key) != Some(&word) {
+        item[key] = word;
     }
 }
 

@@ -3,6 +3,9 @@
 use serde_json::Value;
 
 use super::{Content, Pipeline, clip, list, text};
+use crate::model::documents::dispatch::{Evidence, HandedOver};
+use crate::model::documents::pipeline::{PmState, PmTask};
+use crate::model::key::Fields;
 
 /// What says as much as nothing.
 const NOTHING: [&str; 13] = [
@@ -38,7 +41,7 @@ pub struct Criterion {
 impl Criterion {
     /// Whether an entry of a list of evidence is about this: it has its words, its id, or begins with its id.
     fn is_meant_by(&self, entry: &Value) -> bool {
-        let named = text(entry, "requirement").trim();
+        let named = text(entry, Evidence::requirement).trim();
         let rest = named.strip_prefix(&self.id);
         named == self.text.trim()
             || rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_'))
@@ -48,7 +51,7 @@ impl Criterion {
 impl Pipeline {
     /// Returns what must be shown at the end: what the plan says, else what its tasks say.
     pub fn criteria(&self) -> Vec<Criterion> {
-        let written: Vec<Criterion> = list(&self.pm, "success_criteria")
+        let written: Vec<Criterion> = list(&self.pm, PmState::success_criteria)
             .iter()
             .filter_map(Value::as_str)
             .filter(|text| !text.trim().is_empty())
@@ -59,11 +62,11 @@ impl Pipeline {
             return written;
         }
         let of_task = |task: &Value| {
-            let (id, about) = (text(task, "id"), text(task, "description"));
+            let (id, about) = (text(task, PmTask::id), text(task, PmTask::description));
             let about = if about.trim().is_empty() { id } else { about };
             Criterion { id: id.into(), text: about.into() }
         };
-        list(&self.pm, "all_tasks").iter().map(of_task).filter(|one| !one.id.is_empty()).collect()
+        list(&self.pm, PmState::all_tasks).iter().map(of_task).filter(|one| !one.id.is_empty()).collect()
     }
 
     /// Returns what is missing for the run to be complete.
@@ -73,7 +76,7 @@ impl Pipeline {
         if !open.is_empty() {
             missing.push(format!("open groups: {}", open.join(", ")));
         }
-        let evidence = content.get("evidence").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let evidence = content.list(HandedOver::evidence);
         if evidence.is_empty() {
             missing.push("there is no `evidence: [{requirement, met, evidence}]`".into());
         }
@@ -89,15 +92,15 @@ impl Pipeline {
 
 /// Returns what an entry of a list of evidence lacks to prove its requirement.
 fn lacks(evidence: &Value) -> Option<String> {
-    let requirement = text(evidence, "requirement").trim();
+    let requirement = text(evidence, Evidence::requirement).trim();
     let name = format!("`{}`", clip(requirement, 80));
     if !is_something(requirement) {
         return Some("an entry of `evidence` names no `requirement`".into());
     }
-    if evidence.get("met") != Some(&Value::Bool(true)) {
+    if evidence.at(Evidence::met) != Some(&Value::Bool(true)) {
         return Some(format!("{name} is not met"));
     }
-    let shown = match evidence.get("evidence") {
+    let shown = match evidence.at(Evidence::evidence) {
         Some(Value::String(text)) => is_something(text),
         Some(Value::Array(items)) => items.iter().any(is_anything),
         Some(Value::Object(map)) => map.values().any(is_anything),
@@ -138,7 +141,7 @@ pub(super) fn failed_tests(content: &Content) -> Vec<String> {
 
 /// Returns the results of a tester by the kind of test; counts without a kind are one.
 fn results(content: &Content) -> Vec<(&str, &Value)> {
-    let Some(results) = content.get("test_results") else { return Vec::new() };
+    let Some(results) = content.at(HandedOver::test_results) else { return Vec::new() };
     if ["total", "passed", "failed"].iter().any(|field| results.get(field).is_some_and(Value::is_number)) {
         return vec![("tests", results)];
     }

@@ -8,7 +8,9 @@ use serde_json::Value;
 use super::phases::share_files;
 use super::table::{Purpose, Role};
 use super::{GroupStage, Mode, NO_GROUP, Order, Pipeline, RunStatus, list, text, word};
+use crate::model::documents::pipeline::{ExecutionPhase, PmState, TaskGroup};
 use crate::model::ids::{self, RULE};
+use crate::model::key::Fields;
 use crate::model::plan::texts;
 
 /// More developers at once than these get in each other's way.
@@ -131,15 +133,16 @@ impl Pipeline {
     /// Returns how many developers the author of the plan wants at once in the phase of a group, and its groups.
     fn bound_of(&self, group: &str) -> Option<(usize, Vec<&str>)> {
         let (_, phase) = self.binding_phase(group)?;
-        let most = usize::try_from(phase.get("parallel_count")?.as_u64()?).ok()?;
-        Some((most.max(1), texts(phase, "group_ids")))
+        let most = usize::try_from(phase.read(ExecutionPhase::parallel_count)?).ok()?;
+        Some((most.max(1), texts(phase, ExecutionPhase::group_ids)))
     }
 
     /// Returns why a group may not begin.
     fn not_yet(&self, id: &str) -> Vec<Obstacle> {
         let Some(group) = self.task_group(id) else { return Vec::new() };
         let open = |id: &&str| !self.is_complete(id);
-        let on: Vec<String> = texts(group, "depends_on").into_iter().filter(open).map(Into::into).collect();
+        let on: Vec<String> =
+            texts(group, TaskGroup::depends_on).into_iter().filter(open).map(Into::into).collect();
         let dependency = (!on.is_empty()).then_some(Obstacle::Dependency { on });
         let begun: Vec<&str> =
             self.group_ids().filter(|other| *other != id && self.is_in_flight(other)).collect();
@@ -158,9 +161,9 @@ impl Pipeline {
     /// Returns the first phase before a group's that binds it and is not complete.
     fn earlier_phase(&self, id: &str) -> Option<Obstacle> {
         let (own, _) = self.binding_phase(id)?;
-        let before = list(&self.pm, "execution_phases").iter().take(own).enumerate();
+        let before = list(&self.pm, PmState::execution_phases).iter().take(own).enumerate();
         before.filter(|(_, phase)| binds(phase)).find_map(|(place, phase)| {
-            let open = texts(phase, "group_ids").into_iter().filter(|id| !self.is_complete(id));
+            let open = texts(phase, ExecutionPhase::group_ids).into_iter().filter(|id| !self.is_complete(id));
             let groups: Vec<String> = open.map(Into::into).collect();
             (!groups.is_empty()).then_some(Obstacle::Phase { phase: place + 1, groups })
         })
@@ -168,30 +171,32 @@ impl Pipeline {
 
     /// Returns the phase that the author of the plan has put a group into, and its place.
     fn binding_phase(&self, id: &str) -> Option<(usize, &Value)> {
-        let mut phases = list(&self.pm, "execution_phases").iter().enumerate();
-        phases.find(|(_, phase)| texts(phase, "group_ids").contains(&id)).filter(|(_, phase)| binds(phase))
+        let mut phases = list(&self.pm, PmState::execution_phases).iter().enumerate();
+        phases
+            .find(|(_, phase)| texts(phase, ExecutionPhase::group_ids).contains(&id))
+            .filter(|(_, phase)| binds(phase))
     }
 
     /// Whether a group works on files of another one, and nobody has said that they may run side by side.
     fn touches(&self, group: &Value, other: &str) -> bool {
-        let wanted = self.binding_phase(text(group, "id")).map(|(place, _)| place);
+        let wanted = self.binding_phase(text(group, TaskGroup::id)).map(|(place, _)| place);
         let side_by_side = wanted.is_some() && wanted == self.binding_phase(other).map(|(place, _)| place);
         !side_by_side && self.task_group(other).is_some_and(|other| share_files(group, other))
     }
 
     /// Whether a group may run beside others.
     fn is_social(&self, id: &str) -> bool {
-        self.task_group(id).and_then(|group| group.get("can_parallel")?.as_bool()).unwrap_or(true)
+        self.task_group(id).read(TaskGroup::can_parallel).unwrap_or(true)
     }
 
     /// Returns the place of a group's phase; a group without one may begin with the first.
     pub(super) fn phase_of(&self, id: &str) -> usize {
-        let phases = list(&self.pm, "execution_phases").iter();
-        phases.clone().position(|phase| texts(phase, "group_ids").contains(&id)).unwrap_or(0)
+        let phases = list(&self.pm, PmState::execution_phases).iter();
+        phases.clone().position(|phase| texts(phase, ExecutionPhase::group_ids).contains(&id)).unwrap_or(0)
     }
 }
 
 /// Whether the author of the plan wrote this phase.
 pub(super) fn binds(phase: &Value) -> bool {
-    phase.get("derived") != Some(&Value::Bool(true))
+    phase.at(ExecutionPhase::derived) != Some(&Value::Bool(true))
 }

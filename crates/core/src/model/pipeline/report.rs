@@ -4,13 +4,17 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::model::documents::dispatch::StopKind;
-
 use super::table::{self, Outcome, Purpose, Role, Row};
 use super::{
     Content, GroupStage, MEDIATIONS, NO_GROUP, Order, PLANS, Pipeline, QA_FAILURES, REJECTED_REVIEWS,
     Refusal, RunStatus, handoff, joined, list, object, proof, push, remove, text, time, word,
 };
+use crate::model::documents::dispatch::{
+    Escalation, HandedOver, Handoff, KeptOrder, LimitCounts, NextOrder, StopKind,
+};
+use crate::model::documents::pipeline::{Group, GroupAgent, OrchestratorState, PmState};
+use crate::model::key::{Fields, FieldsMut, Key};
+use crate::model::shape::{Integer, Maybe};
 
 /// What somebody says.
 #[derive(Debug, Clone, Copy)]
@@ -75,11 +79,11 @@ impl Pipeline {
         let digest = said.digest();
         let order = match self.find_order(said)? {
             Found::Open(order) => order,
-            Found::Past(order, kept) if text(kept, "digest") == digest => {
+            Found::Past(order, kept) if text(kept, KeptOrder::digest) == digest => {
                 return Ok(Effect::Repeated { group: order.group });
             }
             Found::Past(order, kept) => {
-                return Err(Refusal::Reported { order: order.id, said: text(kept, "said").into() });
+                return Err(Refusal::Reported { order: order.id, said: text(kept, KeptOrder::said).into() });
             }
         };
         let row =
@@ -139,7 +143,7 @@ impl Pipeline {
         match said.outcome {
             Outcome::Pass => {
                 let failed = proof::failed_tests(said.content);
-                let excused = said.content.get(handoff::WITHOUT_RESULTS).and_then(Value::as_str);
+                let excused = said.content.text(handoff::WITHOUT_RESULTS);
                 if !failed.is_empty() {
                     return Err(Refusal::Contradiction(format!("PASS, but {}", failed.join(", "))));
                 }
@@ -159,27 +163,28 @@ impl Pipeline {
     fn move_run(&mut self, row: &Row, said: &Said<'_>, decision: &str, now: Timestamp) {
         if row.next.is_some() {
             // Whoever plans next should know what is missing.
-            self.orchestrator["handoff"] = json!({
-                "from": said.role, "status": said.outcome, "at": time::stamp(now), "content": said.content,
+            self.orchestrator[OrchestratorState::handoff] = json!({
+                Handoff::from: said.role, Handoff::status: said.outcome, Handoff::at: time::stamp(now),
+                Handoff::content: said.content,
             });
         }
-        let plans = list(&self.orchestrator, "plans").len();
+        let plans = list(&self.orchestrator, OrchestratorState::plans).len();
         match row.next {
             Some(_) if plans >= PLANS => {
                 self.log(decision, "the project manager wants more work done", now);
-                self.orchestrator["next_order"] = json!({"purpose": Purpose::Plan});
+                self.orchestrator[OrchestratorState::next_order] = json!({NextOrder::purpose: Purpose::Plan});
                 self.stop(StopKind::Limit, &format!("{plans} plans did not lead to an end"), now);
             }
             Some(next) => {
-                self.orchestrator["next_order"] = json!({"purpose": next});
+                self.orchestrator[OrchestratorState::next_order] = json!({NextOrder::purpose: next});
                 self.log(decision, "the project manager wants more work done", now);
             }
             None => {
-                if let Some(evidence) = said.content.get("evidence") {
-                    self.pm["evidence"] = evidence.clone();
+                if let Some(evidence) = said.content.at(HandedOver::evidence) {
+                    self.pm[PmState::evidence] = evidence.clone();
                 }
-                self.orchestrator["status"] = json!(RunStatus::Completed);
-                self.orchestrator["end_time"] = time::stamp(now).into();
+                self.orchestrator[OrchestratorState::status] = json!(RunStatus::Completed);
+                self.orchestrator.set(OrchestratorState::end_time, time::stamp(now));
                 self.log(decision, "all groups are complete, and every requirement has its evidence", now);
             }
         }
@@ -190,18 +195,19 @@ impl Pipeline {
         let next = row.next.map(|next| self.within_limits(next, group, said.outcome, now));
         let status = row.status.unwrap_or_default();
         let entry = self.entry_mut(group);
-        entry["status"] = json!(status);
-        entry["current_agent"] = "none".into();
+        entry[Group::status] = json!(status);
+        entry.set(Group::current_agent, GroupAgent::None);
         match next {
             Some(next) => {
-                entry["next_order"] = json!({"role": next.role(), "purpose": next, "stage": status});
+                entry[Group::next_order] =
+                    json!({NextOrder::role: next.role(), NextOrder::purpose: next, NextOrder::stage: status});
             }
-            None => remove(entry, "next_order"),
+            None => remove(entry, Group::next_order),
         }
         if status == GroupStage::Complete {
-            entry["end_time"] = time::stamp(now).into();
-            if let Some(minutes) = handoff::minutes(text(entry, "start_time"), now) {
-                entry["duration_minutes"] = minutes;
+            entry.set(Group::end_time, time::stamp(now));
+            if let Some(minutes) = handoff::minutes(text(entry, Group::start_time), now) {
+                entry[Group::duration_minutes] = minutes;
             }
         }
         let then = match next {
@@ -227,53 +233,68 @@ impl Pipeline {
     /// Counts what has a limit. Returns what is needed instead when one is exceeded.
     fn within_limits(&mut self, next: Purpose, group: &str, outcome: Outcome, now: Timestamp) -> Purpose {
         let counted = match outcome {
-            Outcome::Fail => Some(("qa_failures", QA_FAILURES, Purpose::Help)),
-            Outcome::ChangesRequested => Some(("rejected_reviews", REJECTED_REVIEWS, Purpose::Mediate)),
+            Outcome::Fail => Some((LimitCounts::qa_failures, QA_FAILURES, Purpose::Help)),
+            Outcome::ChangesRequested => {
+                Some((LimitCounts::rejected_reviews, REJECTED_REVIEWS, Purpose::Mediate))
+            }
             _ => None,
         };
         if let Some((what, most, instead)) = counted {
             let count = self.count_of(group, what).saturating_add(1);
-            object(self.entry_mut(group), "counts")[what] = count.into();
+            object(self.entry_mut(group), Group::counts)[what] = count.into();
             if count > most {
                 return self.escalate(group, what, count, instead, now);
             }
         }
         if next == Purpose::Work && self.developers_used_up(group) {
-            let count = self.count_of(group, "developer").saturating_add(1);
-            return self.escalate(group, "developer", count, Purpose::Simplify, now);
+            let count = self.count_of(group, LimitCounts::developer).saturating_add(1);
+            return self.escalate(group, LimitCounts::developer, count, Purpose::Simplify, now);
         }
         next
     }
 
     /// Writes down that a limit is exceeded. Counting begins anew: for what was counted, and for everything when the
     /// project manager takes a hand.
-    fn escalate(&mut self, group: &str, what: &str, count: u64, to: Purpose, now: Timestamp) -> Purpose {
+    fn escalate(
+        &mut self,
+        group: &str,
+        what: Key<Maybe<Integer>>,
+        count: u64,
+        to: Purpose,
+        now: Timestamp,
+    ) -> Purpose {
         let entry = self.entry_mut(group);
-        let counts = object(entry, "counts");
+        let counts = object(entry, Group::counts);
         match to.role() {
-            Role::Pm => *counts = json!({"developer": 0, "qa_failures": 0, "rejected_reviews": 0}),
+            Role::Pm => {
+                *counts = json!({
+                    LimitCounts::developer: 0, LimitCounts::qa_failures: 0, LimitCounts::rejected_reviews: 0,
+                });
+            }
             _ => counts[what] = 0.into(),
         }
         let escalation = json!({
-            "limit": what, "count": count, "to": to.role(), "purpose": to, "timestamp": time::stamp(now),
+            Escalation::limit: what.name(), Escalation::count: count, Escalation::to: to.role(),
+            Escalation::purpose: to, Escalation::timestamp: time::stamp(now),
         });
-        push(entry, "escalations", escalation, usize::MAX);
+        push(entry, Group::escalations, escalation, usize::MAX);
         let decision = format!("escalate_group_{group}_to_{}", word(to.role()));
-        self.log(&decision, &format!("{what} is {count}, beyond its limit: {}", word(to)), now);
+        self.log(&decision, &format!("{} is {count}, beyond its limit: {}", what.name(), word(to)), now);
         to
     }
 
     /// Returns how often the project manager was needed for a group.
     fn mediations(&self, group: &str) -> usize {
-        let escalations = self.entry(group).map_or(&[][..], |entry| list(entry, "escalations"));
-        escalations.iter().filter(|escalation| text(escalation, "to") == "pm").count()
+        let escalations = self.entry(group).map_or(&[][..], |entry| list(entry, Group::escalations));
+        escalations.iter().filter(|escalation| text(escalation, Escalation::to) == "pm").count()
     }
 
     /// Lets a group begin to count anew.
     pub(super) fn forgive(&mut self, group: &str) {
         let entry = self.entry_mut(group);
-        entry["counts"] = json!({"developer": 0, "qa_failures": 0, "rejected_reviews": 0});
-        remove(entry, "escalations");
+        entry[Group::counts] =
+            json!({LimitCounts::developer: 0, LimitCounts::qa_failures: 0, LimitCounts::rejected_reviews: 0});
+        remove(entry, Group::escalations);
     }
 }
 

@@ -20,6 +20,10 @@ use super::{
     Caps, Content, Effect, KINDS, MOST_DEVELOPERS, Mode, NO_GROUP, Order, Pipeline, Plan, RunStatus, Said,
     list, text, word,
 };
+use crate::model::documents::dispatch::{Escalation, Evidence, HandedOver};
+use crate::model::documents::pipeline::{
+    ExecutionPhase, Group, OrchestratorState, PmState, ReviewIssue, TaskGroup, TestResults,
+};
 use crate::model::kind::Kind;
 use crate::model::plan::texts;
 
@@ -216,7 +220,7 @@ impl Run {
     fn check_opened(&self, order: &Order) -> Checked {
         let Some(group) = self.pipeline.task_group(&order.group) else { return Ok(()) };
         let is_done = |id: &&str| self.said.get(*id).and_then(|said| said.last()) == Some(&Outcome::Approved);
-        match texts(group, "depends_on").into_iter().find(|id| !is_done(id)) {
+        match texts(group, TaskGroup::depends_on).into_iter().find(|id| !is_done(id)) {
             Some(need) => Err(format!("{} began before {need}", order.group)),
             None => Ok(()),
         }
@@ -233,19 +237,25 @@ impl Run {
         let begun = |id: &str| {
             self.said.contains_key(id) || open.iter().any(|order| order.group == id) || given_up(id)
         };
-        let at_work: Vec<&Value> =
-            groups.iter().filter(|group| begun(text(group, "id")) && !done(text(group, "id"))).collect();
-        let social = |group: &Value| group["can_parallel"] == Value::Bool(true);
+        let at_work: Vec<&Value> = groups
+            .iter()
+            .filter(|group| begun(text(group, TaskGroup::id)) && !done(text(group, TaskGroup::id)))
+            .collect();
+        let social = |group: &Value| group[TaskGroup::can_parallel] == Value::Bool(true);
         let beside = |one: &Value, other: &Value| {
-            social(one) && social(other) && texts(one, "files_affected") != texts(other, "files_affected")
+            social(one)
+                && social(other)
+                && texts(one, TaskGroup::files_affected) != texts(other, TaskGroup::files_affected)
         };
         let ready = |group: &&Value| {
-            !begun(text(group, "id"))
-                && texts(group, "depends_on").into_iter().all(done)
+            !begun(text(group, TaskGroup::id))
+                && texts(group, TaskGroup::depends_on).into_iter().all(done)
                 && at_work.iter().all(|other| beside(group, other))
         };
         match groups.iter().find(ready) {
-            Some(group) => Err(format!("{} is ready, a place is free, and nobody begins", text(group, "id"))),
+            Some(group) => {
+                Err(format!("{} is ready, a place is free, and nobody begins", text(group, TaskGroup::id)))
+            }
             None => Ok(()),
         }
     }
@@ -343,11 +353,22 @@ impl Run {
         };
         let content = match outcome {
             Outcome::Complete | Outcome::Bazinga => {
-                json!({"evidence": [{"requirement": "everything works", "met": true, "evidence": "seen"}]})
+                json!({
+                    HandedOver::evidence: [{Evidence::requirement: "everything works", Evidence::met: true, Evidence::evidence: "seen"}],
+                })
             }
-            Outcome::ReadyForQa => json!({"files_modified": ["a.rs"], "commits": ["abc"], "notes": "done"}),
-            Outcome::Pass => json!({"test_results": {"e2e_tests": "3/3 passed"}}),
-            Outcome::ChangesRequested => json!({"feedback": "not yet", "issues": [{"priority": "high"}]}),
+            Outcome::ReadyForQa => {
+                json!({
+                    HandedOver::files_modified: ["a.rs"], HandedOver::commits: ["abc"],
+                    HandedOver::notes: "done",
+                })
+            }
+            Outcome::Pass => json!({HandedOver::test_results: {TestResults::e2e_tests: "3/3 passed"}}),
+            Outcome::ChangesRequested => {
+                json!({
+                    HandedOver::feedback: "not yet", HandedOver::issues: [{ReviewIssue::priority: "high"}],
+                })
+            }
             _ => json!({}),
         };
         (outcome, content.as_object().cloned().unwrap_or_default())
@@ -380,17 +401,19 @@ impl Run {
             let needs: Vec<&String> = ids[..place].iter().filter(|_| self.dice.chance(density)).collect();
             let files = format!("src/{}.rs", self.dice.below(2 * count));
             groups.push(json!({
-                "id": ids[place], "name": format!("Group number {place}"), "depends_on": needs,
-                "can_parallel": self.dice.chance(social), "files_affected": [files], "complexity": "low",
+                TaskGroup::id: ids[place], TaskGroup::name: format!("Group number {place}"),
+                TaskGroup::depends_on: needs,
+                TaskGroup::can_parallel: self.dice.chance(social), TaskGroup::files_affected: [files],
+                TaskGroup::complexity: "low",
             }));
         }
-        let mut plan = json!({"task_groups": groups});
+        let mut plan = json!({PmState::task_groups: groups});
         if self.dice.chance(30) {
-            plan["mode"] = json!([Mode::Simple, Mode::Parallel][self.dice.below(2)]);
+            plan[PmState::mode] = json!([Mode::Simple, Mode::Parallel][self.dice.below(2)]);
         }
         if self.dice.chance(30) {
             // All in one phase: only what they depend on holds them up.
-            plan["execution_phases"] = json!([{"group_ids": ids[first..]}]);
+            plan[PmState::execution_phases] = json!([{ExecutionPhase::group_ids: ids[first..]}]);
         }
         plan
     }
@@ -410,8 +433,8 @@ impl Run {
         self.check_shapes()?;
         for id in pipeline.group_ids() {
             figures.groups += 1;
-            for escalation in pipeline.entry(id).map_or(&[][..], |entry| list(entry, "escalations")) {
-                *figures.escalations.entry(text(escalation, "purpose").into()).or_default() += 1;
+            for escalation in pipeline.entry(id).map_or(&[][..], |entry| list(entry, Group::escalations)) {
+                *figures.escalations.entry(text(escalation, Escalation::purpose).into()).or_default() += 1;
             }
         }
         Ok(())
@@ -419,7 +442,10 @@ impl Run {
 
     /// Returns what tells whether something changed: all documents, or the number of changes.
     fn mark(&self) -> (Value, Option<Pipeline>) {
-        (self.pipeline.orchestrator["iteration"].clone(), self.thorough.then(|| self.pipeline.clone()))
+        (
+            self.pipeline.orchestrator[OrchestratorState::iteration].clone(),
+            self.thorough.then(|| self.pipeline.clone()),
+        )
     }
 
     fn check_documents(&self) -> Checked {

@@ -6,7 +6,10 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Pipeline, bump, clip, list, number, object, push, text};
+use super::{Pipeline, bump, clip, list, number, object, object_named, push, text};
+use crate::model::documents::dispatch::{CostSum, Costs, FailedTry, KeptOrder};
+use crate::model::documents::pipeline::OrchestratorState;
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::plan::figure;
 use crate::model::usage::Usage;
 
@@ -39,10 +42,10 @@ impl Pipeline {
         let order = self.open_orders().find(|order| order.id == id)?;
         self.pick_up(&order, now);
         let kept = self.kept_order(id)?;
-        let number = bump(kept, "tries");
+        let number = bump(kept, KeptOrder::tries);
         let kept = kept.clone();
         self.each_sum(&kept, |sum| {
-            bump(sum, "spawns");
+            bump(sum, CostSum::spawns);
         });
         self.derive();
         Some(number)
@@ -51,18 +54,20 @@ impl Pipeline {
     /// Adds what a try used, unless that is counted already. Returns whether it was added.
     pub fn end_try(&mut self, id: &str, tried: u64, usage: Usage, failure: Option<&Failure>) -> bool {
         let Some(order) = self.kept_order(id) else { return false };
-        if number(order, "tries_counted") >= tried {
+        if number(order, KeptOrder::tries_counted) >= tried {
             return false;
         }
-        order["tries_counted"] = tried.into();
+        order.set(KeptOrder::tries_counted, tried);
         if let Some(Failure { class, reason }) = failure {
-            let failure = json!({"try": tried, "class": class, "reason": clip(reason, REASON)});
-            push(order, "failures", failure, FAILURES);
+            let failure = json!({
+                FailedTry::number: tried, FailedTry::class: class, FailedTry::reason: clip(reason, REASON),
+            });
+            push(order, KeptOrder::failures, failure, FAILURES);
         }
         let order = order.clone();
         self.each_sum(&order, |sum| {
             if failure.is_some() {
-                bump(sum, "failures");
+                bump(sum, CostSum::failures);
             }
             usage.add_to(sum);
         });
@@ -76,46 +81,55 @@ impl Pipeline {
 
     /// Returns how many agents were started for this run.
     pub fn spawns(&self) -> u64 {
-        self.orchestrator.get("costs").map_or(0, |costs| number(costs, "spawns"))
+        self.orchestrator.at(OrchestratorState::costs).map_or(0, |costs| number(costs, Costs::spawns))
     }
 
     /// Returns what the run has cost so far, in dollars, as far as clients say so.
     pub fn cost(&self) -> f64 {
-        self.orchestrator.get("costs").and_then(|costs| figure(costs, "cost_usd")).unwrap_or(0.0)
+        self.orchestrator
+            .at(OrchestratorState::costs)
+            .and_then(|costs| figure(costs, Costs::cost_usd))
+            .unwrap_or(0.0)
     }
 
     /// Returns what an order that is not open any more was reported as.
     pub fn said(&self, id: &str) -> Option<&str> {
-        let past = list(&self.orchestrator, "past_orders").iter().rev();
-        past.clone().find(|order| text(order, "id") == id).map(|order| text(order, "said"))
+        let past = list(&self.orchestrator, OrchestratorState::past_orders).iter().rev();
+        past.clone().find(|order| text(order, KeptOrder::id) == id).map(|order| text(order, KeptOrder::said))
     }
 
     /// Returns an order as it is kept, open or past.
     pub(super) fn kept_order(&mut self, id: &str) -> Option<&mut Value> {
-        let field = ["orders", "past_orders"]
-            .into_iter()
-            .find(|field| list(&self.orchestrator, field).iter().any(|order| text(order, "id") == id))?;
-        let orders = self.orchestrator.get_mut(field)?.as_array_mut()?;
-        orders.iter_mut().find(|order| text(order, "id") == id)
+        let field =
+            [OrchestratorState::orders, OrchestratorState::past_orders].into_iter().find(|field| {
+                list(&self.orchestrator, *field).iter().any(|order| text(order, KeptOrder::id) == id)
+            })?;
+        let orders = self.orchestrator.list_mut(field)?;
+        orders.iter_mut().find(|order| text(order, KeptOrder::id) == id)
     }
 
     /// Changes the sums that an order counts for: of the run, of its role, of its group.
     fn each_sum(&mut self, order: &Value, change: impl Fn(&mut Value)) {
-        let costs = object(&mut self.orchestrator, "costs");
+        let costs = object(&mut self.orchestrator, OrchestratorState::costs);
         change(costs);
-        for (of, key) in [("by_role", "role"), ("by_group", "group_id")] {
-            let key = text(order, key).to_owned();
-            change(object(object(costs, of), &key));
+        let sums = [
+            (Costs::by_role, text(order, KeptOrder::role)),
+            (Costs::by_group, text(order, KeptOrder::group_id)),
+        ];
+        for (of, name) in sums {
+            change(object_named(object(costs, of), name));
         }
     }
 }
 
 /// Returns the reasons why an order was not done so far, the last one first.
 pub fn failures(pipeline: &Pipeline, id: &str) -> Vec<String> {
-    let orders = list(&pipeline.orchestrator, "orders").iter();
-    let order = orders.clone().find(|order| text(order, "id") == id);
-    let failures = order.map_or(&[][..], |order| list(order, "failures")).iter().rev();
-    failures.map(|failure| format!("{}: {}", text(failure, "class"), text(failure, "reason"))).collect()
+    let orders = list(&pipeline.orchestrator, OrchestratorState::orders).iter();
+    let order = orders.clone().find(|order| text(order, KeptOrder::id) == id);
+    let failures = order.map_or(&[][..], |order| list(order, KeptOrder::failures)).iter().rev();
+    failures
+        .map(|failure| format!("{}: {}", text(failure, FailedTry::class), text(failure, FailedTry::reason)))
+        .collect()
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Status, Task, time};
+use crate::model::documents::queue::{Note, QueueTask, TaskContext};
+use crate::model::key::{Fields, FieldsMut, Held, Key, Put};
 use crate::model::new_task::NewTask;
 use crate::model::time::Moment;
 
@@ -92,7 +94,8 @@ impl Task {
     }
 
     pub fn labels(&self) -> Vec<&str> {
-        super::texts(self.0.get("labels"))
+        let labels = self.0.at(QueueTask::labels).and_then(Value::as_array);
+        labels.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
     /// Makes the task what the edit says. Returns whether that is something else than before.
@@ -101,52 +104,55 @@ impl Task {
         let depends = edit.depends.apply(&self.dependencies());
         let labels = edit.labels.apply(&self.labels());
         if let Some(description) = &edit.description {
-            self.set("description", description.as_str());
+            self.set(QueueTask::description, description.as_str());
         }
         if let Some(priority) = edit.priority {
-            self.set("priority", priority);
+            self.set(QueueTask::priority, priority);
         }
         if let Some(files) = &edit.files {
-            self.set_context("files", json!(files));
+            self.set_context(TaskContext::files, files.as_slice());
         }
         if let Some(hints) = &edit.hints {
-            self.set_context("hints", Some(hints.as_str()).filter(|hints| !hints.trim().is_empty()).into());
+            self.set_context(
+                TaskContext::hints,
+                Some(hints.as_str()).filter(|hints| !hints.trim().is_empty()),
+            );
         }
         if let Some(needs) = &edit.needs {
-            self.set_list("required_capabilities", needs);
+            self.set_list(QueueTask::required_capabilities, needs);
         }
         if !edit.depends.is_empty() {
-            self.set("dependencies", depends);
+            self.set(QueueTask::dependencies, depends);
         }
         if !edit.labels.is_empty() {
-            self.set_list("labels", &labels);
+            self.set_list(QueueTask::labels, &labels);
         }
         self.0 != before
     }
 
     /// Adds a remark to the task.
     pub fn note(&mut self, by: &str, text: &str, now: &Moment) {
-        let mut notes = match self.0.get("notes") {
+        let mut notes = match self.0.at(QueueTask::notes) {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(notes)) => notes.clone(),
             Some(other) => vec![other.clone()],
         };
-        notes.push(json!({ "at": time::stamp(now.at), "by": by, "text": text }));
-        self.set("notes", notes);
+        notes.push(json!({ Note::at: time::stamp(now.at), Note::by: by, Note::text: text }));
+        self.set(QueueTask::notes, Value::from(notes));
     }
 
-    fn set_context(&mut self, field: &str, value: Value) {
-        let mut context = self.0.get("context").filter(|context| context.is_object()).cloned();
+    fn set_context<T: Held>(&mut self, key: Key<T>, value: impl Put<T::Kind>) {
+        let mut context = self.0.at(QueueTask::context).filter(|context| context.is_object()).cloned();
         let context = context.get_or_insert_with(|| json!({}));
-        context[field] = value;
-        self.set("context", context.take());
+        context.set(key, value);
+        self.set(QueueTask::context, context.take());
     }
 
     /// An empty list is none.
-    fn set_list(&mut self, field: &str, names: &[String]) {
+    fn set_list<T: Held>(&mut self, key: Key<T>, names: &[String]) {
         match names.is_empty() {
-            true => self.drop_field(field),
-            false => self.set(field, names),
+            true => self.unset(key),
+            false => self.set(key, Value::from(names)),
         }
     }
 }

@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::append;
+use crate::model::documents::queue::{ArchivedLog, QueueTask};
+use crate::model::key::Fields;
 use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::model::time;
@@ -18,7 +20,7 @@ pub(super) fn put_away(transaction: &mut dyn Transaction, before: Timestamp) -> 
         let Some(text) = transaction.paper(&paper).ok().flatten() else { continue };
         let (old, rest) = split(&text, before);
         let Some(last) = old.lines().rev().find_map(written_at) else { continue };
-        let record = json!({"id": name.strip_suffix(".log"), "text": old});
+        let record = json!({ArchivedLog::id: name.strip_suffix(".log"), ArchivedLog::text: old});
         append(transaction, Paper::OldTasks, "logs", Some(last), &record)?;
         match rest {
             "" => transaction.remove_paper(&paper)?,
@@ -30,7 +32,7 @@ pub(super) fn put_away(transaction: &mut dyn Transaction, before: Timestamp) -> 
 
 /// Takes away what the command of a task printed, and returns it.
 pub(super) fn take(transaction: &mut dyn Transaction, task: &Value) -> Result<Option<String>> {
-    let Some(id) = task["id"].as_str().and_then(|id| id.parse().ok()) else { return Ok(None) };
+    let Some(id) = task.text(QueueTask::id).and_then(|id| id.parse().ok()) else { return Ok(None) };
     let paper = Paper::TaskLog(id);
     let text = transaction.paper(&paper).ok().flatten();
     if text.is_some() {

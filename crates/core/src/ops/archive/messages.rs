@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{OP, Request, append, is_over_now};
+use crate::model::documents::state::{ArchivedMessage, Mailbox, Message, MessageNote};
 use crate::model::ids::SessionId;
+use crate::model::key::Fields;
 use crate::model::kind::Doc;
 use crate::model::paper::{Paper, Tray};
 use crate::model::room::Room;
@@ -119,10 +121,13 @@ fn put_away(
     paper: &Paper,
     message: &Value,
 ) -> Result<String> {
-    let record = json!({"mailbox": mailbox.as_str(), "tray": tray.folder(), "message": message});
+    let record = json!({
+        ArchivedMessage::mailbox: mailbox.as_str(), ArchivedMessage::tray: tray.folder(),
+        ArchivedMessage::message: message,
+    });
     append(transaction, Paper::Archive, "messages", done_at(message), &record)?;
     transaction.remove_paper(paper)?;
-    Ok(message["id"].as_str().unwrap_or_default().to_owned())
+    Ok(message.text(Message::id).unwrap_or_default().to_owned())
 }
 
 /// Whether a mailbox belongs to no session and nobody has used it since before a time.
@@ -139,11 +144,11 @@ fn forget(transaction: &mut dyn Transaction, id: &SessionId, moved: &[String], g
         return Ok(transaction.delete(&Doc::sent(id))?);
     }
     let Some(mut list) = readable(transaction, &mailbox)? else { return Ok(()) };
-    if let Some(notes) = list["messages"].as_array_mut() {
+    if let Some(notes) = list[Mailbox::messages].as_array_mut() {
         let before = notes.len();
         let is_moved = |note: &Value| {
-            note["status"] != "unread"
-                && note["id"].as_str().is_some_and(|id| moved.iter().any(|moved| moved == id))
+            note[MessageNote::status] != "unread"
+                && note.text(MessageNote::id).is_some_and(|id| moved.iter().any(|moved| moved == id))
         };
         notes.retain(|note| !is_moved(note));
         if notes.len() < before {
@@ -155,5 +160,6 @@ fn forget(transaction: &mut dyn Transaction, id: &SessionId, moved: &[String], g
 
 /// Returns when a message was done with, or else when it was sent.
 fn done_at(message: &Value) -> Option<Timestamp> {
-    ["processed_at", "timestamp"].into_iter().find_map(|field| time::read(message.get(field)?.as_str()?))
+    let fields = [Message::processed_at, Message::timestamp];
+    fields.into_iter().find_map(|field| time::read(message.text(field)?))
 }

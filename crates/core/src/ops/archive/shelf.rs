@@ -2,7 +2,11 @@
 
 use serde_json::Value;
 
+use crate::model::documents::agent_loop::AgentResult;
+use crate::model::documents::common::Item;
+use crate::model::documents::state::{ArchivedMessage, ArchivedSession, Message};
 use crate::model::json;
+use crate::model::key::{Fields, Key as Field};
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
 use crate::model::room::Room;
@@ -17,7 +21,7 @@ pub struct Shelf {
     /// How the names of the texts begin.
     what: &'static str,
     /// The field and the value that tell the wanted records from others, if they do not all count.
-    only: Option<(&'static str, String)>,
+    only: Option<(Field<String>, String)>,
 }
 
 impl Shelf {
@@ -41,9 +45,11 @@ impl Shelf {
             (_, "queue") => Shelf::tasks(),
             (_, "errors" | "metrics") => Shelf::of_state(doc.kind.name),
             (_, "active_agents" | "agent_result") => Shelf::of_state("agents"),
-            (Room::Session(id), _) => Shelf { only: only("session_id", id), ..Shelf::sessions() },
+            (Room::Session(id), _) => {
+                Shelf { only: only(ArchivedSession::session_id, id), ..Shelf::sessions() }
+            }
             (Room::Mailbox(id), _) => {
-                Shelf { what: "messages", only: only("mailbox", id), ..Shelf::sessions() }
+                Shelf { what: "messages", only: only(ArchivedMessage::mailbox, id), ..Shelf::sessions() }
             }
             _ => return None,
         })
@@ -111,6 +117,7 @@ impl Shelf {
 
 /// Returns the id of what a record tells of.
 pub fn id_of(record: &Value) -> Option<&str> {
-    let message = record.get("message").and_then(|message| message.get("id"));
-    ["id", "session_id", "agent_id"].into_iter().find_map(|field| record.get(field)).or(message)?.as_str()
+    let message = record.at(ArchivedMessage::message).at(Message::id);
+    let ids = [Item::id.any(), ArchivedSession::session_id.any(), AgentResult::agent_id.any()];
+    ids.into_iter().find_map(|id| record.at(id)).or(message)?.as_str()
 }

@@ -9,6 +9,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Request, append, logs};
+use crate::model::documents::common::Item;
+use crate::model::documents::queue::{ArchivedTask, Queue, QueueTask};
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Standing};
 use crate::model::paper::Paper;
@@ -80,7 +83,7 @@ fn pays(engine: &dyn Engine, before: Timestamp, named: &HashSet<&str>) -> Result
     let count: usize = look.counts(&queue)?.iter().sum();
     for number in 0..SAMPLE {
         let Some(task) = look.item_at(&queue, number * count / SAMPLE)? else { continue };
-        let Some(id) = task["id"].as_str().filter(|_| is_old(&task, before)) else { continue };
+        let Some(id) = task.text(QueueTask::id).filter(|_| is_old(&task, before)) else { continue };
         old += usize::from(!named.contains(id) && look.find(&queue, Among::InNeedOf(id))?.is_empty());
     }
     Ok(old >= ENOUGH)
@@ -105,10 +108,10 @@ fn some(
     let mut transaction = engine.begin(&[&Room::Queue])?;
     let Some(mut queue) = transaction.get(&doc)?.cloned() else { return Ok(Vec::new()) };
     let old = old_tasks(&doc, &queue, request.tasks, most, named);
-    let tasks = queue["tasks"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    let tasks = queue[Queue::tasks].as_array_mut().map(std::mem::take).unwrap_or_default();
     let (mut gone, mut kept, mut logged) = (Vec::new(), Vec::new(), 0);
     for task in tasks {
-        match task["id"].as_str().filter(|id| old.contains(*id) && logged < BATCH_LOGS) {
+        match task.text(QueueTask::id).filter(|id| old.contains(*id) && logged < BATCH_LOGS) {
             None => kept.push(task),
             Some(id) => {
                 gone.push(id.to_owned());
@@ -117,7 +120,7 @@ fn some(
         }
     }
     logs::put_away(&mut *transaction, request.tasks)?;
-    queue["tasks"] = kept.into();
+    queue.set(Queue::tasks, kept);
     transaction.put(&doc, queue)?;
     transaction.commit(&Entry {
         by: KEEPER.into(),
@@ -133,7 +136,7 @@ fn put_away(transaction: &mut dyn Transaction, mut task: Value) -> Result<usize>
     let log = logs::take(transaction, &task)?;
     let length = log.as_ref().map_or(0, String::len);
     if let Some(log) = log {
-        task["log"] = log.into();
+        task.set(ArchivedTask::log, log);
     }
     append(transaction, Paper::OldTasks, "tasks", ended_at(&task), &task)?;
     Ok(length)
@@ -141,7 +144,7 @@ fn put_away(transaction: &mut dyn Transaction, mut task: Value) -> Result<usize>
 
 /// Removes the text of a result that says what the task says. One that somebody has changed stays.
 fn forget_result(transaction: &mut dyn Transaction, task: &Value) -> Result<()> {
-    let Some(id) = task["id"].as_str().and_then(|id| id.parse().ok()) else { return Ok(()) };
+    let Some(id) = task.text(QueueTask::id).and_then(|id| id.parse().ok()) else { return Ok(()) };
     let paper = Paper::Result(id);
     // One that cannot be read is nobody's loss here.
     let text = transaction.paper(&paper).ok().flatten();
@@ -161,15 +164,13 @@ fn old_tasks(
 ) -> BTreeSet<String> {
     let tasks = items(doc.kind, queue);
     let open = tasks.iter().filter(|task| !is_over(task));
-    let needed: BTreeSet<_> = open
-        .flat_map(|task| task["dependencies"].as_array().into_iter().flatten().filter_map(Value::as_str))
-        .collect();
-    let old = tasks.iter().filter(|task| is_old(task, before)).filter_map(|task| task["id"].as_str());
+    let needed: BTreeSet<_> = open.flat_map(|task| task.texts(QueueTask::dependencies)).collect();
+    let old = tasks.iter().filter(|task| is_old(task, before)).filter_map(|task| task.text(QueueTask::id));
     old.filter(|id| !needed.contains(id) && !named.contains(id)).take(most).map(str::to_owned).collect()
 }
 
 fn is_over(task: &Value) -> bool {
-    matches!(task["status"].as_str(), Some("done" | "cancelled"))
+    matches!(task.text(QueueTask::status), Some("done" | "cancelled"))
 }
 
 fn is_old(task: &Value, before: Timestamp) -> bool {
@@ -177,6 +178,6 @@ fn is_old(task: &Value, before: Timestamp) -> bool {
 }
 
 fn ended_at(task: &Value) -> Option<Timestamp> {
-    let fields = ["completed_at", "updated_at", "created_at"];
-    fields.into_iter().find_map(|field| time::read(task.get(field)?.as_str()?))
+    let fields = [QueueTask::completed_at, Item::updated_at, QueueTask::created_at];
+    fields.into_iter().find_map(|field| time::read(task.text(field)?))
 }

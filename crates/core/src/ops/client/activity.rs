@@ -1,6 +1,8 @@
 //! What a session does, counted in `current.json`: commands and files. A tool call that adds nothing costs nothing.
 
 use super::{OP, Turn, document};
+use crate::model::documents::agent_loop::CurrentSession;
+use crate::model::key::Key;
 use crate::model::present;
 use crate::ops::Result;
 
@@ -27,7 +29,7 @@ pub fn count(turn: &mut Turn<'_>) -> Result<()> {
     })
 }
 
-const FILES: &str = "files_modified";
+const FILES: Key<Option<Vec<String>>> = CurrentSession::files_modified;
 
 /// Whether all of these files were noted before; without a lock, as most edits are not the first of a file.
 fn is_known(turn: &Turn<'_>, files: &[String]) -> Result<bool> {

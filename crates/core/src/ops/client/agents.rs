@@ -12,9 +12,12 @@ use super::{OP, Turn, document};
 use crate::error::Code;
 use crate::model::changes::Changes;
 use crate::model::client_event::Agent;
+use crate::model::documents::agent_loop::{ActiveAgent, ActiveAgents, AgentResult, Checkout, CurrentSession};
+use crate::model::documents::workflow::Phase;
 use crate::model::finished;
 use crate::model::flow::{Flow, Moment, Named, Worker};
 use crate::model::ids::Key;
+use crate::model::key::{Fields, FieldsMut, Key as Field};
 use crate::model::kind::{Doc, Kind};
 use crate::model::plan;
 use crate::model::present::{self, Present};
@@ -42,7 +45,7 @@ const READ: usize = 256;
 const TASK: usize = 500;
 
 /// What was there when an agent began.
-const BEFORE: &str = "before";
+const BEFORE: Field<Option<Checkout>> = ActiveAgent::before;
 
 /// An agent begins, or goes on after it was done.
 pub fn start(turn: &mut Turn<'_>) -> Result<()> {
@@ -50,7 +53,7 @@ pub fn start(turn: &mut Turn<'_>) -> Result<()> {
     let worker = worker(turn, &agent, Moment::Start, Named::Nothing);
     let began = hands::agent_began(turn.engine, worker, &turn.actor);
     let title = began.as_ref().ok().and_then(Option::as_ref).and_then(|(flow, id)| {
-        flow.phase(id).and_then(|phase| phase["title"].as_str()).map(|title| cut(title, TASK))
+        flow.phase(id).and_then(|phase| phase.text(Phase::title)).map(|title| cut(title, TASK))
     });
     // Only who works on a phase is looked at: git takes a while.
     let before = began.as_ref().ok().and_then(Option::as_ref).and_then(|_| turn.world.look());
@@ -163,20 +166,22 @@ fn is_done(turn: &Turn<'_>, agent: &Agent) -> Result<bool> {
 }
 
 fn is_running(turn: &Turn<'_>, agent: &Agent) -> Result<bool> {
-    Ok(running(turn)?.iter().any(|known| known["id"] == agent.id.as_str()))
+    Ok(running(turn)?.iter().any(|known| known[ActiveAgent::id] == agent.id.as_str()))
 }
 
 /// Returns the agents that run.
 fn running(turn: &Turn<'_>) -> Result<Vec<Value>> {
-    let active =
-        turn.engine.read(&document("active_agents"))?.map(|mut active| active.value["agents"].take());
+    let active = turn
+        .engine
+        .read(&document("active_agents"))?
+        .map(|mut active| active.value[ActiveAgents::agents].take());
     Ok(active.and_then(|agents| serde_json::from_value(agents).ok()).unwrap_or_default())
 }
 
 /// Returns what git saw change since an agent has begun, as far as somebody looked then.
 fn changed(turn: &Turn<'_>, agent: &Agent) -> Option<Changes> {
     let running = running(turn).ok()?;
-    let before = running.iter().find(|known| known["id"] == agent.id.as_str())?.get(BEFORE)?;
+    let before = running.iter().find(|known| known[ActiveAgent::id] == agent.id.as_str())?.at(BEFORE)?;
     let present = turn.engine.read(&document("current_session")).ok()?.map(|present| present.value);
     let shared = running.len() > 1 || Present::of(present).sessions().len() > 1;
     turn.world.changes_since(before, shared)
@@ -241,32 +246,35 @@ fn note(turn: &mut Turn<'_>, agent: &Agent, task: Task, before: Option<Value>) -
     let doc = document("active_agents");
     let now = turn.actor.now();
     let mut value = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
-    let Some(list) = value["agents"].as_array_mut() else { return Ok(()) };
-    let changed = if let Some(known) = list.iter_mut().find(|known| known["id"] == agent.id.as_str()) {
-        let news = match task {
-            Task::Told(task) => task.filter(|task| known["task"] != **task),
-            Task::Guessed(task) => task.filter(|_| known["task"].is_null()),
+    let Some(list) = value[ActiveAgents::agents].as_array_mut() else { return Ok(()) };
+    let changed =
+        if let Some(known) = list.iter_mut().find(|known| known[ActiveAgent::id] == agent.id.as_str()) {
+            let news = match task {
+                Task::Told(task) => task.filter(|task| known[ActiveAgent::task] != **task),
+                Task::Guessed(task) => task.filter(|_| known[ActiveAgent::task].is_null()),
+            };
+            let before = before.filter(|_| !known.has(BEFORE));
+            let is_first = before.is_some();
+            before.into_iter().for_each(|before| known[BEFORE] = before);
+            news.map(|task| known[ActiveAgent::task] = task.into()).is_some() || is_first
+        } else {
+            let is_new = readable(&mut *transaction, &result(agent))?.is_none();
+            let (Task::Told(task) | Task::Guessed(task)) = task;
+            let mut running = json!({
+                ActiveAgent::id: agent.id.as_str(), ActiveAgent::kind: cut(&redact(&agent.kind), 128),
+                ActiveAgent::task: task, ActiveAgent::started: time::stamp(now),
+                ActiveAgent::status: "running", ActiveAgent::parent_task: parent_task(engine)?,
+                ActiveAgent::session_id: turn.session(),
+            });
+            before.into_iter().for_each(|before| running[BEFORE] = before);
+            list.push(running);
+            list.drain(..list.len().saturating_sub(MOST));
+            value.set(ActiveAgents::session_id, turn.session());
+            if is_new {
+                count_spawned(turn, &mut *transaction, &mut value)?;
+            }
+            true
         };
-        let before = before.filter(|_| known.get(BEFORE).is_none());
-        let is_first = before.is_some();
-        before.into_iter().for_each(|before| known[BEFORE] = before);
-        news.map(|task| known["task"] = task.into()).is_some() || is_first
-    } else {
-        let is_new = readable(&mut *transaction, &result(agent))?.is_none();
-        let (Task::Told(task) | Task::Guessed(task)) = task;
-        let mut running = json!({
-            "id": agent.id.as_str(), "type": cut(&redact(&agent.kind), 128), "task": task, "started": time::stamp(now),
-            "status": "running", "parent_task": parent_task(engine)?, "session_id": turn.session(),
-        });
-        before.into_iter().for_each(|before| running[BEFORE] = before);
-        list.push(running);
-        list.drain(..list.len().saturating_sub(MOST));
-        value["session_id"] = turn.session().into();
-        if is_new {
-            count_spawned(turn, &mut *transaction, &mut value)?;
-        }
-        true
-    };
     if changed {
         transaction.put(&doc, value)?;
     }
@@ -277,10 +285,14 @@ fn note(turn: &mut Turn<'_>, agent: &Agent, task: Task, before: Option<Value>) -
 }
 
 fn count_spawned(turn: &mut Turn<'_>, transaction: &mut dyn Transaction, agents: &mut Value) -> Result<()> {
-    present::count(agents, "total_spawned", 1);
+    present::count(agents, ActiveAgents::total_spawned, 1);
     let now = turn.actor.now();
     let counted = turn.change_present_in(transaction, |present| {
-        present::count(present.at_work(turn.session(), || turn.arrival(), now), "agents_spawned", 1);
+        present::count(
+            present.at_work(turn.session(), || turn.arrival(), now),
+            CurrentSession::agents_spawned,
+            1,
+        );
     });
     turn.spare(counted)
 }
@@ -299,8 +311,8 @@ fn file(
     let known = transaction.get(&doc).map(|agents| agents.cloned()).map_err(Error::from);
     let is_damaged = known.is_err();
     let mut agents = turn.spare(known)?.unwrap_or_else(|| doc.default(now));
-    let running = agents["agents"].as_array_mut().and_then(|list| {
-        let place = list.iter().position(|known| known["id"] == agent.id.as_str())?;
+    let running = agents[ActiveAgents::agents].as_array_mut().and_then(|list| {
+        let place = list.iter().position(|known| known[ActiveAgent::id] == agent.id.as_str())?;
         Some(list.remove(place))
     });
     let filed = transaction.get(&result(agent))?.cloned();
@@ -315,19 +327,20 @@ fn file(
             value
         }
     };
-    let known = task.map(Value::from).or_else(|| running.as_ref().map(|agent| agent["task"].clone()));
+    let known =
+        task.map(Value::from).or_else(|| running.as_ref().map(|agent| agent[ActiveAgent::task].clone()));
     if let Some(known) = known.filter(|known| !known.is_null()) {
-        value["task"] = known;
+        value[ActiveAgent::task] = known;
     }
     if let Some(changed) = changed {
-        value["changed"] = changed.clone().and(filed.as_ref().and_then(|filed| filed.get("changed"))).value();
+        value[AgentResult::changed] = changed.clone().and(filed.as_ref().at(AgentResult::changed)).value();
     }
     if filed.is_none() {
         if running.is_none() {
             count_spawned(turn, &mut *transaction, &mut agents)?;
         }
-        present::count(&mut agents, "total_completed", 1);
-        agents["session_id"] = turn.session().into();
+        present::count(&mut agents, ActiveAgents::total_completed, 1);
+        agents.set(ActiveAgents::session_id, turn.session());
     }
     if filed.as_ref() != Some(&value) {
         transaction.put(&result(agent), value)?;
@@ -376,18 +389,19 @@ pub fn know_results(transaction: &mut dyn Transaction, agents: &mut Value) -> Re
 
 fn outcome(turn: &Turn<'_>, agent: &Agent, running: Option<&Value>, said: &Said) -> Value {
     let now = turn.actor.now();
-    let started = running.and_then(|agent| time::read(agent["started"].as_str()?)).unwrap_or(now);
+    let started = running.and_then(|agent| time::read(agent.text(ActiveAgent::started)?)).unwrap_or(now);
     let seconds = now.duration_since(started).as_secs_f64().max(0.0);
     let mut result = json!({
-        "agent_id": agent.id.as_str(), "type": cut(&redact(&agent.kind), 128), "task": null,
-        "started": time::stamp(started), "completed": time::stamp(now),
-        "duration_seconds": plan::number((seconds * 1000.0).round() / 1000.0),
-        "status": said.ending.word(), "findings": said.findings,
-        "recommendations": said.recommendations, "files_analyzed": said.files_analyzed,
-        "metrics": said.metrics, "session_id": turn.session(),
+        AgentResult::agent_id: agent.id.as_str(), AgentResult::kind: cut(&redact(&agent.kind), 128),
+        AgentResult::task: null,
+        AgentResult::started: time::stamp(started), AgentResult::completed: time::stamp(now),
+        AgentResult::duration_seconds: plan::number((seconds * 1000.0).round() / 1000.0),
+        AgentResult::status: said.ending.word(), AgentResult::findings: said.findings,
+        AgentResult::recommendations: said.recommendations, AgentResult::files_analyzed: said.files_analyzed,
+        AgentResult::metrics: said.metrics, AgentResult::session_id: turn.session(),
     });
     if said.ending == Ending::Assumed {
-        result["assumed"] = true.into();
+        result.set(AgentResult::assumed, true);
     }
     result
 }
@@ -407,7 +421,7 @@ fn parent_task(engine: &dyn Engine) -> Result<Value> {
 
 /// Returns the task that a document is about. One that is damaged is about none.
 fn task_of(engine: &dyn Engine, doc: &Doc) -> Result<Option<String>> {
-    let task = |value: &Value| value.get("task").and_then(Value::as_str).map(str::to_owned);
+    let task = |value: &Value| value.text(ActiveAgent::task).map(str::to_owned);
     if let Some(task) = engine.glimpse(doc)?.and_then(|begin| task(&begin.value)) {
         return Ok(Some(task));
     }

@@ -6,9 +6,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Turn, document};
 use crate::model::client_event::Event;
-use crate::model::documents::agent_loop::ErrorClass;
+use crate::model::documents::agent_loop::{ClassifiedError, ErrorClass, ErrorContext, Errors};
 use crate::model::error_class::{self, Escalation};
 use crate::model::ids::SessionId;
+use crate::model::key::{Fields, FieldsMut, Key};
 use crate::model::service;
 use crate::ops::errors::{self, NewError, Standing};
 use crate::ops::surplus::What;
@@ -25,7 +26,7 @@ pub fn tool(turn: &mut Turn<'_>) -> Result<()> {
     let told = turn.event.text("error").map(std::borrow::Cow::into_owned);
     let response = || {
         let error = turn.event.value("tool_response")["error"].clone();
-        error["message"].as_str().or(error.as_str()).map(str::to_owned)
+        error.text(ClassifiedError::message).or(error.as_str()).map(str::to_owned)
     };
     let Some(message) = told.or_else(response) else { return Ok(()) };
     record(turn, None, message, turn.event.tool().into_owned())
@@ -52,30 +53,40 @@ pub fn turn(turn: &mut Turn<'_>) -> Result<()> {
 
 fn record(turn: &mut Turn<'_>, class: Option<ErrorClass>, message: String, tool: String) -> Result<()> {
     let now = turn.actor.now();
-    let mut context = Map::from_iter([("session_id".to_owned(), Value::from(turn.session()))]);
-    context.insert(OPERATION.to_owned(), operation(turn.event).into());
+    let mut context = Map::new();
+    context.set(ErrorContext::session_id, turn.session());
+    context.set(OPERATION, operation(turn.event));
     let retry_after = service::wait(&message, &now.to_zoned(turn.world.zone()));
     let new = NewError { class, message, tool: Some(tool), context, retry_after };
     let done = errors::record_of_session(turn.engine, &new, &turn.actor)?;
     turn.reply.parts.extend(briefing::failure(&done.error, now));
-    let class = serde_json::from_value(done.error["classification"].clone()).unwrap_or_default();
+    let class =
+        serde_json::from_value(done.error[ClassifiedError::classification].clone()).unwrap_or_default();
     // What is work for a loop, and there is none, the agent can mend itself.
     let needs_a_person = error_class::escalation(class) == Escalation::User;
-    if done.error["escalated_to"] == "user" && needs_a_person && !done.known {
-        let text = |field: &str| done.error[field].as_str().unwrap_or_default();
-        let line: String = text("message").lines().next().unwrap_or_default().chars().take(200).collect();
+    if done.error[ClassifiedError::escalated_to] == "user" && needs_a_person && !done.known {
+        let line: String = done
+            .error
+            .text(ClassifiedError::message)
+            .unwrap_or_default()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .take(200)
+            .collect();
         turn.reply.tell_user = Some(format!(
             "anthill: {} error in {}, which needs you: {line}   (when it is solved: anthill error resolve {})",
-            text("classification"),
-            text("tool"),
-            shell::word(text("id"))
+            done.error.text(ClassifiedError::classification).unwrap_or_default(),
+            done.error.text(ClassifiedError::tool).unwrap_or_default(),
+            shell::word(done.error.text(ClassifiedError::id).unwrap_or_default())
         ));
     }
     Ok(())
 }
 
 /// The field of an error's context that says what was tried.
-const OPERATION: &str = "operation";
+const OPERATION: Key<Option<String>> = ErrorContext::operation;
 
 /// What of a tool's input says what it does, whatever else is in there.
 const INPUTS: [&str; 9] =
@@ -105,8 +116,10 @@ pub fn recover(turn: &mut Turn<'_>) -> Result<()> {
         return Ok(());
     }
     let ours = |error: &Value| {
-        let context = &error["context"];
-        error["tool"] == *tool && context["session_id"] == session && context[OPERATION] == *operation
+        let context = &error[ClassifiedError::context];
+        error[ClassifiedError::tool] == *tool
+            && context[ErrorContext::session_id] == session
+            && context[OPERATION] == *operation
     };
     errors::recovered(turn.engine, ours, &turn.actor)
 }
@@ -120,8 +133,9 @@ pub fn put_away(
 ) -> Result<u64> {
     let doc = document("errors");
     let Some(mut value) = readable(transaction, &doc)? else { return Ok(0) };
-    let ours = |error: &Value| all || error["context"]["session_id"] == session.as_str();
-    let Some(list) = value["errors"].as_array_mut() else { return Ok(0) };
+    let ours =
+        |error: &Value| all || error[ClassifiedError::context][ErrorContext::session_id] == session.as_str();
+    let Some(list) = value[Errors::errors].as_array_mut() else { return Ok(0) };
     let left: Vec<Value> = list.extract_if(.., |error| ours(error)).collect();
     let (is_empty, left_over) = (list.is_empty(), left.len());
     What::Errors.put(transaction, &left, now)?;

@@ -2,11 +2,13 @@
 //! `features.enable_stop_gate: true`; never twice in a row, a few times in a session, and not while something of the session
 //! runs in the background.
 
-use serde_json::Value;
-
 use super::{OP, Turn, document};
+use crate::model::documents::agent_loop::{CurrentSession, WorkItem, WorkQueue};
+use crate::model::documents::state::Features;
+use crate::model::key::{Fields, Key};
 use crate::model::present;
 use crate::model::raw::Raw;
+use crate::model::shape::Integer;
 use crate::ops::Result;
 use crate::ops::sessions::look;
 use crate::ops::settings::Settings;
@@ -15,7 +17,7 @@ use crate::view::shell;
 /// How often a session is sent back to work.
 const MOST: u64 = 3;
 
-const COUNT: &str = "stops_held";
+const COUNT: Key<Option<Integer>> = CurrentSession::stops_held;
 
 pub fn session(turn: &mut Turn<'_>) -> Result<()> {
     hold(turn)
@@ -34,14 +36,14 @@ fn hold(turn: &mut Turn<'_>) -> Result<()> {
     if turn.event.is_true("stop_hook_active") || turn.event.has_background_work() {
         return Ok(());
     }
-    if !Settings::read(turn.engine)?.is_switched_on("enable_stop_gate") {
+    if !Settings::read(turn.engine)?.is_switched_on(Features::enable_stop_gate) {
         return Ok(());
     }
     let Some(reason) = reason(turn)? else { return Ok(()) };
     let (now, mut held) = (turn.actor.now(), 0);
     turn.change_present(OP, |present| {
         let record = present.at_work(turn.session(), || turn.arrival(), now);
-        held = record.get(COUNT).and_then(Value::as_u64).unwrap_or(0);
+        held = record.read(COUNT).unwrap_or(0);
         if held < MOST {
             present::count(record, COUNT, 1);
         }
@@ -66,12 +68,15 @@ fn reason(turn: &Turn<'_>) -> Result<Option<String>> {
     }
     let mut left = 0;
     let mut count = |item: &Raw| {
-        left += usize::from(matches!(item.string("status").as_deref(), Some("pending" | "in_progress")));
+        left += usize::from(matches!(
+            item.string(WorkItem::status.name()).as_deref(),
+            Some("pending" | "in_progress")
+        ));
         false
     };
     let Some(queue) = turn.engine.read_some(&queue, &mut count)? else { return Ok(None) };
     let is_over = matches!(
-        queue.value["status"].as_str().map(str::to_ascii_uppercase).as_deref(),
+        queue.value.text(WorkQueue::status).map(str::to_ascii_uppercase).as_deref(),
         Some("COMPLETE" | "COMPLETED" | "DONE" | "STOPPED" | "PAUSED" | "FAILED")
     );
     Ok((!is_over && left > 0).then(|| {

@@ -2,7 +2,9 @@
 //! `features.enable_edit_guard: true`.
 
 use super::{Turn, life};
+use crate::model::documents::queue::QueueTask;
 use crate::model::files;
+use crate::model::key::Fields;
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::session::Session;
@@ -28,7 +30,7 @@ pub fn check(turn: &mut Turn<'_>) -> Result<()> {
     let names: Vec<&str> = files.iter().map(String::as_str).collect();
     turn.reply.deny = holder(turn, &names)?.map(|(task, file)| {
         let (id, owner) = (task.id(), task.owner().unwrap_or("somebody"));
-        let what: String = task.value()["description"].as_str().unwrap_or_default().chars().take(120).collect();
+        let what: String = task.value().text(QueueTask::description).unwrap_or_default().chars().take(120).collect();
         format!(
             "anthill: `{file}` belongs to task {id} ({what}), which worker {owner} has. Leave it to them, or ask: \
              anthill leader explain {}",

@@ -7,8 +7,13 @@ use serde_json::{Value, json};
 
 use super::{OP, Turn, agents, document};
 use crate::error::Code;
+use crate::model::documents::agent_loop::{
+    ActiveAgent, ActiveAgents, CurrentSession, Leave, Metrics, WorkItem, WorkQueue,
+};
+use crate::model::documents::workflow::Workflow;
 use crate::model::finished;
 use crate::model::ids::SessionId;
+use crate::model::key::{Fields, FieldsMut, Key};
 use crate::model::kind::{Doc, Kind};
 use crate::model::present::{self, Arrival, Legacy, Present};
 use crate::model::raw::Raw;
@@ -33,7 +38,7 @@ const FOLLOWS: SignedDuration = SignedDuration::from_secs(60);
 const RESULTS: usize = 8;
 
 /// The field of a record that says that its session has gone and waits for the one that follows it.
-const LEFT: &str = "left";
+const LEFT: Key<Option<Leave>> = CurrentSession::left;
 
 /// Registers the session.
 pub fn start(turn: &mut Turn<'_>) -> Result<()> {
@@ -52,7 +57,7 @@ pub fn enter(turn: &mut Turn<'_>) -> Result<()> {
     let (arrival, now) = (turn.arrival(), turn.actor.now());
     turn.change_present(OP, |present| {
         let record = present.enter(turn.session(), &arrival, now);
-        record.as_object_mut().map(|record| record.shift_remove(LEFT));
+        record.unset(LEFT);
     })
 }
 
@@ -90,13 +95,13 @@ fn left_behind(turn: &Turn<'_>) -> Result<Option<SessionId>> {
     let Some(document) = turn.engine.read(&document("current_session"))? else { return Ok(None) };
     let (client, now) = (turn.world.client(), turn.actor.now());
     let records = std::iter::once(&document.value)
-        .chain(document.value["others"].as_array().into_iter().flatten())
-        .filter(|record| record["session_id"] != turn.session());
+        .chain(document.value.list(CurrentSession::others).iter())
+        .filter(|record| record[CurrentSession::session_id] != turn.session());
     let left = records.filter_map(|record| {
-        let at = time::read(record.get(LEFT)?.get("at")?.as_str()?)?;
-        let same = record[LEFT]["client"].as_str() == client.as_deref();
+        let at = time::read(record.at(LEFT).text(Leave::at)?)?;
+        let same = record.at(LEFT).text(Leave::client) == client.as_deref();
         let lately = now.duration_since(at).abs() <= FOLLOWS;
-        (same && lately).then_some((at, record["session_id"].as_str()?.parse().ok()?))
+        (same && lately).then_some((at, record.text(CurrentSession::session_id)?.parse().ok()?))
     });
     Ok(left.max_by_key(|(at, _)| *at).map(|(_, id)| id))
 }
@@ -105,8 +110,9 @@ fn left_behind(turn: &Turn<'_>) -> Result<Option<SessionId>> {
 pub fn expire_others(turn: &mut Turn<'_>) -> Result<()> {
     look::expire_overdue(turn.engine, &turn.actor)?;
     let Some(document) = turn.engine.read(&document("current_session"))? else { return Ok(()) };
-    let others = document.value["others"].as_array().into_iter().flatten();
-    let others = others.filter_map(|record| record["session_id"].as_str()?.parse::<SessionId>().ok());
+    let others = document.value.list(CurrentSession::others).iter();
+    let others =
+        others.filter_map(|record| record.text(CurrentSession::session_id)?.parse::<SessionId>().ok());
     for other in others.filter(|other| *other != turn.event.session) {
         if is_over(turn, &other)? {
             archive(turn, &other, Durability::Lazy)?;
@@ -209,7 +215,7 @@ pub fn brief_returned(turn: &mut Turn<'_>) -> Result<()> {
 pub fn brief_state(turn: &mut Turn<'_>) -> Result<()> {
     let flow = workflow::find(turn.engine);
     if let Some(flow) = turn.pass_over(flow)?
-        && matches!(flow.workflow["status"].as_str(), Some("active" | "failed" | "pending"))
+        && matches!(flow.workflow.text(Workflow::status), Some("active" | "failed" | "pending"))
     {
         let ownership = hands::ownership(turn.engine, &flow, &turn.actor)?;
         turn.reply.parts.push(briefing::workflow(&flow, &ownership));
@@ -230,17 +236,18 @@ fn brief_loop(turn: &mut Turn<'_>) -> Result<()> {
     }
     let (mut told, mut more) = (BTreeMap::<String, usize>::new(), 0);
     let mut is_told = |item: &Raw| {
-        if !matches!(item.string("status").as_deref(), Some("pending" | "in_progress")) {
+        if !matches!(item.string(WorkItem::status.name()).as_deref(), Some("pending" | "in_progress")) {
             return false;
         }
-        let told = told.entry(item.string("priority").unwrap_or_default().into_owned()).or_default();
+        let told =
+            told.entry(item.string(WorkItem::priority.name()).unwrap_or_default().into_owned()).or_default();
         *told += 1;
         more += usize::from(*told > briefing::ITEMS);
         *told <= briefing::ITEMS
     };
     let queue = turn.engine.read_some(&doc, &mut is_told).map_err(Error::from);
     if let Some(queue) = turn.pass_over(queue)? {
-        let open = queue.value["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let open = queue.value.list(WorkQueue::items);
         turn.reply.parts.extend(briefing::agent_loop(&queue.value, open, more));
     }
     Ok(())
@@ -251,7 +258,7 @@ pub fn backup(turn: &mut Turn<'_>) -> Result<()> {
     let present = turn.engine.read(&document("current_session")).map_err(Error::from);
     let present = turn.pass_over(present)?.map(|document| document.value);
     let record = Present::of(present).record(turn.session()).cloned().unwrap_or_default();
-    let files = record["files_modified"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let files = record.texts(CurrentSession::files_modified);
     let reason = match turn.event.text("trigger").as_deref() {
         Some("manual") => "manual_compaction",
         _ => "context_limit_approaching",
@@ -285,7 +292,7 @@ fn is_followed(turn: &Turn<'_>) -> bool {
 pub fn leave(turn: &mut Turn<'_>) -> Result<()> {
     if is_followed(turn) {
         let now = turn.actor.now();
-        let left = json!({"at": time::stamp(now), "client": turn.world.client()});
+        let left = json!({Leave::at: time::stamp(now), Leave::client: turn.world.client()});
         return turn.change_present(OP, |present| {
             present.at_work(turn.session(), || turn.arrival(), now)[LEFT] = left;
         });
@@ -352,7 +359,7 @@ fn remember(turn: &Turn<'_>, transaction: &mut dyn Transaction, entry: Value) ->
         return Ok(());
     }
     let mut metrics = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
-    if let Some(sessions) = metrics.get_mut("sessions").and_then(Value::as_array_mut) {
+    if let Some(sessions) = metrics.list_mut(Metrics::sessions) {
         sessions.push(entry);
         let surplus = What::Metrics.surplus(turn.engine, sessions.len())?;
         let left: Vec<Value> = sessions.drain(..surplus).collect();
@@ -374,14 +381,14 @@ fn clear(
         Some(found) => found.clone(),
         None if matches!(transaction.exists(&doc), Ok(false)) => Value::Null,
         // One that is damaged does not know its results.
-        None => json!({"total_completed": 1}),
+        None => json!({ActiveAgents::total_completed: 1}),
     };
     agents::know_results(transaction, &mut agents)?;
     let whose = (!last).then_some(session.as_str());
     let mut legacy = finished::close(&mut agents, whose);
     agents::put_away(transaction, &finished::take(&mut agents, whose, RESULTS), now)?;
-    if let Some(list) = agents.get_mut("agents").and_then(Value::as_array_mut) {
-        list.retain(|agent| !last && agent["session_id"] != session.as_str());
+    if let Some(list) = agents.list_mut(ActiveAgents::agents) {
+        list.retain(|agent| !last && agent[ActiveAgent::session_id] != session.as_str());
     }
     if last && found.is_some() {
         finished::begin_anew(&mut agents);

@@ -32,7 +32,9 @@ use super::{Actor, Error, Result, document_of_state as document, messages};
 use crate::error::{Code, with_causes};
 use crate::model::changes::Changes;
 use crate::model::client_event::{Event, What};
+use crate::model::documents::agent_loop::CurrentSession;
 use crate::model::ids::{ProjectId, SessionId};
+use crate::model::key::Fields;
 use crate::model::kind::Doc;
 use crate::model::present::{Arrival, Present};
 use crate::model::room::Room;
@@ -281,14 +283,13 @@ impl Turn<'_> {
     ) -> Result<()> {
         let doc = document("current_session");
         let before = transaction.get(&doc)?.cloned();
-        let (existed, revision) =
-            (before.is_some(), before.as_ref().and_then(|before| before.get("revision")).cloned());
+        let (existed, revision) = (before.is_some(), before.as_ref().at(CurrentSession::revision).cloned());
         let mut present = Present::of(before);
         change(&mut present);
         match present.into_document() {
             Some(mut after) => {
                 if let Some(revision) = revision {
-                    after["revision"] = revision;
+                    after[CurrentSession::revision] = revision;
                 }
                 if transaction.get(&doc)? != Some(&after) {
                     transaction.put(&doc, after)?;

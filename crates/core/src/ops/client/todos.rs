@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::{OP, Turn};
 use crate::model::client_event::What;
+use crate::model::documents::state::{SessionTask, SessionTaskStatus, Tasks};
 use crate::model::json::check_input;
+use crate::model::key::FieldsMut;
 use crate::model::kind::{Doc, Kind};
 use crate::model::redact::redact;
 use crate::model::said::cut;
@@ -76,26 +78,30 @@ fn write(turn: &Turn<'_>, kind: &str, changes: &[Change<'_>], all: bool) -> Resu
     let now = turn.actor.now();
     let before = transaction.get(&doc)?.cloned();
     let mut after = before.clone().unwrap_or_else(|| doc.default(now));
-    let Some(tasks) = after.get_mut("tasks").and_then(Value::as_array_mut) else { return Ok(()) };
+    let Some(tasks) = after.list_mut(Tasks::tasks) else { return Ok(()) };
     for change in changes {
         let stamp = time::stamp(now);
-        let same = |task: &Value| task["id"] == *change.id && task["type"] == kind;
+        let same = |task: &Value| task[SessionTask::id] == *change.id && task[SessionTask::kind] == kind;
         let place = tasks.iter().position(same).unwrap_or_else(|| {
             tasks.push(json!({
-                "id": change.id, "type": kind, "title": null, "status": "pending", "created_at": stamp,
-                "updated_at": stamp,
+                SessionTask::id: change.id, SessionTask::kind: kind, SessionTask::title: null,
+                SessionTask::status: "pending", SessionTask::created_at: stamp,
+                SessionTask::updated_at: stamp,
             }));
             tasks.len() - 1
         });
         change.apply(&mut tasks[place], &stamp);
     }
     if all {
-        tasks.retain(|task| task["type"] != kind || changes.iter().any(|change| task["id"] == *change.id));
+        tasks.retain(|task| {
+            task[SessionTask::kind] != kind
+                || changes.iter().any(|change| task[SessionTask::id] == *change.id)
+        });
     }
-    let mirrored = tasks.iter().filter(|task| task["type"] == kind).count();
+    let mirrored = tasks.iter().filter(|task| task[SessionTask::kind] == kind).count();
     let mut surplus = mirrored.saturating_sub(MOST);
     tasks.retain(|task| {
-        let goes = surplus > 0 && task["type"] == kind;
+        let goes = surplus > 0 && task[SessionTask::kind] == kind;
         surplus -= usize::from(goes);
         !goes
     });
@@ -115,20 +121,20 @@ impl<'a> Change<'a> {
     fn apply(&self, task: &mut Value, stamp: &str) {
         let before = task.clone();
         if let Some(title) = self.title {
-            task["title"] = cut(&redact(title), TITLE).into();
+            task.set(SessionTask::title, cut(&redact(title), TITLE));
         }
         match self.status {
             Some(status @ ("pending" | "in_progress" | "completed" | "cancelled")) => {
-                task["status"] = status.into();
+                task.set(SessionTask::status, Value::from(status));
             }
-            Some("deleted") => task["status"] = "cancelled".into(),
+            Some("deleted") => task.set(SessionTask::status, SessionTaskStatus::Cancelled),
             _ => {}
         }
         if let Some(owner) = self.owner {
-            task["assigned_to"] = cut(&redact(owner), 128).into();
+            task.set(SessionTask::assigned_to, cut(&redact(owner), 128));
         }
         if *task != before {
-            task["updated_at"] = stamp.into();
+            task.set(SessionTask::updated_at, stamp);
         }
     }
 }

@@ -8,7 +8,12 @@ use serde_json::Value;
 
 use super::MOST;
 use crate::error::Code;
+use crate::model::documents::dispatch::KeptOrder;
+use crate::model::documents::pipeline::{OrchestratorState, PmState, TaskGroup};
+use crate::model::documents::queue::QueueTask;
+use crate::model::documents::state::{Mailbox, MessageNote};
 use crate::model::ids::SessionId;
+use crate::model::key::Fields;
 use crate::model::kind::{Doc, Kind};
 use crate::model::paper::Tray;
 use crate::model::room::Room;
@@ -61,7 +66,7 @@ impl Between {
 fn claims(engine: &dyn Engine, tasks: &[Task], actor: &Actor) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for task in tasks.iter().filter(|task| task.is_active()) {
-        let Some(session) = task.value()["session_id"].as_str() else { continue };
+        let Some(session) = task.value().text(QueueTask::session_id) else { continue };
         if !look::is_at_work(engine, session, actor)? {
             let message =
                 format!("task `{}` is in the hands of session `{session}`, which is not at work", task.id());
@@ -79,7 +84,8 @@ fn claims(engine: &dyn Engine, tasks: &[Task], actor: &Actor) -> Result<Vec<Find
 fn results(engine: &dyn Engine, tasks: &[Task]) -> Option<Vec<Finding>> {
     let names = engine.begin(&[&Room::Queue]).ok()?.folder(&Room::Queue, "results").ok()?;
     let texts: HashSet<&str> = names.iter().filter_map(|name| name.strip_suffix(".md")).collect();
-    let is_reported = |task: &&Task| task.status() == Status::Done && task.value()["result"].is_object();
+    let is_reported =
+        |task: &&Task| task.status() == Status::Done && task.value()[QueueTask::result].is_object();
     let lost = tasks.iter().filter(is_reported).filter(|task| !texts.contains(task.id())).map(|task| {
         let message = format!("task `{0}` is done, and `results/{0}.md` is not there", task.id());
         let path = format!("tasks[id={}].result", task.id());
@@ -102,17 +108,13 @@ fn results(engine: &dyn Engine, tasks: &[Task]) -> Option<Vec<Finding>> {
 
 /// Open orders for groups that are in no plan, and groups that are only in one of two documents.
 fn orders(state: &Value, plan: &Value, groups: &Value) -> Vec<Finding> {
-    let planned: HashSet<&str> = plan["task_groups"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|group| group["id"].as_str())
-        .collect();
+    let planned: HashSet<&str> =
+        plan.list(PmState::task_groups).iter().filter_map(|group| group.text(TaskGroup::id)).collect();
     let back = "see who took it out: anthill history pm_state; bring it back: anthill undo pm_state";
     let open =
-        state["orders"].as_array().into_iter().flatten().filter(|order| order["finished_at"].is_null());
+        state.list(OrchestratorState::orders).iter().filter(|order| order[KeptOrder::finished_at].is_null());
     let groups_of_orders =
-        open.filter_map(|order| Some((order["id"].as_str()?, order["group_id"].as_str()?)));
+        open.filter_map(|order| Some((order.text(KeptOrder::id)?, order.text(KeptOrder::group_id)?)));
     let lost =
         groups_of_orders.filter(|(_, group)| *group != "-" && !planned.contains(group)).map(|(id, group)| {
             finding(
@@ -134,8 +136,8 @@ fn letters(engine: &dyn Engine, session: &SessionId) -> Option<Vec<Finding>> {
     let list = value(engine, &Doc::mailbox(session))?;
     let names = engine.begin(&[&room]).ok()?.folder(&room, Tray::Inbox.folder()).ok()?;
     let lie: HashSet<&str> = names.iter().filter_map(|name| name.strip_suffix(".json")).collect();
-    let waiting = list["messages"].as_array()?.iter().filter(|note| note["status"] == "unread");
-    let lost = waiting.filter_map(|note| note["id"].as_str()).filter(|id| !lie.contains(id));
+    let waiting = list.read(Mailbox::messages)?.iter().filter(|note| note[MessageNote::status] == "unread");
+    let lost = waiting.filter_map(|note| note.text(MessageNote::id)).filter(|id| !lie.contains(id));
     let told = |id: &str| {
         let message = format!("message `{id}` waits for `{session}`, and its file is gone");
         let fix = format!("strike it off: anthill message poll {}", shell::word(session.as_str()));

@@ -9,9 +9,6 @@ use crate::model::path::Path;
 use crate::store::{Engine, Finding};
 use crate::view::shell;
 
-/// Switches that seed 000 does not know.
-const OURS: [&str; 2] = ["features.enable_edit_guard", "features.enable_stop_gate"];
-
 /// Keys of seed 000 that have none here, and why.
 const WITHOUT: [(&str, &str); 4] = [
     ("global.state_sync_interval", "changes are seen at once, nothing is asked for in intervals"),
@@ -51,7 +48,7 @@ fn is_effective(key: &str) -> bool {
         Path::from_record(key)
             .is_ok_and(|path| path.is_own() || Doc::config().kind.shape.at(path.segments()).is_some())
     };
-    OURS.contains(&key) || !WITHOUT.iter().any(|(known, _)| *known == key) && is_known()
+    !WITHOUT.iter().any(|(known, _)| *known == key) && is_known()
 }
 
 /// Calls `visit` with every key that is no section, and its value.

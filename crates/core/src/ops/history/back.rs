@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use super::then::{self, Pair, Then};
 use crate::model::diff::{self, Change};
+use crate::model::documents::queue::QueueTask;
+use crate::model::key::Fields;
 use crate::model::kind::Doc;
 use crate::model::names::{Names, names_of};
 use crate::model::room::Room;
@@ -263,9 +265,7 @@ impl Back<'_> {
     fn keep_together(&self, transaction: &mut dyn Transaction, pairs: &[Pair]) -> Result<()> {
         let is_forced = self.terms.force || self.terms.dry_run;
         let claimed = |(now, then): &Pair| match (now, then) {
-            (Some(now), None) if lease::epoch(now) > 0 => {
-                now.get("id").and_then(Value::as_str).map(str::to_owned)
-            }
+            (Some(now), None) if lease::epoch(now) > 0 => now.text(QueueTask::id).map(str::to_owned),
             _ => None,
         };
         let claimed: Vec<String> = pairs.iter().filter_map(claimed).collect();

@@ -7,6 +7,8 @@ use std::collections::btree_map::Entry;
 use serde_json::Value;
 
 use crate::model::diff::{self, Change};
+use crate::model::documents::queue::QueueTask;
+use crate::model::key::Fields;
 use crate::model::kind::{Doc, Items};
 use crate::ops::Result;
 use crate::store::engine::items;
@@ -150,7 +152,7 @@ fn is_row(positions: &[usize]) -> bool {
 
 /// Returns the id of an item, which must be the same now and then.
 fn same_id(now: Option<&Value>, then: Option<&Value>) -> Option<String> {
-    let mut ids = now.into_iter().chain(then).map(|item| item.get("id").and_then(Value::as_str));
+    let mut ids = now.into_iter().chain(then).map(|item| item.text(QueueTask::id));
     let first = ids.next()??;
     ids.all(|id| id == Some(first)).then(|| first.to_owned())
 }
@@ -196,7 +198,7 @@ fn replayed(
 pub fn pairs(doc: &Doc, now: &Value, then: &Value) -> Vec<(Option<Value>, Option<Value>)> {
     let by_id = |value: &Value| -> BTreeMap<String, Value> {
         let named = items(doc.kind, value).into_iter();
-        let named = named.filter_map(|item| Some((item.get("id")?.as_str()?.to_owned(), item.clone())));
+        let named = named.filter_map(|item| Some((item.text(QueueTask::id)?.to_owned(), item.clone())));
         named.collect()
     };
     let (now, mut then) = (by_id(now), by_id(then));

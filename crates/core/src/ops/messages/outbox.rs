@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::Value;
 
 use super::{need_messages, paper};
+use crate::model::documents::state::{Mailbox, Message, MessageNote};
 use crate::model::ids::{Key, SessionId};
+use crate::model::key::{Fields, Held, Key as Field, Text};
 use crate::model::kind::Doc;
 use crate::model::message;
 use crate::model::paper::{Paper, Tray};
@@ -41,7 +43,7 @@ pub struct Sent {
 pub fn outbox(engine: &dyn Engine, request: &OutboxRequest<'_>, actor: &Actor) -> Result<Sent> {
     need_messages(engine)?;
     let mut sent = copies(engine, request)?;
-    sent.messages.sort_by_key(|message| message.get("seq").and_then(Value::as_u64));
+    sent.messages.sort_by_key(|message| message.read(Message::seq));
     let surplus = sent.messages.len().saturating_sub(request.limit);
     sent.more = surplus > 0;
     sent.messages.drain(..surplus);
@@ -107,7 +109,7 @@ impl Standings {
     fn of(engine: &dyn Engine, messages: &[Value], warnings: &mut Vec<String>) -> Standings {
         let mut ids: BTreeMap<&str, HashSet<&str>> = BTreeMap::new();
         for message in messages {
-            ids.entry(text(message, "to")).or_default().insert(text(message, "id"));
+            ids.entry(text(message, Message::to)).or_default().insert(text(message, Message::id));
         }
         let mut standings = BTreeMap::new();
         for (to, ids) in ids {
@@ -122,21 +124,22 @@ impl Standings {
 
     /// Returns how a message stands. What a list does not name any more is done with; where there is no list, nobody knows.
     fn status(&self, message: &Value) -> Option<&str> {
-        let list = self.0.get(text(message, "to"))?;
-        Some(list.get(text(message, "id")).map_or("processed", String::as_str))
+        let list = self.0.get(text(message, Message::to))?;
+        Some(list.get(text(message, Message::id)).map_or("processed", String::as_str))
     }
 }
 
 /// Returns what a recipient's list says of these messages; `None` if there is no such list.
 fn list_of(engine: &dyn Engine, to: &str, ids: &HashSet<&str>) -> Result<Option<BTreeMap<String, String>>> {
     let Ok(session) = to.parse::<SessionId>() else { return Ok(None) };
-    let wanted = &mut |note: &Raw| note.string("id").is_some_and(|id| ids.contains(&*id));
+    let wanted = &mut |note: &Raw| note.string(MessageNote::id.name()).is_some_and(|id| ids.contains(&*id));
     let Some(mailbox) = engine.read_some(&Doc::mailbox(&session), wanted)? else { return Ok(None) };
-    let notes = mailbox.value.get("messages").and_then(Value::as_array);
-    let pair = |note: &Value| (text(note, "id").to_owned(), text(note, "status").to_owned());
+    let notes = mailbox.value.read(Mailbox::messages);
+    let pair =
+        |note: &Value| (text(note, MessageNote::id).to_owned(), text(note, MessageNote::status).to_owned());
     Ok(Some(notes.into_iter().flatten().map(pair).collect()))
 }
 
-fn text<'v>(value: &'v Value, field: &str) -> &'v str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
+fn text<T: Held<Kind: Text>>(value: &Value, key: Field<T>) -> &str {
+    value.text(key).unwrap_or_default()
 }

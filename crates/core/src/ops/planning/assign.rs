@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{Desk, Done, Project, Sheet, no_story, of_session, tasks, tools_doc};
+use crate::model::documents::state::{Member, SessionTask, Story, Team, TeamSettings, Tool, Tools};
 use crate::model::ids::{Key, SessionId};
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::plan::{PlanStatus, SessionTaskStatus};
 use crate::model::session::Session;
 use crate::model::{plan, time};
@@ -60,7 +62,7 @@ pub fn assign(
             ));
         }
         check_parallel(&Settings::read(engine)?, &team, &others, agent)?;
-        desk.story(id).ok_or_else(|| no_story(id))?.1["assigned_to"] = agent.into();
+        desk.story(id).ok_or_else(|| no_story(id))?.1[Story::assigned_to] = agent.into();
     }
     let story = desk.story(id).ok_or_else(|| no_story(id))?.1.clone();
     let (mut sheets, mut task) = (Vec::new(), None);
@@ -82,8 +84,8 @@ fn turn_to(desk: &mut Desk<'_>, session: &SessionId, story: &str) -> Result<Opti
         return Ok(None);
     }
     let (epic, story) = desk.story(story).ok_or_else(|| no_story(story))?;
-    let (story, is_open) = (story["id"].as_str().unwrap_or_default().to_owned(), plan::is_open(story));
-    let epic = desk.epics.items()[epic]["id"].as_str().unwrap_or_default().to_owned();
+    let (story, is_open) = (story.text(Story::id).unwrap_or_default().to_owned(), plan::is_open(story));
+    let epic = desk.epics.items()[epic].text(Story::id).unwrap_or_default().to_owned();
     let mut session = Session::of(state.value);
     if is_open {
         session.take_up(&epic, &story);
@@ -118,7 +120,7 @@ fn session(engine: &dyn Engine, asked: &Assignment) -> Result<(Option<SessionId>
 }
 
 fn is_member(team: &Value, agent: &str) -> bool {
-    team["members"].as_array().into_iter().flatten().any(|member| member["agent"] == agent)
+    team.list(Team::members).iter().any(|member| member[Member::agent] == agent)
 }
 
 fn check_open(story: &Value, id: &str) -> Result<()> {
@@ -133,9 +135,9 @@ fn check_open(story: &Value, id: &str) -> Result<()> {
 
 /// Refuses a tool that cannot do what the story needs, and names those that can.
 fn check_abilities(tools: &Value, tool: &Value, story: &Value, asked: &Assignment) -> Result<()> {
-    let needs = plan::texts(story, "required_capabilities");
+    let needs = plan::texts(story, Story::required_capabilities);
     let lacks = |tool: &Value| {
-        let has = plan::texts(tool, "capabilities");
+        let has = plan::texts(tool, Tool::capabilities);
         needs.iter().filter(|need| !has.contains(need)).map(|need| format!("`{need}`")).collect::<Vec<_>>()
     };
     let missing = lacks(tool);
@@ -143,7 +145,7 @@ fn check_abilities(tools: &Value, tool: &Value, story: &Value, asked: &Assignmen
         return Ok(());
     }
     let (story, agent) = (&asked.story, &asked.agent);
-    let all = tools["tools"].as_object().into_iter().flatten();
+    let all = tools.read(Tools::tools).into_iter().flatten();
     let fitting: Vec<_> = all.filter(|(_, tool)| lacks(tool).is_empty()).map(|(id, _)| id.as_str()).collect();
     let hint = match fitting.first() {
         Some(first) => {
@@ -163,9 +165,9 @@ fn check_abilities(tools: &Value, tool: &Value, story: &Value, asked: &Assignmen
 /// Refuses a tool that has as many open stories as it may have at once, and names them.
 fn check_instances(tool: &Value, others: &[&Value], asked: &Assignment) -> Result<()> {
     let agent = asked.agent.as_str();
-    let Some(most) = plan::figure(tool, "max_instances") else { return Ok(()) };
+    let Some(most) = plan::figure(tool, Tool::max_instances) else { return Ok(()) };
     let held = others.iter().filter(|story| plan::is_open(story) && plan::assignee(story) == Some(agent));
-    let held: Vec<_> = held.filter_map(|story| story["id"].as_str()).collect();
+    let held: Vec<_> = held.filter_map(|story| story.text(Story::id)).collect();
     if (held.len() as f64) < most {
         return Ok(());
     }
@@ -183,7 +185,7 @@ fn check_instances(tool: &Value, others: &[&Value], asked: &Assignment) -> Resul
 
 /// Refuses one more agent than may work at once.
 fn check_parallel(settings: &Settings, team: &Value, others: &[&Value], agent: &str) -> Result<()> {
-    let of_team = plan::figure(&team["settings"], "max_parallel_agents");
+    let of_team = plan::figure(&team[Team::settings], TeamSettings::max_parallel_agents);
     let of_team = of_team.map(|most| (most, "the team's settings", "team settings.max_parallel_agents"));
     let of_config = settings.max_parallel_agents().map(|most| {
         (most as f64, "the configuration's global settings", "config global.max_parallel_agents")
@@ -224,25 +226,27 @@ fn give_task(
         format!("task-{}", asked.story).parse().map_err(|error| Error::Input(format!("{error}")))?;
     let (id, story_id, agent) = (id.as_str(), asked.story.as_str(), asked.agent.as_str());
     if let Some(task) = tasks.find(id) {
-        if task["story_id"] != story_id {
+        if task[SessionTask::story_id] != story_id {
             let hint = "see it: anthill list tasks --session-id SESSION";
             return Err(Error::clash(format!("the session has another task `{id}` already"), hint));
         }
         let before = task.clone();
-        task["assigned_to"] = agent.into();
+        task.set(SessionTask::assigned_to, agent);
         let over = [SessionTaskStatus::Completed, SessionTaskStatus::Cancelled, SessionTaskStatus::Failed];
         if plan::is_open(story) && plan::status(task).is_some_and(|status| over.contains(&status)) {
-            task["status"] = json!(SessionTaskStatus::Pending);
+            task[SessionTask::status] = json!(SessionTaskStatus::Pending);
         }
         if *task != before {
-            task["updated_at"] = time::stamp(now).into();
+            task.set(SessionTask::updated_at, time::stamp(now));
         }
         return Ok(task.clone());
     }
     let task = json!({
-        "id": id, "type": tasks::IMPLEMENT_STORY, "story_id": story_id, "title": story["title"],
-        "status": "pending", "assigned_to": agent, "created_at": time::stamp(now),
-        "project_id": project.0.as_str(),
+        SessionTask::id: id, SessionTask::kind: tasks::IMPLEMENT_STORY, SessionTask::story_id: story_id,
+        SessionTask::title: story[Story::title],
+        SessionTask::status: "pending", SessionTask::assigned_to: agent,
+        SessionTask::created_at: time::stamp(now),
+        SessionTask::project_id: project.0.as_str(),
     });
     tasks.items().push(task.clone());
     Ok(task)

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Done, Project, change, check_text, id_or_next, is, no_epic, other};
+use crate::model::documents::state::Epic;
 use crate::model::ids::Key;
 use crate::model::plan::PlanStatus;
 use crate::model::{plan, time};
@@ -34,7 +35,7 @@ pub fn add(
     change(engine, &project.epics(), expect, ("epic add", actor), |epics, now| {
         let id = id_or_next(new.id.as_ref(), "epic", &epics.ids());
         if let Some(known) = epics.find(&id) {
-            let same = known["title"] == *new.title && known["priority"] == *priority;
+            let same = known[Epic::title] == *new.title && known[Epic::priority] == *priority;
             return if same {
                 Ok(known.clone())
             } else {
@@ -42,8 +43,8 @@ pub fn add(
             };
         }
         let epic = json!({
-            "id": id, "title": new.title, "status": "pending", "priority": priority,
-            "created_at": time::stamp(now), "stories": [],
+            Epic::id: id, Epic::title: new.title, Epic::status: "pending", Epic::priority: priority,
+            Epic::created_at: time::stamp(now), Epic::stories: [],
         });
         epics.items().push(epic.clone());
         Ok(epic)

@@ -16,8 +16,11 @@ use serde_json::{Value, json};
 
 use super::edit::Target;
 use super::{Actor, Error, Result};
+use crate::model::documents::common::Item;
+use crate::model::documents::state::{Epic, Sprint};
 use crate::model::ids::{Key, ProjectId, SessionId};
 use crate::model::json;
+use crate::model::key::{Fields, FieldsMut, Held, Key as Field, List};
 use crate::model::kind::{Doc, Kind};
 use crate::model::plan;
 use crate::model::room::Room;
@@ -85,7 +88,7 @@ impl Sheet {
         let crate::model::kind::Items::Field(field) = self.doc.kind.items else {
             unreachable!("BUG: a sheet is of a kind with a list")
         };
-        list(&mut self.value, field)
+        list_named(&mut self.value, field)
     }
 
     fn find(&mut self, id: &str) -> Option<&mut Value> {
@@ -93,7 +96,7 @@ impl Sheet {
     }
 
     fn ids(&self) -> Vec<&str> {
-        items(self.doc.kind, &self.value).into_iter().filter_map(|item| item.get("id")?.as_str()).collect()
+        items(self.doc.kind, &self.value).into_iter().filter_map(|item| item.text(Item::id)).collect()
     }
 
     /// Puts the document down if it is another one now.
@@ -145,7 +148,7 @@ impl<'e> Desk<'e> {
     fn story(&mut self, id: &str) -> Option<(usize, &mut Value)> {
         let epics = self.epics.items().iter_mut().enumerate();
         let mut stories = epics.flat_map(|(epic, value)| {
-            let stories = value.get_mut("stories").and_then(Value::as_array_mut);
+            let stories = value.list_mut(Epic::stories);
             stories.into_iter().flatten().map(move |story| (epic, story))
         });
         stories.find(|(_, story)| is(story, id))
@@ -163,7 +166,7 @@ impl<'e> Desk<'e> {
         let stories: Vec<_> = plan::stories(epic).iter().map(plan::standing).collect();
         let status = plan::epic_status(plan::standing(epic), &stories);
         if status != plan::standing(epic) {
-            epic["status"] = json!(status);
+            epic[Epic::status] = json!(status);
         }
         let mut sprints = match self.sprints.take() {
             Some(sprints) => sprints,
@@ -172,7 +175,7 @@ impl<'e> Desk<'e> {
         // There is nothing to say in a document that does not exist.
         if sprints.before.is_some() {
             let stories = self.stories();
-            let holds = |sprint: &&mut Value| plan::texts(sprint, "stories").contains(&story);
+            let holds = |sprint: &&mut Value| plan::texts(sprint, Sprint::stories).contains(&story);
             sprints.items().iter_mut().filter(holds).for_each(|sprint| sprints::add_up(sprint, &stories));
             self.sprints = Some(sprints);
         }
@@ -211,15 +214,19 @@ fn change(
 }
 
 /// Returns the list in a field, which is made if there is none.
-fn list<'v>(value: &'v mut Value, field: &str) -> &'v mut Vec<Value> {
-    if !value[field].is_array() {
-        value[field] = json!([]);
+fn list<T: Held<Kind: List>>(value: &mut Value, key: Field<T>) -> &mut Vec<Value> {
+    list_named(value, key.name())
+}
+
+fn list_named<'v>(value: &'v mut Value, name: &str) -> &'v mut Vec<Value> {
+    if !value[name].is_array() {
+        value[name] = json!([]);
     }
-    value[field].as_array_mut().expect("it is an array now")
+    value[name].as_array_mut().expect("it is an array now")
 }
 
 fn is(item: &Value, id: &str) -> bool {
-    item.get("id").and_then(Value::as_str) == Some(id)
+    item.text(Item::id) == Some(id)
 }
 
 /// Returns the id that was asked for, else the next free one.

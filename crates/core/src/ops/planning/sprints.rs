@@ -5,7 +5,9 @@ use jiff::{Span, Timestamp};
 use serde_json::{Value, json};
 
 use super::{Desk, Done, Project, Sheet, check_text, id_or_next, is, no_story, other};
+use crate::model::documents::state::{Sprint, Sprints};
 use crate::model::ids::Key;
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::plan::{self, Report, SprintStatus};
 use crate::ops::edit::Target;
 use crate::ops::{Actor, Error, Result};
@@ -48,17 +50,17 @@ pub fn start(
         }
     }
     if let Some(active) = sprints.items().iter().find(|sprint| is_active(sprint)) {
-        let active = active["id"].as_str().unwrap_or_default();
+        let active = active.text(Sprint::id).unwrap_or_default();
         return Err(Error::refused(
             format!("the sprint `{active}` is active; one runs at a time"),
             format!("close it first: anthill sprint close {}", shell::word(active)),
         ));
     }
-    let mut sprint = known.unwrap_or_else(|| json!({"id": id, "name": new.name}));
+    let mut sprint = known.unwrap_or_else(|| json!({Sprint::id: id, Sprint::name: new.name}));
     fill(&mut sprint, new, desk.now)?;
     let stories = desk.stories();
     let unknown = |id: &&str| !stories.iter().any(|story| is(story, id));
-    if let Some(id) = plan::texts(&sprint, "stories").into_iter().find(unknown) {
+    if let Some(id) = plan::texts(&sprint, Sprint::stories).into_iter().find(unknown) {
         return Err(no_story(id));
     }
     add_up(&mut sprint, &stories);
@@ -66,7 +68,7 @@ pub fn start(
         Some(known) => *known = sprint.clone(),
         None => sprints.items().push(sprint.clone()),
     }
-    sprints.value["current_sprint"] = id.into();
+    sprints.value.set(Sprints::current_sprint, id);
     commit(desk, sprints, sprint, "sprint start", actor)
 }
 
@@ -75,8 +77,8 @@ pub fn start(
 fn is_same(known: &Value, new: &NewSprint, begun: bool) -> bool {
     let same_day = |field: &str, day: Option<Date>| day.is_none_or(|day| known[field] == day.to_string());
     let dates = same_day("start_date", new.start) && same_day("end_date", new.end);
-    let stories = new.stories.is_empty() || plan::texts(known, "stories") == ids(new);
-    known["name"] == *new.name && (!begun || dates && stories)
+    let stories = new.stories.is_empty() || plan::texts(known, Sprint::stories) == ids(new);
+    known[Sprint::name] == *new.name && (!begun || dates && stories)
 }
 
 fn ids(new: &NewSprint) -> Vec<&str> {
@@ -98,12 +100,12 @@ fn fill(sprint: &mut Value, new: &NewSprint, now: Timestamp) -> Result<()> {
     if end < start {
         return Err(Error::Input(format!("the sprint would end ({end}) before it starts ({start})")));
     }
-    sprint["status"] = json!(SprintStatus::Active);
-    sprint["start_date"] = start.to_string().into();
-    sprint["end_date"] = end.to_string().into();
-    sprint["velocity"] = Value::Null;
-    if !new.stories.is_empty() || !sprint["stories"].is_array() {
-        sprint["stories"] = json!(ids(new));
+    sprint[Sprint::status] = json!(SprintStatus::Active);
+    sprint.set(Sprint::start_date, start.to_string());
+    sprint.set(Sprint::end_date, end.to_string());
+    sprint[Sprint::velocity] = Value::Null;
+    if !new.stories.is_empty() || !sprint[Sprint::stories].is_array() {
+        sprint[Sprint::stories] = json!(ids(new));
     }
     Ok(())
 }
@@ -133,11 +135,11 @@ pub fn close(
         }
     }
     add_up(sprint, &stories);
-    sprint["status"] = json!(SprintStatus::Completed);
-    sprint["velocity"] = sprint["completed_points"].clone();
+    sprint[Sprint::status] = json!(SprintStatus::Completed);
+    sprint[Sprint::velocity] = sprint[Sprint::completed_points].clone();
     let sprint = sprint.clone();
-    if sprints.value["current_sprint"] == *id {
-        sprints.value["current_sprint"] = Value::Null;
+    if sprints.value[Sprints::current_sprint] == *id {
+        sprints.value[Sprints::current_sprint] = Value::Null;
     }
     commit(desk, sprints, sprint, "sprint close", actor)
 }
@@ -148,7 +150,7 @@ pub(super) fn add_up(sprint: &mut Value, stories: &[&Value]) {
         return;
     }
     let points = plan::points(stories_of(sprint, stories));
-    for (field, number) in [("completed_points", points.done), ("total_points", points.total)] {
+    for (field, number) in [(Sprint::completed_points, points.done), (Sprint::total_points, points.total)] {
         if plan::figure(sprint, field) != Some(number) {
             sprint[field] = plan::number(number);
         }
@@ -157,7 +159,7 @@ pub(super) fn add_up(sprint: &mut Value, stories: &[&Value]) {
 
 fn stories_of<'v>(sprint: &Value, stories: &[&'v Value]) -> Vec<&'v Value> {
     let find = |id: &str| stories.iter().copied().find(|story| is(story, id));
-    plan::texts(sprint, "stories").into_iter().filter_map(find).collect()
+    plan::texts(sprint, Sprint::stories).into_iter().filter_map(find).collect()
 }
 
 /// Tells how the sprint that is named goes, else the current one.
@@ -190,11 +192,11 @@ fn commit(desk: Desk<'_>, sprints: Sheet, sprint: Value, op: &str, actor: &Actor
 /// Returns the sprint that is named, else the current one, else the one that runs.
 fn pick(sprints: &Value, id: Option<&Key>) -> Result<String> {
     let named = id.map(ToString::to_string);
-    let current = || sprints["current_sprint"].as_str().map(str::to_owned);
+    let current = || sprints.text(Sprints::current_sprint).map(str::to_owned);
     let active = || {
-        let sprints = sprints["sprints"].as_array().into_iter().flatten();
+        let sprints = sprints.list(Sprints::sprints).iter();
         let mut active = sprints.filter(|sprint| is_active(sprint));
-        active.next().and_then(|sprint| sprint["id"].as_str().map(str::to_owned))
+        active.next().and_then(|sprint| sprint.text(Sprint::id).map(str::to_owned))
     };
     named.or_else(current).or_else(active).ok_or_else(|| {
         Error::missing(

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{Desk, Done, Project, assign, check_text, epics, id_or_next, is, list, no_epic, no_story, other};
+use crate::model::documents::state::{Epic, Session, SessionContext, Story};
 use crate::model::ids::{Key, SessionId};
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
 use crate::model::plan::PlanStatus;
 use crate::model::{plan, time};
@@ -38,7 +40,7 @@ pub fn add(
     let mut desk = Desk::open(engine, project, None, actor)?.expect(expect)?;
     let place = desk.epics.items().iter().position(|epic| is(epic, new.epic.as_str()));
     let place = place.ok_or_else(|| no_epic(&new.epic))?;
-    let taken: Vec<_> = desk.stories().into_iter().filter_map(|story| story.get("id")?.as_str()).collect();
+    let taken: Vec<_> = desk.stories().into_iter().filter_map(|story| story.text(Story::id)).collect();
     let id = id_or_next(new.id.as_ref(), "story", &taken);
     if let Some((epic, known)) = desk.story(&id) {
         return match epic == place && is_same(known, new) {
@@ -46,15 +48,16 @@ pub fn add(
             false => Err(other("story", &id, &format!("anthill get epics --field 'epics[{epic}].stories'"))),
         };
     }
-    let mut story = json!({"id": id, "title": new.title, "status": "pending", "assigned_to": null});
+    let mut story =
+        json!({Story::id: id, Story::title: new.title, Story::status: "pending", Story::assigned_to: null});
     if let Some(points) = new.points {
-        story["points"] = plan::number(points);
+        story[Story::points] = plan::number(points);
     }
     if !new.needs.is_empty() {
-        story["required_capabilities"] = json!(new.needs);
+        story[Story::required_capabilities] = json!(new.needs);
     }
-    story["created_at"] = time::stamp(desk.now).into();
-    list(&mut desk.epics.items()[place], "stories").push(story.clone());
+    story.set(Story::created_at, time::stamp(desk.now));
+    list(&mut desk.epics.items()[place], Epic::stories).push(story.clone());
     desk.roll_up(place, &id)?;
     let (changed, warnings) = desk.commit("story add", actor, Vec::new())?;
     Ok(Done { value: story, task: None, changed, warnings })
@@ -62,9 +65,9 @@ pub fn add(
 
 fn is_same(known: &Value, new: &NewStory) -> bool {
     let points = new.points.and_then(|points| plan::number(points).as_f64());
-    known["title"] == *new.title
-        && plan::figure(known, "points") == points
-        && plan::texts(known, "required_capabilities") == new.needs
+    known[Story::title] == *new.title
+        && plan::figure(known, Story::points) == points
+        && plan::texts(known, Story::required_capabilities) == new.needs
 }
 
 /// Says where a story stands now; its epic and its sprints follow.
@@ -95,7 +98,7 @@ pub fn set_status(
 fn at_story(engine: &dyn Engine, story: &Key, actor: &Actor) -> Option<SessionId> {
     let session: SessionId = actor.session.as_ref()?.parse().ok()?;
     let state = engine.read(&Doc::session(&session)).ok()??;
-    (state.value["context"]["active_story"] == story.as_str()).then_some(session)
+    (state.value[Session::context][SessionContext::active_story] == story.as_str()).then_some(session)
 }
 
 /// Which stories.

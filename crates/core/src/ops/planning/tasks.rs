@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{Desk, Done, Project, Sheet, assign, is, of_session};
+use crate::model::documents::state::{Config, GlobalSettings, Session, SessionTask};
 use crate::model::ids::{Key, SessionId};
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
 use crate::model::plan::{PlanStatus, SessionTaskStatus};
 use crate::model::{plan, time};
@@ -31,7 +33,7 @@ pub fn update(engine: &dyn Engine, asked: &TaskChange, expect: Option<u64>, acto
     // Which rooms to open is in the task; when somebody changes that meanwhile, we look again.
     loop {
         let seen = find(engine, asked)?;
-        let done = match (seen["story_id"].as_str(), project(engine, &seen, asked)?) {
+        let done = match (seen.text(SessionTask::story_id), project(engine, &seen, asked)?) {
             (Some(_), Some(project)) => update_with_story(engine, asked, &project, &seen, expect, actor)?,
             (story, _) => {
                 let mut done = update_alone(engine, asked, &seen, expect, actor)?;
@@ -90,7 +92,7 @@ fn update_with_story(
     desk.warnings.extend(warning);
     let mut sheets = vec![tasks];
     if asked.status.is_some_and(is_over) {
-        let story = task["story_id"].as_str().unwrap_or_default();
+        let story = task.text(SessionTask::story_id).unwrap_or_default();
         sheets.extend(assign::turn_away(&mut desk, &asked.session, story)?);
     }
     let (changed, warnings) = desk.commit(UPDATE, actor, sheets)?;
@@ -103,19 +105,20 @@ fn is_over(status: SessionTaskStatus) -> bool {
 }
 
 fn concerns_the_same(task: &Value, seen: &Value) -> bool {
-    ["story_id", "project_id"].iter().all(|field| task.get(field) == seen.get(field))
+    let fields = [SessionTask::story_id, SessionTask::project_id];
+    fields.into_iter().all(|field| task.at(field) == seen.at(field))
 }
 
 fn change(task: &mut Value, asked: &TaskChange, now: &str) {
     let before = task.clone();
     if let Some(status) = asked.status {
-        task["status"] = json!(status);
+        task[SessionTask::status] = json!(status);
     }
     if let Some(agent) = &asked.assigned_to {
-        task["assigned_to"] = agent.as_str().into();
+        task.set(SessionTask::assigned_to, agent.as_str());
     }
     if *task != before {
-        task["updated_at"] = now.into();
+        task.set(SessionTask::updated_at, now);
     }
 }
 
@@ -130,7 +133,7 @@ fn take_story_along(
         Some(SessionTaskStatus::InProgress) => PlanStatus::InProgress,
         _ => return Ok(None),
     };
-    let id = task["story_id"].as_str().unwrap_or_default();
+    let id = task.text(SessionTask::story_id).unwrap_or_default();
     let now = desk.now;
     let Some((epic, story)) = desk.story(id) else {
         let project = &desk.project.0;
@@ -157,14 +160,15 @@ fn find(engine: &dyn Engine, asked: &TaskChange) -> Result<Value> {
 /// Returns the project of a task's story: the task's, else the session's, else the default one.
 fn project(engine: &dyn Engine, task: &Value, asked: &TaskChange) -> Result<Option<Project>> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    let mut named = text(&task["project_id"]);
+    let mut named = text(&task[SessionTask::project_id]);
     if named.is_none() {
         let session = engine.read(&of_session("session", &asked.session))?;
-        named = session.and_then(|session| text(&session.value["project_id"]));
+        named = session.and_then(|session| text(&session.value[Session::project_id]));
     }
     if named.is_none() {
         let config = engine.read(&Doc::config())?;
-        named = config.and_then(|config| text(&config.value["global"]["default_project"]));
+        named =
+            config.and_then(|config| text(&config.value[Config::global][GlobalSettings::default_project]));
     }
     // What a document says is data: it is a project only if it can be an id.
     Ok(named.and_then(|id| id.parse().ok()).map(Project))

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::epics::PRIORITY;
 use super::{Done, Project, change, check_text, tools_doc};
+use crate::model::documents::state::{Member, Tool, Tools};
 use crate::model::ids::Key;
+use crate::model::key::{Fields, FieldsMut, Held, Key as Field};
 use crate::model::plan;
 use crate::ops::{Actor, Error, Result, read};
 use crate::store::Engine;
@@ -27,16 +29,20 @@ pub fn register(engine: &dyn Engine, new: &ToolFacts, expect: Option<u64>, actor
     new.capabilities.iter().flatten().try_for_each(|text| check_text("capability", text))?;
     let id = new.id.as_str();
     change(engine, &tools_doc(), expect, ("tool register", actor), |tools, _| {
-        let default =
-            || json!({"id": id, "name": id, "capabilities": [], "max_instances": 1, "priority": PRIORITY});
-        let tool = match tools.value["tools"].as_object_mut() {
+        let default = || {
+            json!({
+                Tool::id: id, Tool::name: id, Tool::capabilities: [], Tool::max_instances: 1,
+                Tool::priority: PRIORITY,
+            })
+        };
+        let tool = match tools.value[Tools::tools].as_object_mut() {
             Some(map) => map.entry(id).or_insert_with(default),
             None => unreachable!("BUG: tools are a map in every valid document"),
         };
-        say(tool, "name", new.name.as_deref().map(Value::from));
-        say(tool, "capabilities", new.capabilities.as_ref().map(|list| json!(list)));
-        say(tool, "max_instances", new.max_instances.map(Value::from));
-        say(tool, "priority", new.priority.as_deref().map(Value::from));
+        say(tool, Tool::name, new.name.as_deref().map(Value::from));
+        say(tool, Tool::capabilities, new.capabilities.as_ref().map(|list| json!(list)));
+        say(tool, Tool::max_instances, new.max_instances.map(Value::from));
+        say(tool, Tool::priority, new.priority.as_deref().map(Value::from));
         Ok(tool.clone())
     })
 }
@@ -73,15 +79,15 @@ pub fn add_member(
     let agent = new.agent.as_str();
     change(engine, &project.team(), expect, ("team add", actor), |team, _| {
         let members = team.items();
-        let place = members.iter().position(|member| member["agent"] == agent).unwrap_or_else(|| {
-            members.push(json!({ "agent": agent }));
+        let place = members.iter().position(|member| member[Member::agent] == agent).unwrap_or_else(|| {
+            members.push(json!({ Member::agent: agent }));
             members.len() - 1
         });
         let member = &mut members[place];
-        say(member, "role", new.role.as_deref().map(Value::from));
-        say(member, "capacity", new.capacity.map(plan::number));
-        say(member, "skills", new.skills.as_ref().map(|list| json!(list)));
-        say(member, "model", new.model.as_deref().map(Value::from));
+        say(member, Member::role, new.role.as_deref().map(Value::from));
+        say(member, Member::capacity, new.capacity.map(plan::number));
+        say(member, Member::skills, new.skills.as_ref().map(|list| json!(list)));
+        say(member, Member::model, new.model.as_deref().map(Value::from));
         Ok(member.clone())
     })
 }
@@ -105,15 +111,16 @@ pub fn team(engine: &dyn Engine, project: &Project) -> Result<TeamView> {
     let epics = engine.read(&project.epics())?.map(|epics| epics.value).unwrap_or_default();
     let stories: Vec<_> = items(project.epics().kind, &epics).into_iter().flat_map(plan::stories).collect();
     let load = |member: &&Value| {
-        let has = |story: &&&Value| plan::is_open(story) && plan::assignee(story) == member["agent"].as_str();
+        let has =
+            |story: &&&Value| plan::is_open(story) && plan::assignee(story) == member.text(Member::agent);
         stories.iter().filter(has).count()
     };
     let open_stories = items(project.team().kind, &team).iter().map(load).collect();
     Ok(TeamView { team, open_stories })
 }
 
-fn say(item: &mut Value, field: &str, value: Option<Value>) {
+fn say<T: Held>(item: &mut Value, key: Field<T>, value: Option<Value>) {
     if let Some(value) = value {
-        item[field] = value;
+        item.set(key, value);
     }
 }

@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 
+use crate::model::documents::queue::{QueueTask, TaskResult};
 use crate::model::ids::{Key, SessionId};
+use crate::model::key::Fields;
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Most};
 use crate::model::paper::Paper;
@@ -37,7 +39,7 @@ pub fn brief(engine: &dyn Engine, id: &str) -> Result<Brief> {
 /// Returns a task that another one depends on. One that says nothing of its result may have left a text of it.
 fn done_before(look: &mut dyn Transaction, id: &str) -> Result<Before> {
     let task = look.item(&Doc::queue(), id)?;
-    let is_told = task.as_ref().is_some_and(|task| task["result"]["output"].is_string());
+    let is_told = task.as_ref().is_some_and(|task| task[QueueTask::result][TaskResult::output].is_string());
     let paper = if is_told { None } else { id.parse().ok().map(Paper::Result) };
     let result = paper.and_then(|paper| text(look, &paper));
     Ok(Before { id: id.to_owned(), task, result })
@@ -56,7 +58,7 @@ pub fn others_since(engine: &dyn Engine, id: &str, since: Timestamp) -> Result<b
         Some(excerpt) => excerpt.items,
         None => read::list(engine, &Doc::queue(), None)?,
     };
-    let ended = |task: &Task| time::read(task.value()["completed_at"].as_str()?);
+    let ended = |task: &Task| time::read(task.value().text(QueueTask::completed_at)?);
     let meets = |task: &Task| task.is_active() || ended(task).is_some_and(|ended| ended >= since);
     Ok(tasks.into_iter().map(Task::of).any(|task| task.id() != id && meets(&task)))
 }

@@ -9,7 +9,9 @@ use serde_json::Value;
 use super::Desk;
 use crate::model::both::both;
 use crate::model::changes;
+use crate::model::documents::queue::QueueTask;
 use crate::model::ids::{self, Key};
+use crate::model::key::Fields;
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::new_task::NewTask;
@@ -425,7 +427,7 @@ pub fn retry(engine: &dyn Engine, id: &Key, after: Option<f64>, actor: &Actor) -
     match task.status() {
         Status::Failed => {}
         // It was so already.
-        Status::Created | Status::Available if task.value().get("retries").is_some() => return Ok(task),
+        Status::Created | Status::Available if task.value().has(QueueTask::retries) => return Ok(task),
         _ => return Err(task.wrong_state("retry").into()),
     }
     let mut task = desk.give_back(task, "retried", "")?;
@@ -487,13 +489,13 @@ pub fn aggregate(engine: &dyn Engine, actor: &Actor) -> Result<Aggregated> {
     desk.log(LEADER, "AGGREGATE", &format!("{} results", results.len()))?;
     desk.commit(LEADER, "aggregate", actor)?;
     let hollow = items(Doc::queue().kind, &queue).into_iter().filter(|task| changes::is_hollow(task));
-    let hollow = hollow.filter_map(|task| task["id"].as_str()).map(str::to_owned).collect();
+    let hollow = hollow.filter_map(|task| task.text(QueueTask::id)).map(str::to_owned).collect();
     Ok(Aggregated { results: results.len(), hollow })
 }
 
 /// Brings results into the order of their tasks; what belongs to no task comes last.
 fn in_order(queue: &Value, mut found: HashMap<String, String>) -> Vec<(String, String)> {
-    let ids = items(Doc::queue().kind, queue).into_iter().filter_map(|task| task.get("id")?.as_str());
+    let ids = items(Doc::queue().kind, queue).into_iter().filter_map(|task| task.text(QueueTask::id));
     let mut results: Vec<_> = ids.filter_map(|id| found.remove_entry(id)).collect();
     let mut rest: Vec<_> = found.into_iter().collect();
     rest.sort_unstable();

@@ -7,8 +7,11 @@ use serde_json::{Value, json};
 
 use super::pick::{Able, Pick};
 use crate::model::changes::{self, NO_CHANGE};
+use crate::model::documents::answers::Reason as ReasonDoc;
+use crate::model::documents::queue::{Queue, QueueTask, TaskResult, Worker};
 use crate::model::files;
 use crate::model::ids::{self, RULE};
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Excerpt, Most};
 use crate::model::task::{self, Status, Task, word};
@@ -87,7 +90,7 @@ pub fn ready(engine: &dyn Engine, limit: Option<usize>, actor: &Actor) -> Result
         None => Tasks::of_queue(read::document(engine, &Doc::queue())?.value, &now),
     };
     // A newer format may have statuses that we do not know.
-    let known = |task: &Task| task.value()["status"] == word(task.status());
+    let known = |task: &Task| task.value()[QueueTask::status] == word(task.status());
     let able = |task: &&Task| {
         (task.is_open() || task.is_expired(&now)) && known(task) && tasks.obstacles(task, &now).is_empty()
     };
@@ -104,8 +107,9 @@ const FEW: Most = Most { ready: 1000, waiting: 0, done: 0 };
 /// Whether an excerpt has everything that may be ready, or become so with the next claim.
 fn has_all_ready(excerpt: &Excerpt) -> bool {
     let available = word(Status::Available);
-    let fits =
-        |item: &&Value| item["status"] == available && ids::is_sound(item["id"].as_str().unwrap_or_default());
+    let fits = |item: &&Value| {
+        item[QueueTask::status] == available && ids::is_sound(item.text(QueueTask::id).unwrap_or_default())
+    };
     let shown = excerpt.items.iter().filter(fits).count();
     excerpt.counts.contains(&(available, shown))
 }
@@ -207,7 +211,7 @@ fn neighbours(engine: &dyn Engine, id: &str) -> Result<Option<Vec<Value>>> {
     }
     // Each is there once.
     let mut known = HashSet::from([task.id().to_owned()]);
-    found.retain(|other| known.insert(other["id"].as_str().unwrap_or_default().to_owned()));
+    found.retain(|other| known.insert(other.text(QueueTask::id).unwrap_or_default().to_owned()));
     found.insert(0, task.into_value());
     Ok(Some(found))
 }
@@ -219,13 +223,13 @@ fn needs(engine: &dyn Engine, task: &Task, open: bool) -> Result<Option<Reason>>
     }
     let workers = engine.read(&Doc::workers())?.map(|document| document.value).unwrap_or_default();
     let able = |worker: &&Value| {
-        let has = worker.get("capabilities").and_then(Value::as_array).into_iter().flatten();
+        let has = worker.list(Worker::capabilities).iter();
         let has: Vec<String> = has.filter_map(Value::as_str).map(str::to_owned).collect();
         missing(task, &has).is_empty()
     };
     let able = items(Doc::workers().kind, &workers).into_iter().filter(able);
     let able: Vec<_> =
-        able.filter_map(|worker| worker.get("id")?.as_str()).map(|id| format!("`{id}`")).collect();
+        able.filter_map(|worker| worker.text(Worker::id)).map(|id| format!("`{id}`")).collect();
     let needs = task.needs().join(", ");
     let text = match able.is_empty() {
         true => format!("it needs {needs}, and no registered worker has that"),
@@ -258,7 +262,9 @@ fn standing(task: &Task, now: &Moment) -> Reason {
             Reason::new("lease", text, None)
         }
         (Status::Failed, _) => {
-            let why = task.value()["result"]["error"].as_str().and_then(|why| why.trim().lines().next());
+            let why = task.value()[QueueTask::result]
+                .text(TaskResult::error)
+                .and_then(|why| why.trim().lines().next());
             let why = why.unwrap_or("no reason given");
             Reason::new(
                 "failed",
@@ -289,8 +295,11 @@ impl Reason {
 
 impl Explained {
     pub fn json(&self) -> Value {
-        let reason =
-            |reason: &Reason| json!({"kind": reason.kind, "message": reason.text, "task": reason.task});
+        let reason = |reason: &Reason| {
+            json!({
+                ReasonDoc::kind: reason.kind, ReasonDoc::message: reason.text, ReasonDoc::task: reason.task,
+            })
+        };
         let fields = [
             ("id", Value::from(self.task.id())),
             ("status", word(self.task.status()).into()),
@@ -316,7 +325,7 @@ struct Tasks {
 
 impl Tasks {
     fn of_queue(mut queue: Value, now: &Moment) -> Tasks {
-        let all = match queue.get_mut("tasks").map(Value::take) {
+        let all = match queue.at_mut(Queue::tasks).map(Value::take) {
             Some(Value::Array(all)) => all,
             _ => Vec::new(),
         };

@@ -7,7 +7,9 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::Desk;
+use crate::model::documents::queue::Worker;
 use crate::model::ids::{self, Key, SessionId};
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
 use crate::model::session::Status;
 use crate::model::time;
@@ -23,7 +25,7 @@ const NEWS: SignedDuration = SignedDuration::from_secs(60);
 pub fn register(engine: &dyn Engine, worker: &Key, capabilities: &[String], actor: &Actor) -> Result<Value> {
     let mut desk = Desk::open(engine, actor)?;
     let mut entry = entry(&mut desk, worker)?;
-    entry["capabilities"] = json!(capabilities);
+    entry[Worker::capabilities] = json!(capabilities);
     see(&mut entry, &desk, actor);
     desk.transaction.put_item(&Doc::workers(), worker.as_str(), entry.clone())?;
     let able =
@@ -41,7 +43,7 @@ pub fn new_name(engine: &dyn Engine, seed: &str, actor: &Actor) -> Result<Key> {
     }
     let workers = engine.read(&Doc::workers())?.map(|found| found.value).unwrap_or_default();
     let known = items(Doc::workers().kind, &workers);
-    let free = &mut |name: &str| Ok::<_, Error>(known.iter().all(|worker| worker["id"] != name));
+    let free = &mut |name: &str| Ok::<_, Error>(known.iter().all(|worker| worker[Worker::id] != name));
     Ok(ids::new("worker", actor.now(), seed, free)?.parse().expect("what we make is an id"))
 }
 
@@ -52,7 +54,9 @@ pub(super) fn entry(desk: &mut Desk<'_>, worker: &Key) -> Result<Value> {
         desk.transaction.put(&workers, workers.default(desk.now.at))?;
     }
     let known = desk.transaction.item(&workers, worker.as_str())?;
-    Ok(known.unwrap_or_else(|| json!({"id": worker.as_str(), "capabilities": [], "registered_at": now})))
+    Ok(known.unwrap_or_else(
+        || json!({Worker::id: worker.as_str(), Worker::capabilities: [], Worker::registered_at: now}),
+    ))
 }
 
 /// Notes the claim of a worker that is known so, or not at all. Returns the other session that was the last to work under
@@ -68,7 +72,7 @@ pub(super) fn note_claim(
         Some(known) => known,
         None => entry(desk, worker)?,
     };
-    let before = entry.get("session_id").and_then(Value::as_str).map(str::to_owned);
+    let before = entry.text(Worker::session_id).map(str::to_owned);
     see(&mut entry, desk, actor);
     desk.transaction.put_item(&Doc::workers(), worker.as_str(), entry)?;
     desk.touch();
@@ -112,16 +116,16 @@ pub(super) fn sign_of_session(engine: &dyn Engine, actor: &Actor) {
 }
 
 fn see(entry: &mut Value, desk: &Desk<'_>, actor: &Actor) {
-    entry["last_seen"] = time::stamp(desk.now.at).into();
+    entry.set(Worker::last_seen, time::stamp(desk.now.at));
     if let Some(session) = &actor.session {
-        entry["session_id"] = session.as_str().into();
+        entry.set(Worker::session_id, session.as_str());
     }
 }
 
 /// Whether the register says already that the worker is there, by this session.
 fn is_no_news(entry: &Value, desk: &Desk<'_>, actor: &Actor) -> bool {
-    let seen = entry.get("last_seen").and_then(Value::as_str).and_then(time::read);
+    let seen = entry.text(Worker::last_seen).and_then(time::read);
     let is_fresh = seen.is_some_and(|seen| desk.now.at.duration_since(seen).abs() < NEWS);
-    let session = entry.get("session_id").and_then(Value::as_str);
+    let session = entry.text(Worker::session_id);
     is_fresh && (actor.session.is_none() || actor.session.as_deref() == session)
 }

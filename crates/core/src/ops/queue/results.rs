@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::model::documents::queue::QueueTask;
+use crate::model::key::Fields;
 use crate::model::paper::Paper;
 use crate::model::task::{Status, Task};
 use crate::ops::{Error, Result};
@@ -16,7 +18,7 @@ pub fn follow(transaction: &mut dyn Transaction, now: Option<&Value>, then: Opti
         is_over.then(|| papers::result(task.value()))
     };
     let (was, is) = (result(now), result(then));
-    let id = now.or(then).and_then(|task| task.get("id")).and_then(Value::as_str);
+    let id = now.or(then).text(QueueTask::id);
     let Some(paper) = id.and_then(|id| id.parse().ok()).map(Paper::Result).filter(|_| was != is) else {
         return Ok(());
     };

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Desk;
 use super::lead::{LEADER, check_circle, check_known};
+use crate::model::documents::queue::QueueTask;
 use crate::model::ids::Key;
 use crate::model::listing::Among;
 use crate::model::paper::Paper;
@@ -95,7 +96,7 @@ pub fn remove(engine: &dyn Engine, ids: &[Key], only_look: bool, actor: &Actor) 
 /// Others would wait for it for ever.
 fn check_unneeded(desk: &mut Desk<'_>, id: &Key, also: &[Key]) -> Result<()> {
     let dependents = desk.transaction.find(&desk.queue, Among::InNeedOf(id.as_str()))?;
-    let stays = |task: &&Value| !also.iter().any(|id| task["id"] == id.as_str());
+    let stays = |task: &&Value| !also.iter().any(|id| task[QueueTask::id] == id.as_str());
     let Some(dependent) = dependents.iter().find(stays).map(|task| Task::of(task.clone())) else {
         return Ok(());
     };

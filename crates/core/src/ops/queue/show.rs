@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::look::{self, Explained};
+use crate::model::documents::answers::{ShownTask, TaskNote};
+use crate::model::key::FieldsMut;
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::task::{Task, word};
@@ -57,14 +59,17 @@ impl Shown {
     pub fn json(&self) -> Value {
         let brief = |id: &str, task: Option<&Task>| {
             let status = task.map(|task| word(task.status()));
-            json!({"id": id, "status": status, "claimed_by": task.and_then(Task::owner)})
+            json!({
+                TaskNote::id: id, TaskNote::status: status, TaskNote::claimed_by: task.and_then(Task::owner),
+            })
         };
         let mut value = self.explained.task.value().clone();
-        value["waits_for"] =
+        value[ShownTask::waits_for] =
             self.around.waits_for.iter().map(|(id, task)| brief(id, task.as_ref())).collect();
-        value["needed_by"] = self.around.needed_by.iter().map(|task| brief(task.id(), Some(task))).collect();
-        value["ready"] = self.explained.ready.into();
-        value["reasons"] = self.explained.json()["reasons"].take();
+        value[ShownTask::needed_by] =
+            self.around.needed_by.iter().map(|task| brief(task.id(), Some(task))).collect();
+        value.set(ShownTask::ready, self.explained.ready);
+        value[ShownTask::reasons] = self.explained.json()[ShownTask::reasons].take();
         value
     }
 }

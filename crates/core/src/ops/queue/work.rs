@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use super::look::Obstacle;
 use super::pick::{Able, Pick};
 use super::{Desk, register};
+use crate::model::documents::queue::{Lease, QueueTask, TaskResult, Worker, WorkerPause};
 use crate::model::files;
 use crate::model::ids::{Key, SessionId};
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
 use crate::model::redact::redact;
@@ -125,7 +127,7 @@ fn take_back_expired(desk: &mut Desk<'_>) -> Result<()> {
 }
 
 fn capabilities(worker: Option<&Value>) -> Vec<String> {
-    let list = worker.and_then(|worker| worker.get("capabilities")).and_then(Value::as_array);
+    let list = worker.read(Worker::capabilities);
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
@@ -257,8 +259,11 @@ fn change(
 fn finish(desk: &mut Desk<'_>, on: On<'_>, task: &Task, action: &str) -> Result<()> {
     desk.put(task.clone())?;
     desk.transaction.write_paper(&Paper::Result(on.task.clone()), papers::result(task.value()))?;
-    let result = &task.value()["result"];
-    let told = [&result["output"], &result["error"]].into_iter().find_map(Value::as_str).unwrap_or_default();
+    let result = &task.value()[QueueTask::result];
+    let told = [&result[TaskResult::output], &result[TaskResult::error]]
+        .into_iter()
+        .find_map(Value::as_str)
+        .unwrap_or_default();
     let first: String = told.lines().next().unwrap_or_default().chars().take(200).collect();
     let details = if first.is_empty() { task.id().into() } else { format!("{}: {first}", task.id()) };
     desk.log(on.worker.as_str(), action, &details)
@@ -338,7 +343,7 @@ fn without_task(desk: &mut Desk<'_>, worker: &Key, only: Option<&Key>, epoch: Op
     let Some(mut entry) = desk.transaction.item(&workers, worker.as_str())? else {
         return Err(Error::NoWorker { worker: worker.to_string() });
     };
-    entry["last_seen"] = time::stamp(desk.now.at).into();
+    entry.set(Worker::last_seen, time::stamp(desk.now.at));
     desk.transaction.put_item(&workers, worker.as_str(), entry)?;
     desk.touch();
     Ok(())
@@ -357,18 +362,19 @@ pub fn pause(
     }
     let mut desk = Desk::open(engine, actor)?;
     let mut entry = register::entry(&mut desk, worker)?;
-    if pause.is_none() && entry.get("paused").is_none() {
+    if pause.is_none() && entry.at(Worker::paused).is_none() {
         return Ok(());
     }
-    entry["last_seen"] = time::stamp(desk.now.at).into();
+    entry.set(Worker::last_seen, time::stamp(desk.now.at));
     match pause {
         Some((until, reason)) => {
             let reason = redact(reason);
-            entry["paused"] = json!({"until": time::stamp(until), "reason": reason});
+            entry[Worker::paused] =
+                json!({WorkerPause::until: time::stamp(until), WorkerPause::reason: reason});
             desk.log(worker.as_str(), "PAUSED", &format!("until {}: {reason}", time::stamp(until)))?;
         }
         None => {
-            entry.as_object_mut().map(|entry| entry.shift_remove("paused"));
+            entry.as_object_mut().map(|entry| entry.unset(Worker::paused));
             desk.log(worker.as_str(), "RESUMED", worker.as_str())?;
         }
     }
@@ -419,11 +425,7 @@ pub fn keep_output(engine: &dyn Engine, on: On<'_>, tries: &Tries, actor: &Actor
 
 /// Returns until when a task may be worked on, for messages.
 pub fn lease_end(task: &Task) -> Option<Timestamp> {
-    task.value()
-        .get("lease")
-        .and_then(|lease| lease.get("expires_at"))
-        .and_then(Value::as_str)
-        .and_then(time::read)
+    task.value().at(QueueTask::lease).text(Lease::expires_at).and_then(time::read)
 }
 
 impl From<Refusal> for Error {

@@ -5,8 +5,11 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{Changed, Seat, changed, document, entry, has_ended, known, note, room, state_of, unknown};
+use crate::model::documents::queue::QueueTask;
+use crate::model::documents::state::{EventData, Features, HandoffPayload, SessionTask, Tasks};
 use crate::model::ids::{Key, SessionId};
 use crate::model::json::check_input;
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::message::{Letter, Sender};
 use crate::model::redact::redact;
 use crate::model::room::Room;
@@ -46,7 +49,7 @@ pub fn handoff(engine: &dyn Engine, handoff: Handoff<'_>, actor: &Actor) -> Resu
     let context = handoff.context.map(redact);
     let handoff = Handoff { context: context.as_deref(), ..handoff };
     let Handoff { from, to, context, .. } = handoff;
-    let messages = Settings::read(engine)?.is_on("enable_message_passing");
+    let messages = Settings::read(engine)?.is_on(Features::enable_message_passing);
     let mailboxes = [Room::Mailbox(from.clone()), Room::Mailbox(to.clone())];
     let rooms = [&room(from), &room(to), &mailboxes[0], &mailboxes[1]];
     let mut seat = Seat::take(engine, &rooms, from, actor)?;
@@ -84,12 +87,12 @@ fn notify(
     now: Timestamp,
 ) -> Result<()> {
     let mut payload = match tasks {
-        [only] => json!({"task_id": only}),
-        several => json!({"task_ids": several}),
+        [only] => json!({HandoffPayload::task_id: only}),
+        several => json!({HandoffPayload::task_ids: several}),
     };
-    payload["from"] = handoff.from.as_str().into();
+    payload.set(HandoffPayload::from, handoff.from.as_str());
     if let Some(context) = handoff.context {
-        payload["context"] = context.into();
+        payload.set(HandoffPayload::context, context);
     }
     let letter = Letter {
         from: handoff.from.clone(),
@@ -154,7 +157,7 @@ fn move_own(transaction: &mut dyn Transaction, handoff: Handoff<'_>, now: Timest
                 ),
             ));
         }
-        task["updated_at"] = time::stamp(now).into();
+        task.set(SessionTask::updated_at, time::stamp(now));
         to_tasks.push(task);
         moved.push(id);
     }
@@ -166,11 +169,11 @@ fn move_own(transaction: &mut dyn Transaction, handoff: Handoff<'_>, now: Timest
 }
 
 fn tasks_of(document: &mut Value) -> Option<&mut Vec<Value>> {
-    document.get_mut("tasks")?.as_array_mut()
+    document.list_mut(Tasks::tasks)
 }
 
 fn id_of(task: &Value) -> &str {
-    task.get("id").and_then(Value::as_str).unwrap_or_default()
+    task.text(QueueTask::id).unwrap_or_default()
 }
 
 /// Moves claims in the queue.
@@ -210,7 +213,7 @@ fn nothing(seat: &mut Seat<'_>, handoff: Handoff<'_>) -> Result<Error> {
     for session in [from, to] {
         let own = seat.desk.transaction.item(&document("tasks", session), id.as_str())?;
         if let Some(task) = own {
-            let status = task.get("status").and_then(Value::as_str).unwrap_or("pending");
+            let status = task.text(QueueTask::status).unwrap_or("pending");
             let message =
                 format!("`{from}` cannot hand over `{id}`: it is {status}, in the list of `{session}`");
             return Ok(Error::refused(message, hint));
@@ -228,9 +231,9 @@ fn nothing(seat: &mut Seat<'_>, handoff: Handoff<'_>) -> Result<Error> {
 fn told(other: (&str, &SessionId), tasks: &[String], context: Option<&str>) -> Value {
     let mut data = Map::new();
     data.insert(other.0.into(), other.1.as_str().into());
-    data.insert("tasks".into(), json!(tasks));
+    data.set(EventData::tasks, json!(tasks));
     if let Some(context) = context {
-        data.insert("context".into(), context.into());
+        data.set(EventData::context, context);
     }
     data.into()
 }

@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 
 use super::{Changed, document, expire, state_of, unknown};
 use crate::error::Code;
+use crate::model::documents::answers::SeenSession;
+use crate::model::documents::state::{ArchivedSession, Features, Session as SessionDoc, SessionContext};
 use crate::model::ids::SessionId;
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::room::Room;
 use crate::model::session::{Session, Status, is_open, word};
 use crate::model::task::Task;
@@ -62,8 +65,8 @@ pub fn archived(engine: &dyn Engine, project: Option<&str>, actor: &Actor) -> Re
     let timeout = Settings::read(engine)?.session_timeout();
     let mut found = Vec::new();
     Shelf::sessions().each(engine, &mut |mut record| {
-        let id = record["session_id"].as_str().and_then(|id| id.parse().ok());
-        let session = Session::of(record["session"].take());
+        let id = record.text(ArchivedSession::session_id).and_then(|id| id.parse().ok());
+        let session = Session::of(record[ArchivedSession::session].take());
         if let Some(id) = id.filter(|_| project.is_none_or(|project| session.project() == Some(project))) {
             found.push((id, session));
         }
@@ -128,18 +131,19 @@ pub fn is_at_work(engine: &dyn Engine, id: &str, actor: &Actor) -> Result<bool> 
 
 fn entry(id: &SessionId, session: &Session, timeout: Duration, now: Timestamp) -> Value {
     let mut entry = json!({
-        "session_id": id.as_str(),
-        "project_id": session.project(),
-        "status": word(session.effective_status(timeout, now)),
-        "last_heartbeat": session.last_heartbeat(),
+        SeenSession::session_id: id.as_str(),
+        SeenSession::project_id: session.project(),
+        SeenSession::status: word(session.effective_status(timeout, now)),
+        SeenSession::last_heartbeat: session.last_heartbeat(),
     });
-    let context = |field: &str| session.value().get("context")?.get(field)?.as_str();
-    for field in ["working_directory", "current_branch"] {
-        if let Some(text) = context(field) {
-            entry[field] = text.into();
-        }
+    let context = session.value().at(SessionDoc::context);
+    if let Some(directory) = context.text(SessionContext::working_directory) {
+        entry.set(SeenSession::working_directory, directory);
     }
-    entry["agents"] = session.agents().len().into();
+    if let Some(branch) = context.text(SessionContext::current_branch) {
+        entry.set(SeenSession::current_branch, branch);
+    }
+    entry.set(SeenSession::agents, session.agents().len());
     entry
 }
 
@@ -166,7 +170,7 @@ struct Swept {
 
 fn sweep(engine: &dyn Engine, ids: Vec<SessionId>, settings: &Settings, actor: &Actor) -> Result<Swept> {
     let (now, timeout) = (actor.now(), settings.session_timeout());
-    let recovers = settings.is_on("enable_auto_recovery");
+    let recovers = settings.is_on(Features::enable_auto_recovery);
     let mut swept = Swept::default();
     for id in ids {
         let mut session = match engine.read(&state_of(&id)) {
@@ -215,7 +219,9 @@ pub fn show(engine: &dyn Engine, id: &SessionId, actor: &Actor) -> Result<Shown>
     let expired = sweep(engine, engine.live()?.ids, &settings, actor)?.expired;
     let session = match engine.read(&state_of(id))? {
         Some(state) => Session::of(state.value),
-        None => Session::of(archive::find_session(engine, id)?.ok_or_else(|| unknown(id))?["session"].take()),
+        None => Session::of(
+            archive::find_session(engine, id)?.ok_or_else(|| unknown(id))?[ArchivedSession::session].take(),
+        ),
     };
     let status = session.effective_status(settings.session_timeout(), actor.now());
     let own = document("tasks", id);

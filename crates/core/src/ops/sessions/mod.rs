@@ -10,8 +10,11 @@ pub mod look;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::model::documents::common::Stamps;
+use crate::model::documents::state::EventData;
 use crate::model::ids::{self, SessionId};
 use crate::model::json::check_input;
+use crate::model::key::FieldsMut;
 use crate::model::kind::{Doc, Kind};
 use crate::model::room::Room;
 use crate::model::session::{self, Session, Start, Status, Whereabouts};
@@ -81,7 +84,8 @@ fn start_in(
             (session, effect)
         }
     };
-    let data = json!({"project_id": session.project(), "working_directory": session.directory()});
+    let data =
+        json!({EventData::project_id: session.project(), EventData::working_directory: session.directory()});
     transaction.put(&doc, session.into_value())?;
     for kind in COMPANIONS.into_iter().filter(|kind| !start.sparing || *kind == "events") {
         let companion = document(kind, id);
@@ -227,7 +231,7 @@ impl<'e> Seat<'e> {
         let Desk { mut transaction, now, .. } = self.desk;
         drop_blank(&mut *transaction, id, now.at)?;
         transaction.put(&state_of(id), session.into_value())?;
-        note(&mut *transaction, id, event, &json!({ "released": released }), now.at)?;
+        note(&mut *transaction, id, event, &json!({ EventData::released: released }), now.at)?;
         let entry = match event {
             "end" => entry(actor, id, "session end", now.at),
             // It is whoever looks that gives a silent session up.
@@ -273,8 +277,8 @@ fn drop_blank(transaction: &mut dyn Transaction, id: &SessionId, now: Timestamp)
     for kind in COMPANIONS {
         let doc = document(kind, id);
         let Some(mut value) = readable(transaction, &doc)? else { continue };
-        let Some(fields) = value.as_object_mut() else { continue };
-        ["updated_at", "updated_by", "revision"].iter().for_each(|stamp| drop(fields.shift_remove(*stamp)));
+        let stamps = [Stamps::updated_at.any(), Stamps::updated_by.any(), Stamps::revision.any()];
+        stamps.into_iter().for_each(|stamp| drop(value.unset(stamp)));
         if value == doc.default(now) {
             transaction.delete(&doc)?;
         }

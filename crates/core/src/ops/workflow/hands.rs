@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::{Desk, Done, doc};
 use crate::model::changes::Changes;
+use crate::model::documents::workflow::Phase;
 use crate::model::flow::{
     Flow, Ownership, PhaseOutcome, Refusal, Report, Worker, WorkflowStatus, outcome, standing,
 };
@@ -185,7 +186,7 @@ fn is_alone(engine: &dyn Engine, transaction: &mut dyn Transaction, actor: &Acto
 /// Whether an agent's end says more than is known. Clients tell of one end twice.
 fn is_news(flow: &Flow, id: &str, worker: Worker<'_>, ending: Ending) -> bool {
     let Some(phase) = flow.phase(id) else { return false };
-    let same_agent = phase["agent_id"] == worker.id;
+    let same_agent = phase[Phase::agent_id] == worker.id;
     match standing(phase) {
         WorkflowStatus::Completed => {
             same_agent && ending == Ending::Done && outcome(phase) == Some(PhaseOutcome::Assumed)

@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::picking::Rank;
+use crate::model::documents::common::Item;
+use crate::model::key::Fields;
 use crate::model::kind::{Doc, Items, Kind};
 use crate::model::listing::{Among, Facet, Listing, Marks, Standing};
 use crate::model::raw::Raw;
@@ -169,5 +171,5 @@ pub fn extend_in(doc: &Doc, value: &mut Value, items: &Texts) -> Result<()> {
 }
 
 fn has_id(item: &Value, id: &str) -> bool {
-    item.get("id").and_then(Value::as_str) == Some(id)
+    item.text(Item::id) == Some(id)
 }

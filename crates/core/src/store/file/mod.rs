@@ -53,7 +53,10 @@ use super::engine::{
 };
 use super::error::{Error, Result, forbids_writing};
 use super::state;
+use crate::model::documents::common::Stamps;
+use crate::model::documents::state::{Config, JournalSettings};
 use crate::model::ids::{Key, SessionId};
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::{Doc, Items, KINDS, Kind};
 use crate::model::listing::{Excerpt, Most};
 use crate::model::raw::{self, Raw};
@@ -116,7 +119,7 @@ impl FileEngine {
     /// only when a segment is put aside.
     fn kept_segments(&self) -> usize {
         let told = |config: &Document| {
-            usize::try_from(config.value.get("journal")?.get("kept_segments")?.as_u64()?).ok()
+            usize::try_from(config.value.at(Config::journal).read(JournalSettings::kept_segments)?).ok()
         };
         match self.read(&Doc::config()) {
             Ok(config) => config.as_ref().and_then(told).unwrap_or(self.options.kept_segments),
@@ -343,7 +346,7 @@ fn join(place: &Place<'_>, doc: &Doc, view: &View, mut seen: Seen) -> Result<See
 /// Shows the revision that an edited document counts as, so that `--expect-revision` can rely on it.
 fn show_revision(doc: &Doc, value: &mut Value, revision: u64) {
     if let (false, Some(document)) = (doc.kind.items == Items::Document, value.as_object_mut()) {
-        document.insert("revision".into(), revision.into());
+        document.set(Stamps::revision, revision);
     }
 }
 

@@ -15,15 +15,17 @@ use serde_json::Value;
 
 use super::fs::{Access, Events, Fs, Handle, Lock, LockMode, Stat};
 use super::{FileEngine, Options};
+use crate::model::documents::state::{Config, Paths};
+use crate::model::key::{Fields, Key};
 use crate::model::kind::Doc;
 use crate::store::engine::Engine;
 use crate::store::error::{Error, Unplaced};
 
 /// What may be moved: the directory, the setting, and what the setting's place has of it.
-const MOVABLE: [(&str, &str, &str); 3] = [
-    ("sessions", "session_state", ""),
-    ("orchestration/projects", "shared_state", "projects"),
-    ("orchestration/messages", "shared_state", "messages"),
+const MOVABLE: [(&str, Key<Option<String>>, &str); 3] = [
+    ("sessions", Paths::session_state, ""),
+    ("orchestration/projects", Paths::shared_state, "projects"),
+    ("orchestration/messages", Paths::shared_state, "messages"),
 ];
 
 /// What the settings say by default, whatever the home is.
@@ -95,9 +97,9 @@ impl MovedFs {
         let Some(config) = self.config()? else { return Ok(Vec::new()) };
         let mut moved = Vec::new();
         for (dir, setting, below) in MOVABLE {
-            let told = config.get("paths").and_then(|paths| paths.get(setting)).and_then(Value::as_str);
+            let told = config.at(Config::paths).text(setting);
             if let Some(place) = told.filter(|told| !USUAL.contains(told)) {
-                moved.push((dir, (self.elsewhere)(self.absolute(place, setting)?.join(below))));
+                moved.push((dir, (self.elsewhere)(self.absolute(place, setting.name())?.join(below))));
             }
         }
         Ok(moved)

@@ -17,7 +17,9 @@ use super::layout::{self, Frame};
 use super::recall::Past;
 use super::{Answer, Lost, sure};
 use crate::model::diff::{self, Change};
+use crate::model::documents::common::Item;
 use crate::model::json;
+use crate::model::key::Fields;
 use crate::model::merge;
 use crate::model::names::names_of;
 use crate::model::raw::Raw;
@@ -221,7 +223,7 @@ impl<'p> Edited<'p> {
         let mut items = sure(joined.get_mut(field).and_then(Value::as_array_mut))?.drain(..).peekable();
         let mut list = Vec::with_capacity(self.differing.counts[0]);
         for (position, ours) in sure(self.ours[field].as_array())?.iter().enumerate() {
-            let is_next = items.peek().is_some_and(|next| next.get("id") == ours.get("id"));
+            let is_next = items.peek().is_some_and(|next| next.at(Item::id) == ours.at(Item::id));
             match (ours, is_next) {
                 (Value::Null, _) => list.push(Value::Null),
                 (_, true) => list.extend(items.next()),
@@ -395,7 +397,7 @@ fn without_items(field: &str, document: Value) -> Map<String, Value> {
 /// Returns where items are, and which.
 fn names<'v>(field: &str, document: &'v Value) -> Vec<Option<&'v str>> {
     let items = document[field].as_array().map(Vec::as_slice).unwrap_or_default();
-    items.iter().map(|item| item.get("id").and_then(Value::as_str)).collect()
+    items.iter().map(|item| item.text(Item::id)).collect()
 }
 
 fn reads_alike(text: &[u8], other: &[u8]) -> Answer<bool> {

@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 
 use super::layout;
 use crate::model::diff::Change;
+use crate::model::documents::common::Item;
+use crate::model::key::Fields;
 use crate::model::kind::Doc;
 use crate::store::engine::items;
 use crate::store::file::journal::{Replay, Segment};
@@ -115,7 +117,7 @@ fn place_in<'p>(field: &str, path: &'p str) -> Option<(usize, &'p str)> {
 }
 
 fn id(item: &Value) -> Option<&str> {
-    item.get("id")?.as_str()
+    item.text(Item::id)
 }
 
 #[cfg(test)]

@@ -34,7 +34,9 @@ use super::fs::{Access, Handle, Stat};
 use super::journal::{DocEntry, Sum};
 use super::place::{self, Head, HeadDoc, Place};
 use crate::model::diff::{self, Change};
+use crate::model::documents::common::Item;
 use crate::model::json;
+use crate::model::key::Fields;
 use crate::model::kind::{Doc, Items};
 use crate::model::listing::{Among, Excerpt, Listing, Marks, Most, Standing};
 use crate::model::names::Names;
@@ -510,7 +512,7 @@ impl List {
 
     fn append(&mut self, id: &str, item: &mut Value, text: Vec<u8>, raw: &Raw) -> Answer<()> {
         let position = sure(self.index.count())?;
-        if raw.string("id").as_deref() != Some(id) || !self.has_comma(position)? {
+        if raw.string(Item::id.name()).as_deref() != Some(id) || !self.has_comma(position)? {
             return Err(Lost);
         }
         let mut frame = sure(self.index.frame())?;
@@ -595,7 +597,7 @@ impl List {
             match &put.before {
                 Some(before) => {
                     let made = diff::diff_at(&path, before, &put.after);
-                    let id = before.get("id").and_then(Value::as_str).filter(|_| !made.is_empty());
+                    let id = before.text(Item::id).filter(|_| !made.is_empty());
                     names.extend(id.map(|id| (path, id.to_owned())));
                     changes.extend(made);
                 }
@@ -882,7 +884,7 @@ fn write_new(place: &Place<'_>, doc: &Doc, mut index: Index) {
 }
 
 fn id_of(item: &Value) -> &str {
-    item.get("id").and_then(Value::as_str).unwrap_or_default()
+    item.text(Item::id).unwrap_or_default()
 }
 
 /// Tells one state of one file from every other.
