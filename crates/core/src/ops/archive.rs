@@ -1,7 +1,7 @@
 //! What is over makes room: sessions, messages and tasks go to an archive, one JSON line each, one text for each month.
 //!
 //! The line is appended in the same commit that deletes what it tells of, so that nothing is lost or told twice, whenever a process
-//! dies. What is left of a room then, its journal and its lock, is removed by [`Engine::remove_room`]; whoever is killed before that leaves a
+//! dies. What is left of a room then, its journal and its lock, is removed by [`remove_room`](crate::store::Upkeep::remove_room); whoever is killed before that leaves a
 //! room without documents, which the next look removes.
 
 mod logs;

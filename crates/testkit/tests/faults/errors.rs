@@ -3,7 +3,8 @@
 use anthill_core::error::Code;
 use anthill_testkit::sim_fs::{Plan, errno};
 
-use crate::probe::{Case, sweep};
+use crate::probe::Case;
+use crate::scenarios::each_scenario;
 
 const ERRNOS: [(&str, i32); 6] = [
     ("ENOSPC", errno::ENOSPC),
@@ -18,23 +19,21 @@ fn failing(call: usize, errno: i32, persistent: bool) -> [Plan; 2] {
     [Plan::FailAt { call, errno, persistent }, Plan::FailMid { call, errno, persistent }]
 }
 
-fn check_failing(persistent: bool) -> impl Fn(Case) -> usize {
-    move |ref case| {
-        let mut points = 0;
-        for call in case.calls() {
-            for (name, number) in ERRNOS {
-                // A message that may not be read is left out, and the others are read.
-                if number == errno::EACCES && case.at(call, "").contains("/inbox/") {
-                    continue;
-                }
-                for plan in failing(call, number, persistent) {
-                    check_plan(case, call, plan, &format!("{name}, {plan:?}"));
-                    points += 1;
-                }
+fn check_failing(case: &Case, persistent: bool) -> usize {
+    let mut points = 0;
+    for call in case.calls() {
+        for (name, number) in ERRNOS {
+            // A message that may not be read is left out, and the others are read.
+            if number == errno::EACCES && case.at(call, "").contains("/inbox/") {
+                continue;
+            }
+            for plan in failing(call, number, persistent) {
+                check_plan(case, call, plan, &format!("{name}, {plan:?}"));
+                points += 1;
             }
         }
-        points
     }
+    points
 }
 
 fn check_plan(case: &Case, call: usize, plan: Plan, what: &str) {
@@ -64,12 +63,12 @@ fn check_plan(case: &Case, call: usize, plan: Plan, what: &str) {
     }
 }
 
-#[test]
-fn one_failing_call_is_survived_or_leaves_the_old_state() {
-    sweep("single errors", check_failing(false));
+fn one_failing_call_is_survived_or_leaves_the_old_state(case: &Case) -> usize {
+    check_failing(case, false)
 }
+each_scenario!(one_failing_call_is_survived_or_leaves_the_old_state);
 
-#[test]
-fn calls_that_keep_failing_leave_the_old_state_or_say_that_they_may_not() {
-    sweep("persistent errors", check_failing(true));
+fn calls_that_keep_failing_leave_the_old_state_or_say_that_they_may_not(case: &Case) -> usize {
+    check_failing(case, true)
 }
+each_scenario!(calls_that_keep_failing_leave_the_old_state_or_say_that_they_may_not);

@@ -3,8 +3,8 @@
 use anthill_core::store::{Durability, Engine};
 use anthill_testkit::sim_fs::{Plan, SimFs};
 
-use crate::probe::{Case, sweep};
-use crate::scenarios::{Store, doc};
+use crate::probe::Case;
+use crate::scenarios::{Store, doc, each_scenario};
 
 pub fn kills(call: usize) -> [Plan; 3] {
     [Plan::KillAt(call), Plan::KillMid(call), Plan::KillAfter(call)]
@@ -19,44 +19,40 @@ pub fn recover(case: &Case, disk: &SimFs, plan: Plan) -> SimFs {
     fs
 }
 
-#[test]
-fn killed_anywhere_gives_old_or_new() {
-    sweep("kill points", |ref case| {
-        let mut points = 0;
-        for (call, plan) in case.calls().flat_map(|call| kills(call).map(|plan| (call, plan))) {
-            let (fs, result) = case.scenario.run(&case.disk, plan);
-            let point = case.at(call, &format!("{plan:?} -> {result:?}"));
-            assert!(fs.killed(), "{point}: survived");
-            let allowed = if result.is_ok() { vec![&case.new] } else { vec![&case.old, &case.new] };
-            case.check(&fs.after_kill(), &allowed, &point);
-            points += 1;
-        }
-        points
-    });
+fn killed_anywhere_gives_old_or_new(case: &Case) -> usize {
+    let mut points = 0;
+    for (call, plan) in case.calls().flat_map(|call| kills(call).map(|plan| (call, plan))) {
+        let (fs, result) = case.scenario.run(&case.disk, plan);
+        let point = case.at(call, &format!("{plan:?} -> {result:?}"));
+        assert!(fs.killed(), "{point}: survived");
+        let allowed = if result.is_ok() { vec![&case.new] } else { vec![&case.old, &case.new] };
+        case.check(&fs.after_kill(), &allowed, &point);
+        points += 1;
+    }
+    points
 }
+each_scenario!(killed_anywhere_gives_old_or_new);
 
 /// Whoever comes after the dead may die as well: what could be read before stays.
-#[test]
-fn killed_while_recovering_changes_nothing() {
-    sweep("kill points while recovering", |ref case| {
-        let mut points = 0;
-        for call in case.calls().step_by(case.stride()) {
-            let fs = case.scenario.run(&case.disk, Plan::KillAt(call)).0.after_kill();
-            let before = case.see(&fs);
-            let calls = recover(case, &fs, Plan::None).calls();
-            for plan in (1..=calls).flat_map(kills) {
-                let killed = recover(case, &fs, plan);
-                points += 1;
-                if !case.is_news(&killed, &[&before]) {
-                    continue;
-                }
-                let point = case.at(call, &format!("killed; then {plan:?} at {:?}", killed.trace().last()));
-                case.check(&killed.after_kill(), &[&before], &point);
+fn killed_while_recovering_changes_nothing(case: &Case) -> usize {
+    let mut points = 0;
+    for call in case.calls().step_by(case.stride()) {
+        let fs = case.scenario.run(&case.disk, Plan::KillAt(call)).0.after_kill();
+        let before = case.see(&fs);
+        let calls = recover(case, &fs, Plan::None).calls();
+        for plan in (1..=calls).flat_map(kills) {
+            let killed = recover(case, &fs, plan);
+            points += 1;
+            if !case.is_news(&killed, &[&before]) {
+                continue;
             }
+            let point = case.at(call, &format!("killed; then {plan:?} at {:?}", killed.trace().last()));
+            case.check(&killed.after_kill(), &[&before], &point);
         }
-        points
-    });
+    }
+    points
 }
+each_scenario!(killed_while_recovering_changes_nothing);
 
 /// A room that was left behind finds its commit, however long the other room goes on without it.
 #[test]

@@ -6,8 +6,8 @@ use anthill_testkit::sim_fs::{Plan, SimFs, errno};
 use serde_json::json;
 
 use crate::kill::recover;
-use crate::probe::{Case, PART, Seen, report, sweep};
-use crate::scenarios::{Failure, Store, doc};
+use crate::probe::{Case, PART, Seen, report};
+use crate::scenarios::{Failure, Store, doc, each_scenario};
 
 /// Images per point, of which none, all, prefixes, each one lost, each one kept and torn writes come first.
 const IMAGES: usize = 24;
@@ -24,79 +24,71 @@ fn check_images(case: &Case, fs: &SimFs, allowed: &[&Seen], budget: usize, point
     images.len()
 }
 
-#[test]
-fn power_lost_at_any_call_gives_old_or_new() {
-    sweep("images of power lost in an operation", |ref case| {
-        let mut images = 0;
-        for call in case.telling_calls() {
-            let (fs, result) = case.scenario.run(&case.disk, Plan::KillAt(call));
-            let allowed = if result.is_ok() { vec![&case.new] } else { vec![&case.old, &case.new] };
-            let budget = IMAGES / case.stride();
-            images += check_images(case, &fs, &allowed, budget, &case.at(call, &format!("{result:?}")));
-        }
-        images
-    });
+fn power_lost_at_any_call_gives_old_or_new(case: &Case) -> usize {
+    let mut images = 0;
+    for call in case.telling_calls() {
+        let (fs, result) = case.scenario.run(&case.disk, Plan::KillAt(call));
+        let allowed = if result.is_ok() { vec![&case.new] } else { vec![&case.old, &case.new] };
+        let budget = IMAGES / case.stride();
+        images += check_images(case, &fs, &allowed, budget, &case.at(call, &format!("{result:?}")));
+    }
+    images
 }
+each_scenario!(power_lost_at_any_call_gives_old_or_new);
 
-#[test]
-fn what_was_acknowledged_survives() {
-    sweep("images of power lost after an operation", |ref case| {
-        let (fs, _) = case.scenario.run(&case.disk, Plan::None);
-        check_images(case, &fs, &[&case.new], rounds(200, PART), &case.at(0, "acknowledged"))
-    });
+fn what_was_acknowledged_survives(case: &Case) -> usize {
+    let (fs, _) = case.scenario.run(&case.disk, Plan::None);
+    check_images(case, &fs, &[&case.new], rounds(200, PART), &case.at(0, "acknowledged"))
 }
+each_scenario!(what_was_acknowledged_survives);
 
 /// Leftovers of one that was killed or refused must not weaken the promise to the next.
-#[test]
-fn what_was_acknowledged_after_a_kill_or_an_error_survives() {
-    sweep("images of power lost after a second attempt", |ref case| {
-        let mut images = 0;
-        for call in case.telling_calls().step_by(case.stride()) {
-            for plan in [
-                Plan::KillAt(call),
-                Plan::FailAt { call, errno: errno::EIO, persistent: false },
-                Plan::FailMid { call, errno: errno::ENOSPC, persistent: true },
-            ] {
-                let (fs, first) = case.scenario.run(&case.disk, plan);
-                let point = case.at(call, &format!("{plan:?} -> {first:?}"));
-                if first.is_ok() {
-                    images += check_images(case, &fs, &[&case.new], FEW, &point);
-                }
-                let fs = fs.after_kill();
-                // Doctor's own repair is no commit: killed in it, the bad file may come back with the power.
-                if case.old.iter().any(Result::is_err) {
-                    continue;
-                }
-                let store = case.scenario.store(&fs);
-                store.mark(case.scenario.kinds, "second", Durability::Synced).unwrap();
-                let after = case.see(&fs);
-                images += check_images(case, &fs, &[&after], FEW, &format!("{point}: written again"));
+fn what_was_acknowledged_after_a_kill_or_an_error_survives(case: &Case) -> usize {
+    let mut images = 0;
+    for call in case.telling_calls().step_by(case.stride()) {
+        for plan in [
+            Plan::KillAt(call),
+            Plan::FailAt { call, errno: errno::EIO, persistent: false },
+            Plan::FailMid { call, errno: errno::ENOSPC, persistent: true },
+        ] {
+            let (fs, first) = case.scenario.run(&case.disk, plan);
+            let point = case.at(call, &format!("{plan:?} -> {first:?}"));
+            if first.is_ok() {
+                images += check_images(case, &fs, &[&case.new], FEW, &point);
             }
+            let fs = fs.after_kill();
+            // Doctor's own repair is no commit: killed in it, the bad file may come back with the power.
+            if case.old.iter().any(Result::is_err) {
+                continue;
+            }
+            let store = case.scenario.store(&fs);
+            store.mark(case.scenario.kinds, "second", Durability::Synced).unwrap();
+            let after = case.see(&fs);
+            images += check_images(case, &fs, &[&after], FEW, &format!("{point}: written again"));
         }
-        images
-    });
+    }
+    images
 }
+each_scenario!(what_was_acknowledged_after_a_kill_or_an_error_survives);
 
 /// The power fails again while the first command after it recovers.
-#[test]
-fn power_lost_while_recovering_changes_nothing() {
-    sweep("images of power lost while recovering", |ref case| {
-        let mut images = 0;
-        for call in case.telling_calls().step_by(3 * case.stride()) {
-            let (fs, _) = case.scenario.run(&case.disk, Plan::KillAt(call));
-            for (number, image) in fs.crash_images(FEW).iter().enumerate() {
-                let before = case.see(image);
-                let calls = recover(case, image, Plan::None).calls();
-                for second in (1..=calls + 1).step_by(3 * case.stride()) {
-                    let again = recover(case, image, Plan::KillAt(second));
-                    let point = case.at(call, &format!("image {number}, again at call {second}"));
-                    images += check_images(case, &again, &[&before], 3, &point);
-                }
+fn power_lost_while_recovering_changes_nothing(case: &Case) -> usize {
+    let mut images = 0;
+    for call in case.telling_calls().step_by(3 * case.stride()) {
+        let (fs, _) = case.scenario.run(&case.disk, Plan::KillAt(call));
+        for (number, image) in fs.crash_images(FEW).iter().enumerate() {
+            let before = case.see(image);
+            let calls = recover(case, image, Plan::None).calls();
+            for second in (1..=calls + 1).step_by(3 * case.stride()) {
+                let again = recover(case, image, Plan::KillAt(second));
+                let point = case.at(call, &format!("image {number}, again at call {second}"));
+                images += check_images(case, &again, &[&before], 3, &point);
             }
         }
-        images
-    });
+    }
+    images
 }
+each_scenario!(power_lost_while_recovering_changes_nothing);
 
 const SEGMENT: u64 = 2_500;
 
@@ -138,28 +130,26 @@ fn sequences_of_acknowledged_commits_survive() {
 }
 
 /// A lazy commit may be lost with the power, but it is never torn and takes nothing with it.
-#[test]
-fn lazy_commits_are_old_or_new() {
-    sweep("images of power lost after lazy commits", |case| {
-        let case = &Case { lazy: true, ..case };
-        let (mut images, budget) = (0, rounds(IMAGES, PART));
-        if case.old.iter().any(Result::is_err) {
-            return 0;
-        }
-        let fs = case.disk.after_kill();
-        let store = case.scenario.store(&fs);
-        let mut states = vec![case.old.clone()];
-        for mark in ["lazy 1", "lazy 2", "lazy 3"] {
-            store.mark(case.scenario.kinds, mark, Durability::Lazy).unwrap();
-            states.push(case.see(&fs));
-            let allowed: Vec<_> = states.iter().collect();
-            images += check_images(case, &fs, &allowed, budget, &case.at(0, mark));
-        }
-        store.mark(case.scenario.kinds, "synced", Durability::Synced).unwrap();
-        let synced = case.see(&fs);
-        images + check_images(case, &fs, &[&synced], budget, &case.at(0, "synced after lazy"))
-    });
+fn lazy_commits_are_old_or_new(case: &Case) -> usize {
+    let case = &Case { lazy: true, ..Case::of(case.scenario) };
+    let (mut images, budget) = (0, rounds(IMAGES, PART));
+    if case.old.iter().any(Result::is_err) {
+        return 0;
+    }
+    let fs = case.disk.after_kill();
+    let store = case.scenario.store(&fs);
+    let mut states = vec![case.old.clone()];
+    for mark in ["lazy 1", "lazy 2", "lazy 3"] {
+        store.mark(case.scenario.kinds, mark, Durability::Lazy).unwrap();
+        states.push(case.see(&fs));
+        let allowed: Vec<_> = states.iter().collect();
+        images += check_images(case, &fs, &allowed, budget, &case.at(0, mark));
+    }
+    store.mark(case.scenario.kinds, "synced", Durability::Synced).unwrap();
+    let synced = case.see(&fs);
+    images + check_images(case, &fs, &[&synced], budget, &case.at(0, "synced after lazy"))
 }
+each_scenario!(lazy_commits_are_old_or_new);
 
 /// In another life a file that is gone looks the same whether a person deleted it or the file system lost its name. It comes
 /// back, unless a commit saw that it was gone.

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anthill_core::error::Code;
 use anthill_core::model::kind::Doc;
@@ -13,7 +12,7 @@ use anthill_testkit::effort::sample;
 use anthill_testkit::sim_fs::{Plan, SimFs};
 use serde_json::Value;
 
-use crate::scenarios::{SCENARIOS, Scenario, Store};
+use crate::scenarios::{Scenario, Store};
 
 /// A short run of the tests goes through one in so many calls of each scenario.
 pub const PART: usize = 5;
@@ -41,21 +40,9 @@ pub struct Case {
     pub facts: Facts,
 }
 
-/// Runs `sweep` on every scenario and fails with the first violation of each; it returns its points. While working on one,
-/// `ANTHILL_SCENARIO` picks those whose names have this in them.
-#[expect(clippy::disallowed_methods, reason = "the tester's environment")]
-pub fn sweep(what: &str, sweep: impl Fn(Case) -> usize) {
-    let (mut points, mut failed) = (0, vec![]);
-    let only = std::env::var("ANTHILL_SCENARIO").unwrap_or_default();
-    for scenario in SCENARIOS.iter().filter(|scenario| scenario.name.contains(&only)) {
-        let swept = catch_unwind(AssertUnwindSafe(|| sweep(Case::of(scenario))));
-        match swept {
-            Ok(count) => points += count,
-            Err(_) => failed.push(scenario.name),
-        }
-    }
-    report(points, what);
-    assert!(failed.is_empty(), "{what}: violated in {failed:#?}");
+/// Goes through one scenario with one kind of misfortune, which returns its points.
+pub fn sweep(misfortune: fn(&Case) -> usize, scenario: &'static Scenario) {
+    report(misfortune(&Case::of(scenario)), "points");
 }
 
 #[expect(clippy::print_stderr, reason = "figures of a sweep, seen with --nocapture")]

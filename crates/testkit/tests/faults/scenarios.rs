@@ -241,6 +241,33 @@ pub fn entry(durability: Durability) -> Entry {
 const LARGE: u64 = 1 << 20;
 const SMALL: u64 = 2_500;
 
+/// Makes [`each_scenario`] of the table.
+macro_rules! scenarios {
+    ($dollar:tt $($name:ident: $scenario:expr,)*) => {
+        #[expect(non_upper_case_globals, reason = "they are names of tests")]
+        pub mod named {
+            use super::*;
+
+            $(pub const $name: &Scenario = &Scenario { name: stringify!($name), ..$scenario };)*
+        }
+
+        /// Makes a test for each scenario, so that all processors share a sweep and what fails has a name.
+        macro_rules! each_scenario {
+            ($dollar sweep:ident) => {
+                mod $dollar sweep {
+                    $(
+                        #[test]
+                        fn $name() {
+                            crate::probe::sweep(super::$dollar sweep, crate::scenarios::named::$name);
+                        }
+                    )*
+                }
+            };
+        }
+        pub(crate) use each_scenario;
+    };
+}
+
 const PLAIN: Scenario = Scenario {
     name: "",
     kinds: &["config"],
@@ -289,25 +316,23 @@ fn interrupted(store: &Store, change: fn(&Store) -> Result<(), Failure>) {
     assert!(store.fs.killed());
 }
 
-pub const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "first commit in an empty store", act: set_config, ..PLAIN },
-    Scenario { name: "set", prepare: with_config, act: set_config, ..PLAIN },
-    Scenario {
-        name: "set without exchange",
+scenarios! {
+    $
+    first_commit_in_an_empty_store: Scenario { act: set_config, ..PLAIN },
+    set: Scenario { prepare: with_config, act: set_config, ..PLAIN },
+    set_without_exchange: Scenario {
         exchange: false,
         prepare: with_config,
         act: set_config,
         ..PLAIN
     },
-    Scenario {
-        name: "append",
+    append: Scenario {
         kinds: &["queue"],
         prepare: |store| store.append("queue", "tasks", task("t1")).unwrap(),
         act: |store| store.append("queue", "tasks", task("t2")),
         ..PLAIN
     },
-    Scenario {
-        name: "delete a document",
+    delete_a_document: Scenario {
         prepare: |store| {
             with_config(store);
             set_config(store).unwrap();
@@ -315,15 +340,13 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| store.delete("config"),
         ..PLAIN
     },
-    Scenario {
-        name: "delete a document in a sub-directory",
+    delete_a_document_in_a_sub_directory: Scenario {
         kinds: &["active_agents"],
         prepare: |store| store.set("active_agents", "marker", json!("old")).unwrap(),
         act: |store| store.delete("active_agents"),
         ..PLAIN
     },
-    Scenario {
-        name: "create again after a delete",
+    create_again_after_a_delete: Scenario {
         prepare: |store| {
             with_config(store);
             store.delete("config").unwrap();
@@ -331,36 +354,31 @@ pub const SCENARIOS: &[Scenario] = &[
         act: set_config,
         ..PLAIN
     },
-    Scenario {
-        name: "two documents",
+    two_documents: Scenario {
         kinds: &["config", "tools"],
         prepare: with_pair,
         act: mark_pair,
         ..PLAIN
     },
-    Scenario {
-        name: "two documents without exchange",
+    two_documents_without_exchange: Scenario {
         kinds: &["config", "tools"],
         exchange: false,
         prepare: with_pair,
         act: mark_pair,
         ..PLAIN
     },
-    Scenario {
-        name: "the first message",
+    the_first_message: Scenario {
         kinds: &["mailbox", "sent"],
         act: |store| send(store, "m1"),
         ..PLAIN
     },
-    Scenario {
-        name: "a message behind others",
+    a_message_behind_others: Scenario {
         kinds: &["sent", "mailbox"],
         prepare: |store| ["m1", "m2"].iter().for_each(|id| send(store, id).unwrap()),
         act: |store| send(store, "m3"),
         ..PLAIN
     },
-    Scenario {
-        name: "messages are read, one of them left by another program",
+    messages_are_read_one_of_them_left_by_another_program: Scenario {
         kinds: &["mailbox", "sent"],
         prepare: |store| {
             ["m1", "m2"].iter().for_each(|id| send(store, id).unwrap());
@@ -370,8 +388,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: poll,
         ..PLAIN
     },
-    Scenario {
-        name: "a message is done with",
+    a_message_is_done_with: Scenario {
         kinds: &["mailbox", "sent"],
         prepare: |store| {
             ["m1", "m2"].iter().for_each(|id| send(store, id).unwrap());
@@ -383,15 +400,13 @@ pub const SCENARIOS: &[Scenario] = &[
         },
         ..PLAIN
     },
-    Scenario {
-        name: "the first message, with mailboxes elsewhere",
+    the_first_message_with_mailboxes_elsewhere: Scenario {
         kinds: &["mailbox", "sent", "config"],
         prepare: with_paths,
         act: |store| send(store, "m1"),
         ..PLAIN
     },
-    Scenario {
-        name: "a message behind others, with mailboxes elsewhere and no exchange",
+    a_message_behind_others_with_mailboxes_elsewhere_and_no_exchange: Scenario {
         kinds: &["mailbox", "sent", "config"],
         exchange: false,
         prepare: |store| {
@@ -401,8 +416,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| send(store, "m3"),
         ..PLAIN
     },
-    Scenario {
-        name: "a document of a session that is elsewhere, and the configuration",
+    a_document_of_a_session_that_is_elsewhere_and_the_configuration: Scenario {
         kinds: &["config", "tasks of s1"],
         prepare: |store| {
             with_paths(store);
@@ -411,22 +425,19 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| store.mark(&["config", "tasks of s1"], "new", Durability::Synced),
         ..PLAIN
     },
-    Scenario {
-        name: "documents of two rooms",
+    documents_of_two_rooms: Scenario {
         kinds: &["config", "workflow"],
         prepare: |store| store.mark(&["config", "workflow"], "old", Durability::Synced).unwrap(),
         act: |store| store.mark(&["config", "workflow"], "new", Durability::Synced),
         ..PLAIN
     },
-    Scenario {
-        name: "documents of three rooms, one a list, one new",
+    documents_of_three_rooms_one_a_list_one_new: Scenario {
         kinds: &["queue", "pm_state", "config"],
         prepare: |store| store.mark(&["queue", "config"], "old", Durability::Synced).unwrap(),
         act: |store| store.mark(&["queue", "pm_state", "config"], "new", Durability::Synced),
         ..PLAIN
     },
-    Scenario {
-        name: "documents of two rooms, the second with a new segment",
+    documents_of_two_rooms_the_second_with_a_new_segment: Scenario {
         kinds: &["config", "workflow"],
         segment_bytes: SMALL,
         prepare: |store| {
@@ -437,16 +448,14 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| store.mark(&["config", "workflow"], "new", Durability::Synced),
         ..PLAIN
     },
-    Scenario { name: "two new documents", kinds: &["config", "tools"], act: mark_pair, ..PLAIN },
-    Scenario {
-        name: "two documents of the pipeline, one new",
+    two_new_documents: Scenario { kinds: &["config", "tools"], act: mark_pair, ..PLAIN },
+    two_documents_of_the_pipeline_one_new: Scenario {
         kinds: &["pm_state", "group_status"],
         prepare: |store| store.set("pm_state", "marker", json!("old")).unwrap(),
         act: |store| store.mark(&["pm_state", "group_status"], "new", Durability::Synced),
         ..PLAIN
     },
-    Scenario {
-        name: "change one, delete another",
+    change_one_delete_another: Scenario {
         kinds: &["config", "tools"],
         prepare: with_pair,
         act: |store| {
@@ -460,8 +469,7 @@ pub const SCENARIOS: &[Scenario] = &[
         },
         ..PLAIN
     },
-    Scenario {
-        name: "set after a hand edit",
+    set_after_a_hand_edit: Scenario {
         prepare: |store| {
             with_config(store);
             store.edit_by_hand("config", |value| value["by_hand"] = true.into());
@@ -469,8 +477,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: set_config,
         ..PLAIN
     },
-    Scenario {
-        name: "two documents, one edited by hand",
+    two_documents_one_edited_by_hand: Scenario {
         kinds: &["config", "tools"],
         prepare: |store| {
             with_pair(store);
@@ -479,8 +486,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: mark_pair,
         ..PLAIN
     },
-    Scenario {
-        name: "set on a file made by hand",
+    set_on_a_file_made_by_hand: Scenario {
         prepare: |store| {
             let value = doc("config").default(now());
             store.fs.put(&doc("config").path(), value.to_string().as_bytes());
@@ -488,8 +494,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: set_config,
         ..PLAIN
     },
-    Scenario {
-        name: "set after a hand deletion",
+    set_after_a_hand_deletion: Scenario {
         kinds: &["errors"],
         prepare: |store| {
             store.set("errors", "marker", json!("old")).unwrap();
@@ -498,8 +503,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| store.set("errors", "marker", json!("new")),
         ..PLAIN
     },
-    Scenario {
-        name: "deletion of a document that is gone",
+    deletion_of_a_document_that_is_gone: Scenario {
         prepare: |store| {
             with_config(store);
             store.delete_by_hand("config");
@@ -507,8 +511,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| store.delete("config"),
         ..PLAIN
     },
-    Scenario {
-        name: "repair of a document that is gone",
+    repair_of_a_document_that_is_gone: Scenario {
         prepare: |store| {
             with_config(store);
             store.delete_by_hand("config");
@@ -516,8 +519,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| store.repair("config"),
         ..PLAIN
     },
-    Scenario {
-        name: "set beside a document that is gone",
+    set_beside_a_document_that_is_gone: Scenario {
         kinds: &["tools", "config"],
         prepare: |store| {
             with_pair(store);
@@ -526,14 +528,12 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| store.set("tools", "marker", json!("new")),
         ..PLAIN
     },
-    Scenario {
-        name: "create in a sub-directory",
+    create_in_a_sub_directory: Scenario {
         kinds: &["active_agents"],
         act: |store| store.set("active_agents", "marker", json!("new")),
         ..PLAIN
     },
-    Scenario {
-        name: "restore",
+    restore: Scenario {
         prepare: |store| {
             with_config(store);
             set_config(store).unwrap();
@@ -550,8 +550,7 @@ pub const SCENARIOS: &[Scenario] = &[
         },
         ..PLAIN
     },
-    Scenario {
-        name: "undo",
+    undo: Scenario {
         prepare: |store| {
             with_config(store);
             set_config(store).unwrap();
@@ -562,8 +561,7 @@ pub const SCENARIOS: &[Scenario] = &[
         },
         ..PLAIN
     },
-    Scenario {
-        name: "restore from an older segment",
+    restore_from_an_older_segment: Scenario {
         segment_bytes: SMALL,
         kinds: &["active_agents", "work_queue"],
         prepare: |store| many_segments(store, "active_agents", 24),
@@ -581,16 +579,14 @@ pub const SCENARIOS: &[Scenario] = &[
         },
         ..PLAIN
     },
-    Scenario {
-        name: "a commit that starts a new segment",
+    a_commit_that_starts_a_new_segment: Scenario {
         kinds: &["active_agents", "work_queue"],
         segment_bytes: SMALL,
         prepare: |store| until_rotation(store, |_| {}),
         act: set_agents,
         ..PLAIN
     },
-    Scenario {
-        name: "a new segment after a delete and a hand deletion",
+    a_new_segment_after_a_delete_and_a_hand_deletion: Scenario {
         kinds: &["active_agents", "work_queue", "errors"],
         segment_bytes: SMALL,
         prepare: |store| {
@@ -602,8 +598,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: set_agents,
         ..PLAIN
     },
-    Scenario {
-        name: "set after a kill at the commit point",
+    set_after_a_kill_at_the_commit_point: Scenario {
         prepare: |store| {
             with_config(store);
             interrupted(store, |store| store.set("config", "marker", json!("between")));
@@ -611,8 +606,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: set_config,
         ..PLAIN
     },
-    Scenario {
-        name: "two documents after a kill at the commit point",
+    two_documents_after_a_kill_at_the_commit_point: Scenario {
         kinds: &["config", "tools"],
         prepare: |store| {
             with_pair(store);
@@ -621,33 +615,28 @@ pub const SCENARIOS: &[Scenario] = &[
         act: mark_pair,
         ..PLAIN
     },
-    Scenario {
-        name: "set after a kill in the first commit",
+    set_after_a_kill_in_the_first_commit: Scenario {
         prepare: |store| interrupted(store, |store| store.set("config", "marker", json!("between"))),
         act: set_config,
         ..PLAIN
     },
-    Scenario {
-        name: "a document with new texts",
+    a_document_with_new_texts: Scenario {
         kinds: &["queue"],
         act: |store| store.complete("new"),
         ..PLAIN
     },
-    Scenario {
-        name: "a document with a replaced text and longer logs",
+    a_document_with_a_replaced_text_and_longer_logs: Scenario {
         kinds: &["queue"],
         prepare: |store| store.complete("old").unwrap(),
         act: |store| store.complete("new"),
         ..PLAIN
     },
-    Scenario {
-        name: "a first workflow",
+    a_first_workflow: Scenario {
         kinds: &["workflow", "task_graph"],
         act: |store| store.plan_work("new"),
         ..PLAIN
     },
-    Scenario {
-        name: "the next phase of a workflow",
+    the_next_phase_of_a_workflow: Scenario {
         kinds: &["workflow", "task_graph"],
         prepare: |store| {
             store.plan_work("old").unwrap();
@@ -659,16 +648,15 @@ pub const SCENARIOS: &[Scenario] = &[
         },
         ..PLAIN
     },
-    Scenario {
-        name: "a workflow that makes room for another, without exchange",
+    a_workflow_that_makes_room_for_another_without_exchange: Scenario {
         kinds: &["workflow", "task_graph"],
         exchange: false,
         segment_bytes: SMALL,
         prepare: |store| store.plan_work("old").unwrap(),
         act: |store| store.plan_work("new"),
+        ..PLAIN
     },
-    Scenario {
-        name: "a report to the pipeline",
+    a_report_to_the_pipeline: Scenario {
         kinds: &["pm_state", "group_status", "orchestrator_state", "dev_to_qa"],
         prepare: |store| {
             store.begin_run("old").unwrap();
@@ -687,16 +675,14 @@ pub const SCENARIOS: &[Scenario] = &[
         },
         ..PLAIN
     },
-    Scenario {
-        name: "texts without exchange",
+    texts_without_exchange: Scenario {
         kinds: &["queue"],
         exchange: false,
         prepare: |store| store.complete("old").unwrap(),
         act: |store| store.complete("new"),
         ..PLAIN
     },
-    Scenario {
-        name: "texts after a kill at the commit point",
+    texts_after_a_kill_at_the_commit_point: Scenario {
         kinds: &["queue"],
         prepare: |store| {
             store.complete("old").unwrap();
@@ -705,8 +691,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| store.complete("new"),
         ..PLAIN
     },
-    Scenario {
-        name: "texts of which others wrote a part",
+    texts_of_which_others_wrote_a_part: Scenario {
         kinds: &["queue"],
         prepare: |store| {
             store.complete("old").unwrap();
@@ -717,8 +702,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| store.complete("new"),
         ..PLAIN
     },
-    Scenario {
-        name: "texts and a new segment",
+    texts_and_a_new_segment: Scenario {
         kinds: &["queue"],
         segment_bytes: 1_500,
         prepare: |store| {
@@ -736,15 +720,13 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| store.complete("new"),
         ..PLAIN
     },
-    Scenario {
-        name: "a worker claims a task",
+    a_worker_claims_a_task: Scenario {
         kinds: &["queue"],
         prepare: with_plan,
         act: |store| claim(store, "w1"),
         ..PLAIN
     },
-    Scenario {
-        name: "a worker completes a task and sets another free",
+    a_worker_completes_a_task_and_sets_another_free: Scenario {
         kinds: &["queue"],
         prepare: |store| {
             with_plan(store);
@@ -757,29 +739,25 @@ pub const SCENARIOS: &[Scenario] = &[
         },
         ..PLAIN
     },
-    Scenario {
-        name: "a claim that uses the other buffer again",
+    a_claim_that_uses_the_other_buffer_again: Scenario {
         kinds: &["queue"],
         prepare: with_buffers,
         act: |store| claim(store, "w2"),
         ..PLAIN
     },
-    Scenario {
-        name: "a new task in the other buffer",
+    a_new_task_in_the_other_buffer: Scenario {
         kinds: &["queue"],
         prepare: with_buffers,
         act: |store| add(store, "fourth", &[]),
         ..PLAIN
     },
-    Scenario {
-        name: "the last task goes",
+    the_last_task_goes: Scenario {
         kinds: &["queue"],
         prepare: with_buffers,
         act: |store| remove(store, "third"),
         ..PLAIN
     },
-    Scenario {
-        name: "a new task where another one was",
+    a_new_task_where_another_one_was: Scenario {
         kinds: &["queue"],
         prepare: |store| {
             with_buffers(store);
@@ -788,8 +766,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| add(store, "fourth", &["second"]),
         ..PLAIN
     },
-    Scenario {
-        name: "a task that is gone comes back",
+    a_task_that_is_gone_comes_back: Scenario {
         kinds: &["queue"],
         prepare: |store| {
             with_buffers(store);
@@ -801,15 +778,13 @@ pub const SCENARIOS: &[Scenario] = &[
         },
         ..PLAIN
     },
-    Scenario {
-        name: "a task that takes the room of its neighbours",
+    a_task_that_takes_the_room_of_its_neighbours: Scenario {
         kinds: &["queue"],
         prepare: with_buffers,
         act: |store| describe(store, "second", 600),
         ..PLAIN
     },
-    Scenario {
-        name: "a claim after the whole queue was written",
+    a_claim_after_the_whole_queue_was_written: Scenario {
         kinds: &["queue"],
         prepare: |store| {
             with_buffers(store);
@@ -818,8 +793,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| claim(store, "w2"),
         ..PLAIN
     },
-    Scenario {
-        name: "a claim after an edit of one task by hand",
+    a_claim_after_an_edit_of_one_task_by_hand: Scenario {
         kinds: &["queue"],
         prepare: |store| {
             with_buffers(store);
@@ -828,8 +802,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| claim(store, "w2"),
         ..PLAIN
     },
-    Scenario {
-        name: "a claim after a new segment",
+    a_claim_after_a_new_segment: Scenario {
         kinds: &["queue"],
         segment_bytes: SMALL,
         prepare: |store| {
@@ -848,42 +821,36 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| claim(store, "w2"),
         ..PLAIN
     },
-    Scenario {
-        name: "the leader imports very many tasks",
+    the_leader_imports_very_many_tasks: Scenario {
         kinds: &["queue"],
         act: |store| import(store, "new"),
         ..PLAIN
     },
-    Scenario {
-        name: "the leader imports very many tasks into a queue",
+    the_leader_imports_very_many_tasks_into_a_queue: Scenario {
         kinds: &["queue"],
         prepare: with_plan,
         act: |store| import(store, "new"),
         ..PLAIN
     },
-    Scenario {
-        name: "the leader imports very many tasks without exchange",
+    the_leader_imports_very_many_tasks_without_exchange: Scenario {
         kinds: &["queue"],
         exchange: false,
         prepare: with_plan,
         act: |store| import(store, "new"),
         ..PLAIN
     },
-    Scenario {
-        name: "the leader lays out a queue",
+    the_leader_lays_out_a_queue: Scenario {
         kinds: &["queue"],
         act: |store| Ok(lead::init(&store.engine, "the goal", None, &actor()).map(drop)?),
         ..PLAIN
     },
-    Scenario {
-        name: "errors leave their list for an archive",
+    errors_leave_their_list_for_an_archive: Scenario {
         kinds: &["errors"],
         prepare: with_errors,
         act: |store| fail(store, 7),
         ..PLAIN
     },
-    Scenario {
-        name: "errors leave their list for an archive that there is, without exchange",
+    errors_leave_their_list_for_an_archive_that_there_is_without_exchange: Scenario {
         kinds: &["errors"],
         exchange: false,
         prepare: |store| {
@@ -893,29 +860,25 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| fail(store, 13),
         ..PLAIN
     },
-    Scenario {
-        name: "errors leave their list, and a new segment begins",
+    errors_leave_their_list_and_a_new_segment_begins: Scenario {
         kinds: &["errors"],
         segment_bytes: SMALL,
         prepare: with_errors,
         act: |store| fail(store, 7),
         ..PLAIN
     },
-    Scenario {
-        name: "a session starts",
+    a_session_starts: Scenario {
         kinds: &["session of s1", "events of s1", "tasks of s1"],
         act: |store| start(store, "s1"),
         ..PLAIN
     },
-    Scenario {
-        name: "a session ends and gives its claims back",
+    a_session_ends_and_gives_its_claims_back: Scenario {
         kinds: &["session of s1", "events of s1", "queue"],
         prepare: with_session,
         act: |store| Ok(sessions::end(&store.engine, &"s1".parse().unwrap(), &actor()).map(drop)?),
         ..PLAIN
     },
-    Scenario {
-        name: "a session hands its work over",
+    a_session_hands_its_work_over: Scenario {
         kinds: &[
             "session of s2",
             "tasks of s1",
@@ -938,8 +901,7 @@ pub const SCENARIOS: &[Scenario] = &[
         },
         ..PLAIN
     },
-    Scenario {
-        name: "repair of a cut file",
+    repair_of_a_cut_file: Scenario {
         prepare: |store| {
             with_config(store);
             let path = doc("config").path();
@@ -949,8 +911,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| store.repair("config"),
         ..PLAIN
     },
-    Scenario {
-        name: "repair of a wrong shape",
+    repair_of_a_wrong_shape: Scenario {
         prepare: |store| {
             with_config(store);
             store.edit_by_hand("config", |value| value["global"] = 5.into());
@@ -958,7 +919,7 @@ pub const SCENARIOS: &[Scenario] = &[
         act: |store| store.repair("config"),
         ..PLAIN
     },
-];
+}
 
 /// As many errors as are kept until the configuration is asked; then only three are.
 fn with_errors(store: &Store) {

@@ -360,3 +360,22 @@ fn few_items_are_taken_in_without_the_others() {
     ];
     assert_eq!(agree(&steps, NORMAL), 7);
 }
+
+/// Fields in another order are a change of the whole document, which has all items.
+#[test]
+fn what_changes_the_whole_document_has_every_item() {
+    let edit = |age: usize, whats: &[(usize, What)]| Step::Edit {
+        age,
+        whats: whats.to_vec(),
+        form: Form::Ours,
+        commit: true,
+    };
+    let steps = [
+        edit(0, &[(0, What::Field(false))]),
+        Step::Commit(0, What::Describe("")),
+        Step::Commit(0, What::Describe("")),
+        edit(0, &[(0, What::Forget)]),
+        edit(1, &[]),
+    ];
+    agree(&steps, TINY);
+}

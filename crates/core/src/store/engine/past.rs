@@ -50,7 +50,7 @@ impl Revision {
 pub struct Cursor(String);
 
 impl Cursor {
-    /// Takes what [`Cursor::to_string`] gave.
+    /// Takes what [`Cursor::as_str`] gave.
     pub fn new(text: impl Into<String>) -> Cursor {
         Cursor(text.into())
     }

@@ -370,6 +370,9 @@ impl Segment {
             segment.good += line.len() as u64;
         }
         let rest = bytes.get(segment.good as usize..).unwrap_or_default();
+        if is_only_empty_lines(rest) {
+            return segment;
+        }
         segment.rest = rest.trim_ascii().len();
         let first = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
         segment.is_forged = checked(first).is_some();
@@ -393,6 +396,15 @@ pub fn with_empty_lines(mut line: Vec<u8>, end: u64, size: u64) -> Vec<u8> {
         line.resize((grown(after) - end) as usize, b'\n');
     }
     line
+}
+
+/// Returns whether there is nothing in it but what [`with_empty_lines`] put there. It is compared with itself, moved by one,
+/// because that is done many bytes at a time.
+fn is_only_empty_lines(bytes: &[u8]) -> bool {
+    match bytes {
+        [b'\n', others @ ..] => others == &bytes[..others.len()],
+        _ => bytes.is_empty(),
+    }
 }
 
 /// Returns how long a segment becomes that has to take so much. One of a session that did little stays within one block of
@@ -550,5 +562,16 @@ mod tests {
         bytes[3] ^= 1;
         let segment = Segment::parse(&bytes);
         assert_eq!((segment.lines.len(), segment.good, segment.lost_lines), (0, 0, 1));
+    }
+
+    #[test]
+    fn empty_lines_behind_the_others_are_no_damage() {
+        for (behind, rest, lost_lines) in
+            [("", 0, 0), ("\n\n\n", 0, 0), ("\n\nx\n", 1, 0), ("\n{\n}\n\n", 3, 1)]
+        {
+            let segment = Segment::parse(&[encode(&line(1)).as_slice(), behind.as_bytes()].concat());
+            let found = (segment.lines.len(), segment.rest, segment.lost_lines, segment.is_forged);
+            assert_eq!(found, (1, rest, lost_lines, false), "{behind:?}");
+        }
     }
 }

@@ -281,7 +281,8 @@ impl<'p> Edited<'p> {
         let is_left_out = |side: &Option<Value>| side.as_ref().is_some_and(Value::is_string);
         let is_odd = |change: &Change| {
             let is_item = self.past.place_in(&change.path).is_some_and(|(_, rest)| rest.is_empty());
-            is_item && (is_left_out(&change.before) || is_left_out(&change.after))
+            let has_all = change.path.is_empty() || change.path == field;
+            has_all || is_item && (is_left_out(&change.before) || is_left_out(&change.after))
         };
         if changes.iter().any(is_odd) { Err(Lost) } else { Ok(changes) }
     }
