@@ -351,7 +351,7 @@ fn places(list: &[Value]) -> Option<HashMap<(bool, &str), usize>> {
 }
 
 /// Returns as many of these pairs as can be taken so that both of their numbers rise; the first ones rise already.
-fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+pub(super) fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     // The pair with the least end of each length of a row, and for each pair the one before it in its row.
     let (mut ends, mut before): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
     for (number, (_, place)) in pairs.iter().enumerate() {

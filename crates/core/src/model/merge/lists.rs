@@ -10,9 +10,8 @@ use crate::model::documents::common::Item;
 use crate::model::documents::pipeline::Group;
 use crate::model::documents::state::{Member, Tool};
 use crate::model::documents::workflow::PlannedPhase;
-use crate::model::json;
 use crate::model::key::Fields;
-use crate::model::time;
+use crate::model::{diff, json, time};
 
 /// The fields that may tell the items of a list apart, the first that all of them have.
 const IDS: &[&str] = &[
@@ -59,7 +58,7 @@ impl Merge<'_> {
             }
         }
         if self.is == Base::Known {
-            reorder(&mut kept, id, base, theirs, [base_of, theirs_of]);
+            kept = reorder(kept, id, base, theirs, [base_of, theirs_of]);
         }
         let there: HashSet<String> = kept.iter().map(|item| id_in(item, id).to_owned()).collect();
         let (mut added, mut before): (HashMap<Option<String>, Vec<Value>>, _) = (HashMap::new(), None);
@@ -167,33 +166,44 @@ impl Merge<'_> {
     }
 }
 
-/// Puts the items that the person has put in another order into that order.
+/// Moves the items that the person has moved: each behind what stands before it in the edit. What they left in its order stays
+/// where others put it.
 fn reorder(
-    kept: &mut [Value],
+    kept: Vec<Value>,
     id: &str,
     base: &[Value],
     theirs: &[Value],
     [base_of, theirs_of]: [&ById<'_>; 2],
-) {
-    let ours: HashSet<String> = kept.iter().map(|item| id_in(item, id).to_owned()).collect();
+) -> Vec<Value> {
+    let ours: HashSet<&str> = kept.iter().map(|item| id_in(item, id)).collect();
     let common =
-        |name: &str| base_of.contains_key(name) && theirs_of.contains_key(name) && ours.contains(name);
-    let names = |list: &'_ [Value]| -> Vec<String> {
-        list.iter().map(|item| id_in(item, id)).filter(|name| common(name)).map(str::to_owned).collect()
-    };
-    let wanted = names(theirs);
-    if names(base) == wanted {
-        return;
+        |name: &&str| base_of.contains_key(name) && theirs_of.contains_key(name) && ours.contains(name);
+    let names = |list| -> Vec<&str> { ids_of(list, id).filter(common).collect() };
+    let (was, wanted) = (names(base), names(theirs));
+    if was == wanted {
+        return kept;
     }
-    let places: Vec<usize> =
-        kept.iter().enumerate().filter(|(_, item)| common(id_in(item, id))).map(|(place, _)| place).collect();
-    let mut items: HashMap<String, Value> =
-        places.iter().map(|place| (id_in(&kept[*place], id).to_owned(), kept[*place].clone())).collect();
-    for (place, name) in places.into_iter().zip(wanted) {
-        if let Some(item) = items.remove(&name) {
-            kept[place] = item;
+    let place_of: HashMap<&str, usize> = was.iter().enumerate().map(|(place, name)| (*name, place)).collect();
+    let places: Vec<_> = wanted.iter().map(|name| place_of[name]).enumerate().collect();
+    let staying: HashSet<&str> = diff::rising(&places).into_iter().map(|(place, _)| wanted[place]).collect();
+    // Who follows whom: the moved ones behind the last that stays, by the order of the edit.
+    let (mut followers, mut leader): (HashMap<Option<&str>, Vec<&str>>, _) = (HashMap::new(), None);
+    for name in &wanted {
+        match staying.contains(name) {
+            true => leader = Some(*name),
+            false => followers.entry(leader).or_default().push(name),
         }
     }
+    let items: HashMap<&str, &Value> = kept.iter().map(|item| (id_in(item, id), item)).collect();
+    let follow = |leader| followers.get(&leader).into_iter().flatten().map(|name| items[name]);
+    let is_moved = |name: &str| place_of.contains_key(name) && !staying.contains(name);
+    let still = kept.iter().filter(|item| !is_moved(id_in(item, id)));
+    let behind = still.flat_map(|item| std::iter::once(item).chain(follow(Some(id_in(item, id)))));
+    follow(None).chain(behind).cloned().collect()
+}
+
+fn ids_of<'v>(list: &'v [Value], id: &str) -> impl Iterator<Item = &'v str> {
+    list.iter().map(move |item| id_in(item, id))
 }
 
 fn id_in<'v>(item: &'v Value, id: &str) -> &'v str {

@@ -282,7 +282,49 @@ fn find<'v>(value: &'v Value, id: &str) -> Option<&'v Value> {
     value["tasks"].as_array().unwrap().iter().find(|task| task["id"] == id)
 }
 
+/// Moves one task of a row to another place.
+fn moved(row: &[usize], from: usize, to: usize) -> Vec<usize> {
+    let mut row = row.to_vec();
+    let task = row.remove(from);
+    row.insert(to, task);
+    row
+}
+
 proptest! {
+    /// A person moves one task and others move another one: both moves count.
+    #[test]
+    fn a_move_undoes_no_move_of_others(theirs in (0..8_usize, 0..8_usize), ours in (0..8_usize, 0..8_usize)) {
+        let base: Vec<usize> = (0..8).collect();
+        let (edit, known) = (moved(&base, theirs.0, theirs.1), moved(&base, ours.0, ours.1));
+        let of = |revision, row: &[usize]| {
+            queue(revision, row.iter().map(|id| task(&id.to_string(), "available")).collect::<Vec<_>>().into())
+        };
+        let (value, clashes) = join(&of(1, &base), &of(1, &edit), &of(2, &known));
+        prop_assert!(clashes.is_empty());
+        let tasks = value["tasks"].as_array().unwrap();
+        let joined: Vec<usize> = tasks.iter().map(|task| task["id"].as_str().unwrap().parse().unwrap()).collect();
+        let mut sorted = joined.clone();
+        sorted.sort_unstable();
+        prop_assert_eq!(&sorted, &base, "each is there once");
+        if edit == base {
+            prop_assert_eq!(&joined, &known);
+        } else if known == base {
+            prop_assert_eq!(&joined, &edit);
+        }
+        // Next to each other either of the two may be the one that was moved.
+        let is_clear = |(from, to): (usize, usize)| from.abs_diff(to) > 1;
+        if is_clear(theirs) && is_clear(ours) && theirs.0 != ours.0 {
+            let without = |row: &[usize]| -> Vec<usize> {
+                row.iter().copied().filter(|task| ![theirs.0, ours.0].contains(task)).collect()
+            };
+            prop_assert_eq!(without(&joined), without(&base), "nothing else moves");
+            let rest = |row: &[usize], but: usize| -> Vec<usize> {
+                row.iter().copied().filter(|task| *task != but).collect()
+            };
+            prop_assert_eq!(rest(&joined, theirs.0), rest(&known, theirs.0), "theirs is all that moves");
+        }
+    }
+
     #[test]
     fn nothing_is_undone_that_the_edit_did_not_touch_and_nothing_of_it_is_lost_untold(
         commits in acts(0, 0..4), edits in acts(4, 0..4)
