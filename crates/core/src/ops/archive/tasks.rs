@@ -36,7 +36,7 @@ const ENOUGH: usize = 4;
 
 /// How many leave unasked with one command, and how long the queue may be for that, in bytes of dense JSON; more if more come.
 const FEW: usize = 250;
-const SHORT: usize = 1 << 20;
+const SHORT: usize = 3 << 19;
 
 /// How many leave in one commit, and how much their logs may have.
 const BATCH: usize = 25_000;
