@@ -268,6 +268,7 @@ impl Upkeep for Wrong, shared {
     fn note_aside(aside: &Aside) -> Result<()>;
     fn take_aged(before: Timestamp, most: usize) -> Result<Vec<SessionId>>;
     fn remove_room(room: &Room) -> Result<bool>;
+    fn remove_remains() -> Result<()>;
     fn text(doc: &Doc) -> Result<Option<Vec<u8>>>;
 } with {
     fn place(&self, doc: &Doc) -> String {

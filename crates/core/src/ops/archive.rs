@@ -2,7 +2,7 @@
 //!
 //! The line is appended in the same commit that deletes what it tells of, so that nothing is lost or told twice, whenever a process
 //! dies. What is left of a room then, its journal and its lock, is removed by [`remove_room`](crate::store::Upkeep::remove_room); whoever is killed before that leaves a
-//! room without documents, which the next look removes.
+//! room without documents, or less, which the next look at all of them removes ([`remove_remains`](crate::store::Upkeep::remove_remains)).
 
 mod logs;
 pub mod messages;
@@ -95,6 +95,9 @@ pub fn all(engine: &dyn Engine, request: Request, actor: &Actor) -> Result<Archi
             Ok(false) => {}
             Err(error) => archived.warnings.push(format!("session `{id}` stays: {error}")),
         }
+    }
+    if !request.dry_run {
+        engine.remove_remains()?;
     }
     archived.tasks = tasks::all(engine, request, actor)?;
     Ok(archived)

@@ -372,6 +372,10 @@ impl Upkeep for MemoryEngine {
         Ok(false)
     }
 
+    fn remove_remains(&self) -> Result<()> {
+        Ok(())
+    }
+
     fn text(&self, doc: &Doc) -> Result<Option<Vec<u8>>> {
         Ok(self.read(doc)?.map(|document| json::render(&document.value)))
     }

@@ -197,6 +197,10 @@ impl Upkeep for Observed {
         self.engine.remove_room(room)
     }
 
+    fn remove_remains(&self) -> Result<()> {
+        self.engine.remove_remains()
+    }
+
     fn text(&self, doc: &Doc) -> Result<Option<Vec<u8>>> {
         self.engine.text(doc)
     }

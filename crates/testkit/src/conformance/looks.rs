@@ -99,6 +99,7 @@ pub fn upkeep_of_a_sound_store_has_nothing_to_do(make: Make<'_>) {
         assert_eq!(engine.asides(&doc.room).unwrap(), []);
         assert_eq!(engine.notes(&doc.room).unwrap(), [""; 0]);
         assert!(!engine.remove_room(&doc.room).unwrap(), "there is something in it");
+        engine.remove_remains().unwrap();
         assert!(read(&*engine, doc).is_some());
     }
 }

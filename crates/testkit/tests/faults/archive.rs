@@ -225,9 +225,15 @@ fn sweep(name: &str, act: Act, disk: &SimFs) -> usize {
             if seen.insert(hasher.finish()) {
                 check(&fs.after_kill(), &point);
                 run(&fs, act).unwrap_or_else(|error| panic!("{point}\nagain: {error}"));
-                // What is in the archive does not lie in its place any more. The rest of a room may, until it is used again.
-                let lies = fs.files().iter().any(|file| file == "sessions/s1/state.json");
-                assert!(name != ARCHIVE || !lies, "{point}\nagain leaves the session");
+                let files = fs.files();
+                let is_left = |file: &&String| file.contains("s1");
+                let left: Vec<_> = files.iter().filter(is_left).filter(|_| name == ARCHIVE).collect();
+                assert!(left.is_empty(), "{point}\nagain leaves {left:?}");
+                let is_told = files.iter().any(|file| file.ends_with("archive/tasks-2020-01.jsonl"));
+                assert!(
+                    name != ARCHIVE || is_told,
+                    "{point}\nagain leaves the task to the journal: {files:?}"
+                );
                 check(&fs, &format!("{point}\nagain"));
             }
         }

@@ -64,8 +64,9 @@ fn make_dir(wanted: Option<&Path>) -> Result<PathBuf> {
     let dir = match wanted {
         Some(dir) => dir.to_owned(),
         None => {
-            forget_old();
-            std::env::temp_dir().join(format!("{PREFIX}{}", std::process::id()))
+            let place = std::env::temp_dir();
+            forget_old(&place);
+            place.join(format!("{PREFIX}{}", std::process::id()))
         }
     };
     let made = std::fs::create_dir(&dir).and_then(|()| dir.canonicalize());
@@ -85,12 +86,12 @@ fn make_dir(wanted: Option<&Path>) -> Result<PathBuf> {
 const PREFIX: &str = "anthill-demo-";
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Removes demonstrations of ours that nobody has named and that are old. What cannot be removed stays.
-fn forget_old() {
+/// Removes demonstrations of ours in a directory that nobody has named and that are old. What cannot be removed stays.
+fn forget_old(place: &Path) {
     let is_old = |entry: &DirEntry| {
         let name = entry.file_name();
         let number = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
-        let is_number = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        let is_number = number.is_some_and(|number| number.parse::<u32>().is_ok());
         // This does not follow a link.
         let about = entry.metadata().ok().filter(|about| is_number && about.is_dir());
         about.is_some_and(|about| {
@@ -100,7 +101,7 @@ fn forget_old() {
                 && entry.path().join("work.sh").is_file()
         })
     };
-    let entries = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
     for entry in entries.filter(is_old) {
         let _ = std::fs::remove_dir_all(entry.path());
     }
@@ -273,4 +274,40 @@ fn tasks(queue: &Value) -> Vec<Task> {
 
 fn worked_on_by_the_victim(tasks: &[Task]) -> Option<&Task> {
     tasks.iter().find(|task| task.status() == Status::InProgress && task.owner() == Some(VICTIM))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::symlink;
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "directories of demonstrations, and how old they are")]
+    fn only_old_demonstrations_that_nobody_has_named_are_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(format!("{PREFIX}{name}"));
+        for (name, days) in [("1", 31), ("2", 29), ("mine", 31), ("3", 31), ("", 31)] {
+            fs::create_dir_all(path(name).join("home")).unwrap();
+            if name != "3" {
+                fs::write(path(name).join("work.sh"), "").unwrap();
+            }
+            let at = SystemTime::now() - Duration::from_secs(days * 24 * 60 * 60);
+            File::open(path(name)).unwrap().set_modified(at).unwrap();
+        }
+        symlink(path("mine"), path("4")).unwrap();
+        forget_old(place.path());
+        assert!(!path("1").exists());
+        for (name, why) in [
+            ("2", "it is young"),
+            ("mine", "somebody has named it"),
+            ("3", "it is no demonstration"),
+            ("4", "it is a link"),
+            ("", "it has no number"),
+        ] {
+            assert!(path(name).exists(), "{PREFIX}{name}: {why}");
+        }
+    }
 }

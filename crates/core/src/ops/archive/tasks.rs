@@ -1,7 +1,8 @@
 //! Tasks of the queue that are over.
 //!
 //! A queue in use keeps what was done lately, however much that is. In passing, tasks leave only while very many are over and a good part of
-//! them has been so for long: then one pass through all of the queue takes out so many that it pays.
+//! them has been so for long. To take tasks out of the middle is to write the queue anew, so nobody does it in passing with one that is
+//! longer than what they bring, or than can be written in some milliseconds: that is for `clean`, which was asked to.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -16,7 +17,7 @@ use crate::model::kind::Doc;
 use crate::model::listing::{Among, Standing};
 use crate::model::paper::Paper;
 use crate::model::room::Room;
-use crate::model::time;
+use crate::model::{json, time};
 use crate::ops::settings::Settings;
 use crate::ops::{Actor, Result};
 use crate::store::engine::items;
@@ -36,8 +37,9 @@ const STEP: usize = 64;
 const SAMPLE: usize = 16;
 const ENOUGH: usize = 4;
 
-/// How many leave unasked with one command.
-const IN_PASSING: usize = 10_000;
+/// How many leave unasked with one command, and how long the queue may be for that, in bytes of dense JSON; more if more come.
+const FEW: usize = 100;
+const SHORT: usize = 3 << 19;
 
 /// How many leave in one commit, and how much their logs may have.
 const BATCH: usize = 25_000;
@@ -45,15 +47,24 @@ const BATCH_LOGS: usize = 64 << 20;
 
 /// Moves the tasks of the queue that are done or cancelled, and that no open task needs, to the archive. Returns their ids.
 pub fn all(engine: &dyn Engine, request: Request, actor: &Actor) -> Result<Vec<String>> {
-    let mut moved = Vec::new();
+    let (doc, none, mut moved) = (Doc::queue(), HashSet::new(), Vec::new());
+    if !request.dry_run && !engine.is_absent(&doc) {
+        // Somebody may have been killed before what it took out of the queue was in the archive.
+        drop(engine.begin(&[&doc.room])?);
+    }
     loop {
-        let most = if request.dry_run { usize::MAX } else { BATCH };
-        let batch = some(engine, request, most, &HashSet::new(), actor)?;
-        let was_last = batch.is_empty() || request.dry_run;
-        moved.extend(batch);
-        if was_last {
+        // Most often there are none, and nobody has to wait for that.
+        let Some(queue) = engine.read(&doc)? else { return Ok(moved) };
+        let old = old_tasks(&doc, &queue.value, request.tasks, usize::MAX, &none);
+        drop(queue);
+        if request.dry_run {
+            return Ok(old.into_iter().collect());
+        }
+        let batch = if old.is_empty() { Vec::new() } else { some(engine, request, BATCH, &none, actor)? };
+        if batch.is_empty() {
             return Ok(moved);
         }
+        moved.extend(batch);
     }
 }
 
@@ -66,27 +77,28 @@ pub fn is_time(transaction: &mut dyn Transaction, queue: &Doc, new: usize) -> Re
     Ok(over >= CALM && counts.iter().sum::<usize>() % STEP < new)
 }
 
-/// Lets tasks make room that are over for as long as the configuration says, if it pays, but none of these. What goes wrong is left
-/// to `clean`.
-pub fn in_passing(engine: &dyn Engine, named: &HashSet<&str>, actor: &Actor) {
+/// Lets tasks make room for so many new ones that are over for as long as the configuration says, if it pays, but none of these. What
+/// goes wrong is left to `clean`.
+pub fn in_passing(engine: &dyn Engine, new: usize, named: &HashSet<&str>, actor: &Actor) {
     let Ok(settings) = Settings::read(engine) else { return };
     let request = Request::of(&settings, actor.now());
-    if pays(engine, request.tasks, named).unwrap_or(false) {
-        let _ = some(engine, request, IN_PASSING, named, actor);
+    if pays(engine, request.tasks, new, named).unwrap_or(false) {
+        let _ = some(engine, request, FEW.max(new), named, actor);
     }
 }
 
-/// Whether many of a few tasks, all over the queue, may go.
-fn pays(engine: &dyn Engine, before: Timestamp, named: &HashSet<&str>) -> Result<bool> {
-    let (queue, mut old) = (Doc::queue(), 0);
+/// Whether many of a few tasks, all over the queue, may go, and the queue is short enough, to judge by them.
+fn pays(engine: &dyn Engine, before: Timestamp, new: usize, named: &HashSet<&str>) -> Result<bool> {
+    let (queue, mut old, mut length) = (Doc::queue(), 0, 0);
     let Some(mut look) = engine.browse(&queue.room)? else { return Ok(false) };
     let count: usize = look.counts(&queue)?.iter().sum();
     for number in 0..SAMPLE {
         let Some(task) = look.item_at(&queue, number * count / SAMPLE)? else { continue };
+        length += json::dense(&task).len();
         let Some(id) = task.text(QueueTask::id).filter(|_| is_old(&task, before)) else { continue };
         old += usize::from(!named.contains(id) && look.find(&queue, Among::InNeedOf(id))?.is_empty());
     }
-    Ok(old >= ENOUGH)
+    Ok(old >= ENOUGH && (count <= new || length / SAMPLE * count <= SHORT))
 }
 
 /// Moves so many of them at most, in one commit.
@@ -98,16 +110,12 @@ fn some(
     actor: &Actor,
 ) -> Result<Vec<String>> {
     let doc = Doc::queue();
-    // Most often there are none, and nobody has to wait for that.
-    let Some(queue) = engine.read(&doc)? else { return Ok(Vec::new()) };
-    let old = old_tasks(&doc, &queue.value, request.tasks, most, named);
-    if request.dry_run || old.is_empty() {
-        return Ok(old.into_iter().collect());
-    }
-    drop(queue);
     let mut transaction = engine.begin(&[&Room::Queue])?;
     let Some(mut queue) = transaction.get(&doc)?.cloned() else { return Ok(Vec::new()) };
     let old = old_tasks(&doc, &queue, request.tasks, most, named);
+    if old.is_empty() {
+        return Ok(Vec::new());
+    }
     let tasks = queue[Queue::tasks].as_array_mut().map(std::mem::take).unwrap_or_default();
     let (mut gone, mut kept, mut logged) = (Vec::new(), Vec::new(), 0);
     for task in tasks {

@@ -115,7 +115,7 @@ fn open<'e>(engine: &'e dyn Engine, new: &[NewTask<'_>], actor: &Actor) -> Resul
     }
     drop(desk);
     let named = new.iter().flat_map(|new| new.id.iter().chain(&new.dependencies));
-    old::in_passing(engine, &named.map(|id| id.as_ref()).collect(), actor);
+    old::in_passing(engine, new.len(), &named.map(|id| id.as_ref()).collect(), actor);
     Desk::open(engine, actor)
 }
 

@@ -40,6 +40,9 @@ pub trait Upkeep {
     /// it, or if the engine does not keep such a thing.
     fn remove_room(&self, room: &Room) -> Result<bool>;
 
+    /// Removes what those who were killed while they removed a room have left of it. What is in use stays.
+    fn remove_remains(&self) -> Result<()>;
+
     /// Returns the text that a document is kept as, to say where something stands in it.
     fn text(&self, doc: &Doc) -> Result<Option<Vec<u8>>>;
 

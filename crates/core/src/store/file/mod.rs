@@ -632,6 +632,15 @@ impl Upkeep for FileEngine {
         removal::remove(&Place { writes: true, ..self.open(room)? })
     }
 
+    fn remove_remains(&self) -> Result<()> {
+        for room in removal::locked_rooms(&*self.home) {
+            if !self.holds_something(&room) {
+                removal::remove_remains(&Place { writes: true, ..self.open(&room)? })?;
+            }
+        }
+        Ok(())
+    }
+
     fn text(&self, doc: &Doc) -> Result<Option<Vec<u8>>> {
         self.open(&doc.room)?.read_doc(&doc.file, doc.kind.limit)
     }

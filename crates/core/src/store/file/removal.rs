@@ -8,7 +8,7 @@
 //! | make sure that no other room asks for a line of this journal any more ([`rotate::sync_others`]) | | |
 //! | sync the names of the room | its documents are gone for good | the same: none comes back without a journal that knows better |
 //! | remove the head, then the rest, the journal last, and the directories | less and less | a room without documents, of which somebody removes the rest |
-//! | remove the lock file, let go of it | nothing | a lock file without a room |
+//! | remove the lock file, let go of it | nothing | a lock file without a room, which [`remove_remains`] finds |
 //!
 //! A lock file goes while it is held, last of all. Who waits for it gets the lock of a file without a name, sees that, and asks
 //! again by the name (`real_fs.rs`, `lock`): it finds a new file, and no room. Readers take no lock; they have the files open that they read, or
@@ -16,7 +16,7 @@
 
 use std::time::Duration;
 
-use super::fs::Fs;
+use super::fs::{Fs, LockMode};
 use super::journal::Segment;
 use super::place::Place;
 use super::{roster, rotate};
@@ -50,12 +50,45 @@ pub fn remove(place: &Place<'_>) -> Result<bool> {
     }
     let removed = roster::along(place, || Ok(empty(place)))?;
     if removed {
-        remove_seat(place.fs, &room.seat("hooks"));
-        (0..WAITING).for_each(|number| remove_seat(place.fs, &room.seat(&format!("hooks-line-{number}"))));
-        let _ = place.fs.remove(&room.lock());
+        remove_locks(place);
     }
     drop(lock);
     Ok(removed)
+}
+
+/// Removes the locks of a room that is gone, whose own is held: that one last, as by it the others are found.
+fn remove_locks(place: &Place<'_>) {
+    let room = &place.room;
+    remove_seat(place.fs, &room.seat("hooks"));
+    (0..WAITING).for_each(|number| remove_seat(place.fs, &room.seat(&format!("hooks-line-{number}"))));
+    let _ = place.fs.remove(&room.lock());
+}
+
+/// Removes what is left of a room that somebody who was killed has almost removed: empty directories, locks.
+pub fn remove_remains(place: &Place<'_>) -> Result<()> {
+    if place.fs.may_exist(&place.room.dir()) {
+        return remove(place).map(drop);
+    }
+    // Whoever has the lock is about to make the room.
+    let lock = place.fs.lock(&place.room.lock(), LockMode::Exclusive, Duration::ZERO);
+    if lock.is_ok() && !place.fs.may_exist(&place.room.dir()) {
+        remove_locks(place);
+    }
+    Ok(())
+}
+
+/// Returns the sessions and mailboxes that have a lock file.
+pub fn locked_rooms(home: &dyn Fs) -> Vec<Room> {
+    let names = home.entries("orchestration/locks").unwrap_or_default();
+    let room = |name: &String| {
+        let (kind, id) = name.strip_suffix(".lock")?.split_once('-')?;
+        match kind {
+            "session" => id.parse().ok().map(Room::Session),
+            "mailbox" => id.parse().ok().map(Room::Mailbox),
+            _ => None,
+        }
+    };
+    names.iter().filter_map(room).collect()
 }
 
 /// The directories of a room that hold names of ours, the deepest first.
@@ -103,7 +136,7 @@ fn empty(place: &Place<'_>) -> bool {
 /// Removes the lock file of a seat that nobody has.
 fn remove_seat(fs: &dyn Fs, path: &str) {
     if fs.may_exist(path)
-        && let Ok(_lock) = fs.lock(path, super::fs::LockMode::Exclusive, Duration::ZERO)
+        && let Ok(_lock) = fs.lock(path, LockMode::Exclusive, Duration::ZERO)
     {
         let _ = fs.remove(path);
     }

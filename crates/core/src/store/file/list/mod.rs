@@ -132,7 +132,7 @@ impl Patch {
 }
 
 /// At most so many items move to make room for one, and so many blanks each of them keeps at least.
-const SPREAD: usize = 32;
+const SPREAD: usize = 512;
 const SPREAD_ROOM: usize = 16;
 
 /// Why the index cannot answer: the whole document has to.
