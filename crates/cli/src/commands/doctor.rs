@@ -38,7 +38,7 @@ pub fn run(context: &Context<'_>, args: &DoctorArgs) -> Result<ExitCode> {
     let Between { looked, findings: disagreements } = doctor::between(&*context.engine, &context.actor)?;
     let mut warnings = warnings(context)?;
     warnings.extend(disagreements);
-    let mut notes = doctor::notes(&*context.engine)?;
+    let mut notes = doctor::notes(&*context.engine, &context.actor)?;
     // What was replaced just now is told with what it was replaced for.
     let is_told = |note: &str| {
         note.split('`').nth(1).is_some_and(|path| findings.iter().any(|finding| finding.fix.contains(path)))

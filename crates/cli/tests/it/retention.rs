@@ -355,6 +355,11 @@ fn a_queue_that_takes_long_to_write_anew_is_left_to_who_asks_or_brings_as_much()
     let archive = "project/.coordination/archive/tasks-2026-01.jsonl";
     on(&env, "06-01", "leader add-task new --id p-new");
     assert!(!env.bytes().contains_key(archive), "one task is added, not 6,400 written");
+    let told = on(&env, "06-01", "doctor").stderr;
+    assert!(
+        told.contains("6398 tasks have been over for long") && told.contains("clean --older-than"),
+        "{told}"
+    );
     let plan: String = (0..6500).map(|number| format!("- [ ] Part {number}\n")).collect();
     env.write("project/plan.md", &plan);
     on(&env, "06-01", &format!("leader import {}", env.root().join("project/plan.md").display()));

@@ -6,7 +6,9 @@ mod effects;
 pub use between::{Between, between};
 pub use effects::without_effect;
 
-use super::Result;
+use super::archive::{self, Request};
+use super::settings::Settings;
+use super::{Actor, Result};
 use crate::error::Code;
 use crate::model::flaws::{Flaw, flaws as flaws_of};
 use crate::model::ids::RULE;
@@ -86,9 +88,22 @@ pub fn locate(text: &[u8], path: &str) -> (usize, usize) {
 }
 
 /// Returns what makes rooms slower than they could be. A place that cannot be tried has nothing to tell.
-pub fn notes(engine: &dyn Engine) -> Result<Vec<String>> {
+pub fn notes(engine: &dyn Engine, actor: &Actor) -> Result<Vec<String>> {
     let rooms = engine.rooms()?;
-    Ok(rooms.iter().flat_map(|room| engine.notes(room).unwrap_or_default()).collect())
+    let of_rooms = rooms.iter().flat_map(|room| engine.notes(room).unwrap_or_default());
+    Ok(of_rooms.chain(aged(engine, actor)).collect())
+}
+
+/// Says that many tasks could make room: a long queue is not written anew by who only passes by.
+fn aged(engine: &dyn Engine, actor: &Actor) -> Option<String> {
+    let settings = Settings::read(engine).ok()?;
+    let request = Request { dry_run: true, ..Request::of(&settings, actor.now()) };
+    let count = archive::tasks::all(engine, request, actor).ok()?.len();
+    (count >= archive::tasks::CALM).then(|| {
+        format!(
+            "{count} tasks have been over for long; to put them into the archive: anthill clean --older-than"
+        )
+    })
 }
 
 /// A stored document, and what is wrong with it.

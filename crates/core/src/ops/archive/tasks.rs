@@ -28,7 +28,7 @@ use crate::view::papers;
 const KEEPER: &str = "retention";
 
 /// How many tasks have to be over before any leaves unasked.
-const CALM: usize = 1_000;
+pub const CALM: usize = 1_000;
 
 /// How often a queue that grows one by one is looked at.
 const STEP: usize = 64;
