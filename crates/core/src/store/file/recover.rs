@@ -312,7 +312,7 @@ fn rescue_edits(place: &Place<'_>, plan: &Plan) {
         let spares = [place.spare(file), place.copy(file)];
         let spare = spares.into_iter().find_map(|path| sum_of(&path).map(|sum| (path, sum)));
         let holder = spare.or_else(|| {
-            let twin = list::swapped_out(place, &doc)?;
+            let twin = list::swapped_out(place, &doc, known.revision)?;
             sum_of(&twin).map(|sum| (twin, sum))
         });
         if let Some((holder, sum)) = holder

@@ -842,12 +842,12 @@ fn build(doc: &Doc, bytes: &[u8], stamp: &Stamp) -> Option<Index> {
     Some(index)
 }
 
-/// Returns where the file is that a commit swapped out, if it is not the one that the index knows: somebody saved in
-/// between, and the writer was killed before it could look back.
-pub fn swapped_out(place: &Place<'_>, doc: &Doc) -> Option<String> {
+/// Returns where the file is that the commit of this revision swapped out, if it is not the one that the index knows: somebody
+/// saved in between, and the writer was killed before it could look back. An index of that revision is written after the look.
+pub fn swapped_out(place: &Place<'_>, doc: &Doc, revision: u64) -> Option<String> {
     let listing = doc.kind.listing.filter(|_| field_of(doc).is_some())?;
     let index = place.fs.open(&place.index(&doc.file), Access::Read).ok().flatten()?;
-    let known = Index::open(index, listing)?.stamp()?;
+    let known = Index::open(index, listing)?.stamp().filter(|known| known.revision < revision)?;
     let twin = place.twin(&doc.file);
     let stamp = stamp_of(&place.fs.stat(&twin).ok().flatten()?);
     (stamp != known.file && stamp != known.twin).then_some(twin)
