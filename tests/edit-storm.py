@@ -341,7 +341,7 @@ def judge():
         if record["op"] != "edit":
             violated("revision %d is of `%s`" % (record["revision"], record["op"]))
             continue
-        place(record, made)
+        place(record, made, history)
     final = {task["id"]: task for task in ask("get", "queue")["tasks"]}
     applied = told = 0
     gone = {part for record in of_hand for part in parts(record)}
@@ -421,28 +421,39 @@ def parts(record):
             yield key(task, field, part["after"])
 
 
-def place(record, made):
+def place(record, made, history):
     """Finds whose edit a record is, and that it changes nothing else."""
     keys = list(parts(record))
-    owners = [edit for part in keys for edit in made.get(part, [])]
     base = record.get("made_from", record["revision"] - 1)
-    moved = {json.loads(part)[0] for part in keys if part != "place"}
+    touched = {json.loads(part)[0] for part in keys if part != "place"}
+    owners = {id(edit): edit for part in keys for edit in made.get(part, [])}
+    owners.update({id(edit): edit for edit in edits if edit.base == base and touched & set(edit.moved)})
     # Whoever moves tasks changes places only; a task that somebody else has put in may be among them.
-    movers = [edit for edit in edits if edit.moved and edit.base == base]
-    movers = [edit for edit in movers if moved & set(edit.moved)] or (movers if not owners else [])
-    owners = [edit for edit in owners if edit.base in (None, base)] or movers or owners
+    owners = list(owners.values()) or [edit for edit in edits if edit.moved and edit.base == base]
     if not owners:
         return violated("revision %d is an edit that nobody made: %s" % (record["revision"], json.dumps(record)[:600]))
-    edit = owners[0]
+
+    def fits(edit):
+        asked = {key(*change) for change in edit.changes}
+        of_it = sum(part in asked or part != "place" and json.loads(part)[0] in edit.moved for part in keys)
+        return edit.base in (None, base), of_it
+
+    edit = max(owners, key=fits)
     edit.records.append(record)
-    if edit.base is not None and edit.base != base and not any(base == other["revision"] for other in edit.records):
-        violated("revision %d is made from %s, by its record from %s" % (record["revision"], edit.base, base))
     asked = {key(*change) for change in edit.changes}
+    # An edit that was taken in has the stamps of what it was made from: who changed the same besides may have begun with either.
+    alike = any(other["revision"] == base and other["op"] == "edit" and set(parts(other)) <= asked for other in history)
+    if edit.base is not None and edit.base != base and not alike and not any(base == other["revision"] for other in edit.records):
+        violated("revision %d is made from %s, by its record from %s" % (record["revision"], edit.base, base))
     about = {change[0] for change in edit.changes if change[1] in ("status", "")}
     for part in keys:
         task, field, _ = json.loads(part) if part != "place" else ("", "", "")
         if part not in asked and part != "place" and not (task in about and field.split(".")[0] in STATE) and task not in edit.moved:
             violated("revision %d, the edit %s: undid or made %s" % (record["revision"], edit.word, part))
+    for task in set(edit.moved) - about:
+        ways = [part["after"] is None for part in record["changes"] if part["path"] == "tasks[id=%s]" % task]
+        if ways.count(True) != ways.count(False):
+            violated("revision %d, the edit %s: %s was to be moved" % (record["revision"], edit.word, task))
 
 
 def stands(history, change):

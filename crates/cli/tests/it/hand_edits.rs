@@ -113,6 +113,45 @@ fn what_cannot_be_joined_is_told_where_people_look() {
     assert_eq!(kept["clashes"][0]["theirs"], "cancelled", "{kept}");
 }
 
+/// Whatever command takes an edit in, the log tells of it once, and what was set back is set back as at the queue itself.
+#[test]
+fn every_command_that_takes_an_edit_in_tells_of_it_once() {
+    for command in [
+        &["set", "queue", "x_mine", "1"][..],
+        &["worker", "claim", "w2"],
+        &["leader", "note", "t2", "look"],
+        &["undo", "queue", "--force"],
+    ] {
+        let env = with_conflict();
+        // Nobody has what it needs: a claim that finds nothing takes nothing in, and so it tells nothing.
+        env.sh(r#"f=.coordination/tasks.json; jq '.tasks[].required_capabilities = ["x"]' $f > new && mv new $f"#);
+        let none = env.run(&["worker", "claim", "w3"]);
+        assert_eq!(none.code, 4, "{}", none.stderr);
+        let log = env.read_text("project/.coordination/logs/leader.log");
+        assert!(!log.contains("CONFLICT"), "{command:?}: {log}");
+        env.ok(&["worker", "register", "w2", "--capabilities", "x"]);
+        env.ok(command);
+        env.ok(&["set", "queue", "x_more", "1"]);
+        let log = env.read_text("project/.coordination/logs/leader.log");
+        let count = |word: &str| log.lines().filter(|line| line.contains(word)).count();
+        assert_eq!(count("CONFLICT: tasks[id=t1].status"), 1, "{command:?}: {log}");
+        assert_eq!(count("EDITED: an edit made from revision 4 was joined"), 1, "{command:?}: {log}");
+    }
+}
+
+#[test]
+fn a_task_that_is_set_free_by_hand_is_free_whoever_takes_that_in() {
+    let env = with_tasks();
+    env.ok(&["worker", "claim", "w1"]);
+    env.sh(r#"f=.coordination/tasks.json; jq '.tasks[0].status = "available" | .tasks[0].claimed_by = null' $f > new && mv new $f"#);
+    env.ok(&["set", "queue", "x_mine", "1"]);
+    let freed = task(&env, "t1");
+    assert_eq!((&freed["lease"], &freed["last_claim"]["epoch"]), (&Value::Null, &json!(1)), "{freed}");
+    assert_eq!(env.run(&["worker", "complete", "w1", "t1", "late"]).code, 3);
+    assert_eq!(env.json(&["worker", "claim", "w2"])["lease"]["epoch"], 2);
+    assert!(env.read_text("project/.coordination/logs/w1.log").contains("EDITED"), "its owner is told");
+}
+
 #[test]
 fn whose_side_counts_can_be_decided() {
     let env = with_conflict();

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::read::{Part, missing};
-use super::{Actor, Error, Result, views};
+use super::{Actor, Error, Result, queue, views};
 use crate::model::documents::common::Item;
 use crate::model::flaws;
 use crate::model::ids::RULE;
@@ -73,7 +73,7 @@ fn change(
         return Err(Error::ManagedField { field });
     }
     let doc = target.doc;
-    let mut transaction = engine.begin(&[&doc.room])?;
+    let mut transaction = queue::begin(engine, doc, actor)?;
     target.expect_revision(&mut *transaction)?;
     let next = transaction.revision(doc)? + 1;
     let value = match change_item(&mut *transaction, target, &edit)? {

@@ -7,14 +7,14 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::engine::items;
+use super::engine::{frame_of, items};
 use super::error::Result;
 use super::state;
 use crate::model::diff::{self, Change};
 use crate::model::documents::common::Item;
 use crate::model::json;
 use crate::model::key::Fields;
-use crate::model::kind::{Doc, Kind};
+use crate::model::kind::{Doc, Items, Kind};
 use crate::model::merge::{self, Base, Clash, Merged};
 use crate::model::names::{Names, names_of};
 
@@ -236,7 +236,7 @@ impl Search<'_> {
             self.oldest = Some((revision, content.clone()));
         }
         if merge::made_from(kind, theirs, content) {
-            let differences = if content == theirs { 0 } else { diff::diff(content, theirs).len().max(1) };
+            let differences = differences(self.doc, content, theirs);
             if self.nearest.as_ref().is_none_or(|(_, _, least)| differences < *least) {
                 self.nearest = Some((revision, content.clone(), differences));
             }
@@ -246,6 +246,22 @@ impl Search<'_> {
             self.same_number = Some((revision, content.clone()));
         }
     }
+}
+
+/// Counts what an edit has that a state has not: items, wherever they stand, and other fields. An item that was only moved is in
+/// both.
+fn differences(doc: &Doc, content: &Value, theirs: &Value) -> usize {
+    if content == theirs {
+        return 0;
+    }
+    let count = match doc.kind.items {
+        Items::Field(_) => {
+            let fields = diff::diff(&frame_of(doc, content), &frame_of(doc, theirs));
+            touched(doc.kind, content, theirs).len() + fields.len()
+        }
+        _ => diff::diff(content, theirs).len(),
+    };
+    count.max(1)
 }
 
 #[cfg(test)]
@@ -292,6 +308,29 @@ mod tests {
         let TakenIn { value, how, clashes } = taken(edit);
         assert_eq!((how, clashes.len()), (How::Merged { from: 4 }, 0));
         assert_eq!(value, described(history()[2].clone(), "better"));
+    }
+
+    #[test]
+    fn of_two_states_with_the_same_stamps_an_edit_was_made_from_the_one_that_it_is_most_like() {
+        let mut states = history();
+        // Somebody took `c` out by hand: the file kept the stamps of what that was made from.
+        let mut edited = states[0].clone();
+        edited["tasks"].as_array_mut().unwrap().pop();
+        states.insert(1, edited);
+        let mut past = |visit: &mut dyn FnMut(u64, &Value)| {
+            (1..).zip(&states).for_each(|(revision, state)| visit(revision, state));
+            Ok(())
+        };
+        let mut theirs = history()[0].clone();
+        theirs["tasks"].as_array_mut().unwrap().rotate_right(1);
+        theirs["tasks"][1]["description"] = "better".into();
+        let mut without = history()[2].clone();
+        without["tasks"].as_array_mut().unwrap().pop();
+        let taken = take_in(&Doc::queue(), theirs, &without, 6, &mut past).unwrap();
+        assert_eq!(taken.how, How::Merged { from: 1 }, "who moved `c` had a copy that has it");
+        let ids: Vec<_> = items(Doc::queue().kind, &taken.value).into_iter().map(id_of).collect();
+        assert_eq!(ids, ["a", "b"], "what another took out does not come back by being moved");
+        assert_eq!(taken.value["tasks"][0]["description"], "better");
     }
 
     #[test]

@@ -16,10 +16,9 @@ use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Standing};
 use crate::model::paper::Paper;
-use crate::model::room::Room;
 use crate::model::{json, time};
 use crate::ops::settings::Settings;
-use crate::ops::{Actor, Result};
+use crate::ops::{Actor, Result, queue};
 use crate::store::engine::items;
 use crate::store::{Engine, Entry, Transaction};
 use crate::view::papers;
@@ -110,7 +109,7 @@ fn some(
     actor: &Actor,
 ) -> Result<Vec<String>> {
     let doc = Doc::queue();
-    let mut transaction = engine.begin(&[&Room::Queue])?;
+    let mut transaction = queue::begin(engine, &doc, actor)?;
     let Some(mut queue) = transaction.get(&doc)?.cloned() else { return Ok(Vec::new()) };
     let old = old_tasks(&doc, &queue, request.tasks, most, named);
     if old.is_empty() {

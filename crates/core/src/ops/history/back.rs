@@ -15,8 +15,8 @@ use crate::model::{lease, merge};
 use crate::ops::edit::Target;
 use crate::ops::queue::lead::LEADER;
 use crate::ops::queue::results;
-use crate::ops::{Actor, Error, Result, begin_to_ask, views};
-use crate::store::{Engine, Entry, Revision, Transaction};
+use crate::ops::{Actor, Error, Result, begin_to_ask, queue, views};
+use crate::store::{Edits, Engine, Entry, Revision, Transaction};
 
 /// Who made an edit that is not recorded yet.
 const HAND: &str = "hand";
@@ -119,6 +119,7 @@ struct Past {
     records: Vec<Revision>,
     /// An edit that no revision tells of yet.
     pending: Option<Revision>,
+    edits: Edits,
     newest: Option<u64>,
     /// The revision that `then` is; `None` if no older one is kept.
     previous: Option<u64>,
@@ -133,11 +134,11 @@ impl Past {
             revision,
             by: HAND.into(),
             op: EDIT.into(),
-            changes: edits.changes,
-            names: edits.names,
+            changes: edits.changes.clone(),
+            names: edits.names.clone(),
             ..Revision::default()
         };
-        Ok(Past { records: Vec::new(), pending: Some(pending), newest: None, previous: None })
+        Ok(Past { records: Vec::new(), pending: Some(pending), edits, newest: None, previous: None })
     }
 
     /// Compares the newest revision with the document. Returns whether somebody has edited that since.
@@ -185,6 +186,9 @@ impl Back<'_> {
             Then::Whole(value) => self.put_whole(&mut *transaction, value)?,
         };
         changes.retain(|change| !self.doc.kind.stamps(&change.path));
+        if *self.doc == Doc::queue() {
+            queue::note(&mut *transaction, &self.past.edits, self.entry.at)?;
+        }
         let Back { taken, terms, entry, .. } = self;
         let (others, revision) = (others.into_iter().collect(), before + u64::from(!is_void));
         let mut back =

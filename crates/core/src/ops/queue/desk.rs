@@ -1,5 +1,6 @@
 //! The queue's room, opened for one change.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::model::diff;
@@ -21,6 +22,10 @@ pub struct Desk<'e> {
     pub now: Moment,
     /// Whether anything was put down yet.
     dirty: bool,
+    /// What the leader's log is told of edits by hand, by the commit that takes them in.
+    edited: Vec<(&'static str, String)>,
+    /// Whether this one does: it changes the queue itself.
+    takes_in: bool,
 }
 
 impl<'e> Desk<'e> {
@@ -47,7 +52,8 @@ impl<'e> Desk<'e> {
     /// Takes a seat without a look at the queue, which may not even be part of the transaction.
     pub fn over(mut transaction: Box<dyn Transaction + 'e>, actor: &Actor) -> Result<Desk<'e>> {
         let now = transaction.now(&*actor.clock)?;
-        Ok(Desk { transaction, queue: Doc::queue(), now, dirty: false })
+        let (edited, takes_in) = (Vec::new(), false);
+        Ok(Desk { transaction, queue: Doc::queue(), now, dirty: false, edited, takes_in })
     }
 
     /// Takes a seat where there must be a queue.
@@ -74,13 +80,13 @@ impl<'e> Desk<'e> {
     }
 
     pub fn put(&mut self, task: Task) -> Result<()> {
-        self.dirty = true;
+        self.change();
         let id = task.id().to_owned();
         Ok(self.transaction.put_item(&self.queue, &id, task.into_value())?)
     }
 
     pub fn remove(&mut self, id: &str) -> Result<()> {
-        self.dirty = true;
+        self.change();
         Ok(self.transaction.remove_item(&self.queue, id)?)
     }
 
@@ -140,16 +146,12 @@ impl<'e> Desk<'e> {
     /// Honours what people changed in the file: statuses that were set back give the task back, and tasks
     /// whose dependencies were set to done become available.
     fn take_in(&mut self, edits: &Edits) -> Result<()> {
-        for (action, details) in in_words(edits) {
-            self.log("leader", action, &details)?;
-        }
+        self.edited = in_words(edits);
         let touched = match &edits.touched {
             Some(touched) => touched.clone(),
             None => self.touched(edits)?,
         };
-        for details in touched.iter().filter_map(told) {
-            self.log("leader", "EDITED", &details)?;
-        }
+        self.edited.extend(touched.iter().filter_map(told).map(|details| ("EDITED", details)));
         for Touched { before, after } in touched {
             let Some(mut task) = after.map(Task::of) else { continue };
             let missed = before.is_some_and(|before| task.recall(&Task::of(before)));
@@ -196,7 +198,7 @@ impl<'e> Desk<'e> {
     }
 
     pub fn commit_with(
-        self,
+        mut self,
         role: &str,
         op: &str,
         actor: &Actor,
@@ -205,14 +207,46 @@ impl<'e> Desk<'e> {
         if !self.dirty {
             return Ok(Vec::new());
         }
+        if self.takes_in {
+            self.tell_edits()?;
+        }
         let entry = Entry { at: self.now.at, by: actor.in_role(role), durability, ..actor.entry(op) };
         Ok(self.transaction.commit(&entry)?.warnings)
     }
 
-    /// Says that something else than a task was put down.
+    /// Says that something else than the queue was put down.
     pub fn touch(&mut self) {
         self.dirty = true;
     }
+
+    /// Says that the queue is changed.
+    pub fn change(&mut self) {
+        (self.dirty, self.takes_in) = (true, true);
+    }
+
+    fn tell_edits(&mut self) -> Result<()> {
+        let edited = std::mem::take(&mut self.edited);
+        edited.into_iter().try_for_each(|(action, details)| self.log("leader", action, &details))
+    }
+}
+
+/// Opens a document's room for somebody who changes the document in a way of their own. Edits of the queue are taken in as at its desk.
+pub fn begin<'e>(engine: &'e dyn Engine, doc: &Doc, actor: &Actor) -> Result<Box<dyn Transaction + 'e>> {
+    if *doc != Doc::queue() {
+        return Ok(engine.begin(&[&doc.room])?);
+    }
+    let mut desk = Desk::open(engine, actor)?;
+    desk.tell_edits()?;
+    Ok(desk.transaction)
+}
+
+/// Tells the leader's log of edits that are taken in only to be taken back.
+pub fn note(transaction: &mut dyn Transaction, edits: &Edits, at: Timestamp) -> Result<()> {
+    for (action, details) in in_words(edits) {
+        let line = papers::log_line(&time::stamp(at), action, &details);
+        transaction.append_paper(&Paper::Log(leader()), &line)?;
+    }
+    Ok(())
 }
 
 /// Puts another queue in the place of the one that is there, as an edit by hand does.
@@ -226,7 +260,7 @@ pub fn replace(
     transaction.put(&Doc::queue(), queue)?;
     let mut desk = Desk::over(transaction, actor)?;
     desk.take_in(edits)?;
-    desk.touch();
+    desk.change();
     let by = actor.entry(op).by;
     desk.commit(&by, op, actor)
 }

@@ -50,6 +50,7 @@ pub fn init(engine: &dyn Engine, goal: &str, approach: Option<&str>, actor: &Act
         false => {
             done.created.push(queue.file.clone());
             desk.transaction.put(&queue, queue.default(desk.now.at))?;
+            desk.change();
         }
     }
     for (paper, text) in
@@ -208,6 +209,7 @@ pub fn import<'n>(
     let added = texts.len();
     if added > 0 {
         desk.transaction.extend(&queue, texts)?;
+        desk.change();
         desk.log(LEADER, "IMPORT", &format!("{added} tasks"))?;
     }
     desk.commit(LEADER, "import", actor)?;

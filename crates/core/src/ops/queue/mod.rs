@@ -15,4 +15,4 @@ pub mod revise;
 pub mod show;
 pub mod work;
 
-pub(in crate::ops) use desk::{Desk, replace};
+pub(in crate::ops) use desk::{Desk, begin, note, replace};
