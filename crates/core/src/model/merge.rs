@@ -78,13 +78,6 @@ pub fn merge_for(wins: Side, kind: &Kind, base: &Value, theirs: &Value, ours: &V
     Merged { value, clashes: merge.clashes }
 }
 
-/// Joins one item of a list with an edit of it. What cannot be joined stays ours.
-pub fn join_item(kind: &Kind, base: &Value, theirs: &Value, ours: &Value) -> Value {
-    let (wins, is, path) = (Side::Ours, Base::Known, String::new());
-    let mut merge = Merge { wins, kind, is, made_at: None, path, depth: 2, clashes: Vec::new() };
-    merge.value(Some(base), Some(theirs), Some(ours)).unwrap_or_else(|| ours.clone())
-}
-
 /// Fields that say how an item stands. They belong together: half of a claim is none.
 const STATE: &[&str] = &[
     QueueTask::status.name(),

@@ -7,7 +7,7 @@ use anthill_testkit::effort::sample;
 use anthill_testkit::sim_fs::{Plan, Save, SimFs};
 use serde_json::{Value, json};
 
-use crate::scenarios::{Failure, Store, doc, remove};
+use crate::scenarios::{Failure, Store, claim, doc, remove};
 
 /// One document, a commit of it, and an edit of the state before that.
 struct Edited {
@@ -166,6 +166,43 @@ fn a_file_that_is_half_saved_stays_where_it_is_being_saved() {
             fs.put(&doc.path(), &bytes);
             check(case, &fs, &result, &point);
             assert!(!is_kept_aside(&fs), "{point}");
+        }
+    }
+}
+
+/// Whatever command takes an edit in, it does so by the rules of the queue, and tells of it once.
+#[test]
+fn a_task_that_is_set_free_at_any_moment_of_a_claim_is_free() {
+    for in_place in [true, false] {
+        let disk = SimFs::new();
+        let store = Store::new(&disk, 1 << 20);
+        (0..6).for_each(|id| put(&store, &format!("t{id}"), "old").unwrap());
+        claim(&store, "w1").unwrap();
+        let queue = doc("queue");
+        let mut edit = store.engine.read(&queue).unwrap().unwrap().value;
+        (edit["tasks"][0]["status"], edit["tasks"][0]["claimed_by"]) = (json!("available"), Value::Null);
+        let save = Save { path: queue.path(), bytes: anthill_core::model::json::render(&edit), in_place };
+        let run = |call: usize| {
+            let fs = disk.after_kill();
+            fs.set_save(call, save.clone());
+            let result = claim(&Store::new(&fs, 1 << 20), "w2");
+            (fs, result)
+        };
+        for call in 1..=run(usize::MAX).0.calls() {
+            let (fs, result) = run(call);
+            let point = format!(
+                "in place: {in_place}, saved before call {call} {:?} -> {result:?}",
+                fs.trace().get(call - 1)
+            );
+            let fs = fs.after_kill();
+            let store = Store::new(&fs, 1 << 20);
+            ["w3", "w4"].iter().for_each(|worker| claim(&store, worker).unwrap());
+            let log = fs.get(".coordination/logs/leader.log").unwrap_or_default();
+            let log = String::from_utf8_lossy(&log);
+            assert_eq!(log.matches("t0 set from claimed to available by hand").count(), 1, "{point}: {log}");
+            let found = store.engine.read(&queue).unwrap().unwrap().value;
+            assert_eq!(found["tasks"][0]["last_claim"]["by"], "w1", "{point}: {found}");
+            assert_ne!(found["tasks"][0]["lease"]["epoch"], 1, "{point}: {found}");
         }
     }
 }

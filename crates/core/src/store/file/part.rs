@@ -12,12 +12,11 @@ use super::edits::Edit;
 use super::fs::{Access, Lock};
 use super::journal::{self, DocEntry, Line, Sum};
 use super::list::bulk::{self, Bulk};
-use super::list::{Answer, List, Lost, Opened, Patch};
-use super::place::{self, Head, HeadDoc, Place, parent};
+use super::list::{Answer, List, Lost, Patch};
+use super::place::{self, Head, HeadDoc, Opened, Place, parent};
 use super::{list, papers, rotate};
 use crate::model::diff::{self, Change};
 use crate::model::kind::Doc;
-use crate::model::merge;
 use crate::model::names::{Names, names_of};
 use crate::model::paper::{Paper, Writing};
 use crate::model::room::Room;
@@ -113,7 +112,7 @@ impl<'e> Part<'e> {
     fn list(&mut self, doc: &Doc) -> Result<Option<&mut List>> {
         self.unbulk(doc)?;
         if !self.loaded.contains_key(&doc.file) && !self.lists.contains_key(&doc.file) {
-            match List::open(&self.place, doc, &self.head, Opened::ToChange)? {
+            match List::open(&self.place, doc, &self.head, list::Opened::ToChange)? {
                 Some(list) => drop(self.lists.insert(doc.file.clone(), list)),
                 None => drop(self.load(doc)?),
             }
@@ -124,7 +123,7 @@ impl<'e> Part<'e> {
     /// Makes sure that an item can be appended, if this is a new one and nothing was changed yet.
     fn make_room(&mut self, doc: &Doc, id: &str) -> Result<()> {
         if self.list(doc)?.is_some_and(|list| list.lacks_room_for(id))
-            && let Some(list) = List::open(&self.place, doc, &self.head, Opened::ToAppend)?
+            && let Some(list) = List::open(&self.place, doc, &self.head, list::Opened::ToAppend)?
         {
             self.lists.insert(doc.file.clone(), list);
         }
@@ -144,23 +143,40 @@ impl<'e> Part<'e> {
     fn leave_list(&mut self, doc: &Doc) -> Result<()> {
         self.unbulk(doc)?;
         let Some(list) = self.lists.remove(&doc.file) else { return Ok(()) };
-        let changed = list.is_changed();
-        let loaded = self.load(doc)?;
-        if changed {
-            let mut value = loaded.base.clone().unwrap_or_default();
+        let loaded = self.load_as_seen(&list)?;
+        let mut value = loaded.base.clone().unwrap_or_default();
+        self.loaded.insert(doc.file.clone(), loaded);
+        if list.is_changed() {
             list.gone().for_each(|id| engine::remove_in(doc, &mut value, id));
-            for (id, before, after) in list.into_puts() {
-                // Somebody may have edited the item after it was read.
-                let now = engine::item_in(doc, &value, &id).filter(|now| Some(*now) != before.as_ref());
-                let item = match (&before, now) {
-                    (Some(before), Some(now)) => merge::join_item(doc.kind, before, now, &after),
-                    _ => after,
-                };
+            for (id, item) in list.into_puts() {
                 engine::put_in(doc, &mut value, &id, item)?;
             }
             self.write(doc, Some(value))?;
         }
         Ok(())
+    }
+
+    /// Loads the whole document as this transaction has seen it item by item. What somebody saved since is left to the next command,
+    /// which takes it in as an edit: the commit looks back and finds it.
+    fn load_as_seen(&self, list: &List) -> Result<Loaded> {
+        let (doc, sum) = (list.doc().clone(), list.sum());
+        let found = self.place.read_doc(&doc.file, doc.kind.limit).ok().flatten();
+        let bytes = found.filter(|bytes| place::sum(&doc, bytes) == sum).or_else(|| list.edited_bytes());
+        let opened = bytes.map(|bytes| {
+            Ok(Opened { value: state::open(&doc, &self.place.show(&doc), &bytes)?, sum, bytes })
+        });
+        let base = match (opened.transpose()?, list.edit(), self.head.docs.get(&doc.file)) {
+            (Some(opened), Some(_), Some(known)) => return self.load_edited(&doc, known, Some(opened)),
+            (Some(opened), ..) => opened.value,
+            (None, ..) => self.journaled(&doc)?.ok_or_else(|| self.in_use(&doc))?,
+        };
+        let (base, base_sum, revision) = (Some(base), Some(sum), list.revision);
+        Ok(Loaded { doc, base, base_sum, revision, edit: None, new: None, lost: None })
+    }
+
+    /// Says that somebody writes into a file while it is read.
+    fn in_use(&self, doc: &Doc) -> Error {
+        self.place.failed("read", &self.place.doc(&doc.file), io::ErrorKind::ResourceBusy.into())
     }
 
     /// Puts new items into the whole document, if there are some that are kept apart.
@@ -428,8 +444,7 @@ impl<'e> Part<'e> {
 
     /// Prepares a list as a whole, from what the journal knows: somebody writes into its file.
     fn prepare_anew(&self, doc: &Doc, patch: &Patch, entries: &[DocEntry]) -> Result<Staged> {
-        let in_use =
-            || self.place.failed("read", &self.place.doc(&doc.file), io::ErrorKind::ResourceBusy.into());
+        let in_use = || self.in_use(doc);
         let entry = entries.iter().find(|entry| entry.file == doc.file).ok_or_else(in_use)?;
         let mut value = self.journaled(doc)?.ok_or_else(in_use)?;
         diff::apply(&mut value, &entry.changes).map_err(|_| in_use())?;

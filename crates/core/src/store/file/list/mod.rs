@@ -218,6 +218,16 @@ impl List {
         self.draft.as_ref().map(|draft| &draft.edit)
     }
 
+    /// Returns the checksum of the file as it was opened.
+    pub fn sum(&self) -> Sum {
+        self.sum
+    }
+
+    /// Returns what the file held then, if somebody had edited it.
+    pub fn edited_bytes(&self) -> Option<Vec<u8>> {
+        self.draft.as_ref().map(|draft| draft.bytes.clone())
+    }
+
     /// Returns the checksum of the file as it is, and of the list after an edit by hand.
     pub fn sums(&mut self) -> Answer<(Sum, Sum)> {
         Ok((self.sum, Sum::from_parts(self.stored.sum, sure(self.index.items_sum())?)))
@@ -237,10 +247,10 @@ impl List {
         self.gone.values().map(id_of)
     }
 
-    /// Returns what this transaction has put by id, in the order of positions: what an item was, and what it is to be.
-    pub fn into_puts(self) -> impl Iterator<Item = (String, Option<Value>, Value)> {
+    /// Returns what this transaction has put by id, in the order of positions.
+    pub fn into_puts(self) -> impl Iterator<Item = (String, Value)> {
         let changed = self.puts.into_values().filter(|put| put.before.as_ref() != Some(&put.after));
-        changed.map(|put| (id_of(&put.after).to_owned(), put.before, put.after))
+        changed.map(|put| (id_of(&put.after).to_owned(), put.after))
     }
 
     /// Returns the item with this id.
