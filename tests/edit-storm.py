@@ -448,13 +448,17 @@ def place(record, made, history):
     edit.records.append(record)
     asked = {key(*change) for change in edit.changes}
     # An edit that was taken in has the stamps of what it was made from: who changed the same besides may have begun with either.
-    alike = any(other["revision"] == base and other["op"] == "edit" and set(parts(other)) <= asked for other in history)
+    about = {change[0] for change in edit.changes if change[1] in ("status", "")}
+
+    def is_asked(part):
+        task, field, _ = json.loads(part) if part != "place" else ("", "", "")
+        return part in asked or task in about and field.split(".")[0] in STATE
+
+    alike = any(other["revision"] == base and other["op"] == "edit" and all(map(is_asked, parts(other))) for other in history)
     if edit.base is not None and edit.base != base and not alike and not any(base == other["revision"] for other in edit.records):
         violated("revision %d is made from %s, by its record from %s" % (record["revision"], edit.base, base))
-    about = {change[0] for change in edit.changes if change[1] in ("status", "")}
     for part in keys:
-        task, field, _ = json.loads(part) if part != "place" else ("", "", "")
-        if part not in asked and part != "place" and not (task in about and field.split(".")[0] in STATE) and task not in edit.moved:
+        if part != "place" and not is_asked(part) and json.loads(part)[0] not in edit.moved:
             violated("revision %d, the edit %s: undid or made %s" % (record["revision"], edit.word, part))
     for task in set(edit.moved) - about:
         ways = [part["after"] is None for part in record["changes"] if part["path"] == "tasks[id=%s]" % task]
