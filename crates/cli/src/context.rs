@@ -10,17 +10,19 @@ use anthill_core::error::Code;
 use anthill_core::model::ids::{Id, InvalidId, ProjectId, SessionId};
 use anthill_core::model::install::project_of;
 use anthill_core::model::kind::{Doc, Kind, Scope};
+use anthill_core::model::paper::Paper;
 use anthill_core::model::path::Path;
 use anthill_core::model::room::Room;
 use anthill_core::model::time::{self, Boot, Clock, Moment};
 use anthill_core::ops::{Actor, read};
-use anthill_core::store::Engine;
+use anthill_core::store::file::addresses::KindFiles;
 use anthill_core::store::file::fs::Fs;
 use anthill_core::store::file::moved::MovedFs;
 use anthill_core::store::file::news::on_news;
 use anthill_core::store::file::real_fs::{self, RealFs};
 use anthill_core::store::file::{FileEngine, Options};
 use anthill_core::store::observed::Observed;
+use anthill_core::store::{Engine, Kept};
 use anthill_live::{foreign, gates};
 use clap::ColorChoice;
 use jiff::{SignedDuration, Timestamp};
@@ -70,8 +72,13 @@ impl<'o> Context<'o> {
         }
     }
 
+    /// Returns where a text of the project is, as it can be typed here.
+    pub fn shown(&self, paper: &Paper) -> String {
+        self.typed(&self.engine.called(Kept::Paper(paper)).path)
+    }
+
     /// Returns a path below the project's root as it can be typed here: in a worktree or a subdirectory, the root is elsewhere.
-    pub fn shown(&self, path: &str) -> String {
+    pub fn typed(&self, path: &str) -> String {
         let here = std::env::current_dir().and_then(|here| here.canonicalize());
         match (self.roots.project(), here) {
             (Ok(root), Ok(here)) if root.canonicalize().is_ok_and(|root| root != here) => {
@@ -248,7 +255,7 @@ impl Clock for SystemClock {
 }
 
 fn needs(kind: &Kind, option: &str) -> CliError {
-    CliError::invalid(format!("{} needs {option}: it is kept at `{}`", kind.name, kind.path()))
+    CliError::invalid(format!("{} needs {option}: it is kept at `{}`", kind.name, kind.pattern()))
 }
 
 /// Reads an id that is chosen for something new.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anthill_core::model::changes::Changes;
-use anthill_core::model::room::Room;
+use anthill_core::store::file::addresses;
 use serde_json::{Value, json};
 
 use crate::git;
@@ -127,12 +127,7 @@ impl Place {
 
     /// Whether anthill itself writes there.
     fn is_ours(&self, path: &str) -> bool {
-        let below = |dir: &str| path.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
-        let has_pipeline = || self.top.join(&self.prefix).join("coordination/pm_state.json").exists();
-        below(&Room::Queue.dir())
-            || below(&Room::State.dir())
-            || path == Room::State.path(Room::BESIDE)
-            || (below(&Room::Pipeline.dir()) && has_pipeline())
+        addresses::is_ours(path, &self.top.join(&self.prefix))
     }
 }
 

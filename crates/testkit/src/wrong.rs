@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anthill_core::model::ids::{Key, SessionId};
 use anthill_core::model::kind::Doc;
 use anthill_core::model::listing::{Among, Excerpt, Marks, Most};
-use anthill_core::model::paper::Paper;
+use anthill_core::model::paper::{Paper, Papers};
 use anthill_core::model::raw::Raw;
 use anthill_core::model::room::Room;
 use anthill_core::model::time::{Clock, Moment};
@@ -20,8 +20,8 @@ use anthill_core::store::engine::{Glimpse, Live, Visit};
 use anthill_core::store::memory::MemoryEngine;
 use anthill_core::store::texts::Texts;
 use anthill_core::store::{
-    Aside, Commits, Committed, Cursor, Document, Edits, Engine, Entry, Event, Expected, Finding, Listener,
-    Picking, Rank, Reading, Result, Revision, Seat, Transaction, Upkeep, Watch,
+    Aside, Called, Commits, Committed, Cursor, Document, Edits, Engine, Entry, Event, Expected, Finding,
+    Kept, Listener, Picking, Rank, Reading, Result, Revision, Seat, Transaction, Upkeep, Watch,
 };
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -89,6 +89,14 @@ pub enum Flaw {
     KnowsNoTimes,
     /// Knows no session that is at work.
     KnowsNobody,
+    /// Has one name for all documents of a family.
+    CallsFamiliesTheSame,
+    /// Forgets which member of a family a revision is of.
+    ForgetsKeys,
+    /// Lists texts of other sorts with those that are asked for.
+    MixesPapers,
+    /// Lists no texts.
+    HidesPapers,
 }
 
 /// Which methods were asked, by name.
@@ -169,6 +177,9 @@ impl Engine for Wrong, shared {
         if self.is(Flaw::TellsTheLogBackwards) {
             log.reverse();
         }
+        if self.is(Flaw::ForgetsKeys) {
+            log.iter_mut().for_each(|revision| revision.key = None);
+        }
         Ok(log)
     }
 
@@ -178,7 +189,7 @@ impl Engine for Wrong, shared {
             return self.inner.look_back(room, only, visit);
         }
         let log = self.inner.log(room)?.into_iter();
-        let _ = log.filter(|revision| only.is_none_or(|doc| revision.file == doc.file)).all(visit);
+        let _ = log.filter(|revision| only.is_none_or(|doc| revision.is_of(doc))).all(visit);
         Ok(())
     }
 
@@ -257,7 +268,7 @@ impl Reading for Wrong, shared {
     }
 } }
 
-hand_on! { UPKEEP: place;
+hand_on! { UPKEEP: place, called;
 impl Upkeep for Wrong, shared {
     fn check(room: &Room, repair: bool) -> Result<Vec<Finding>>;
     fn notes(room: &Room) -> Result<Vec<String>>;
@@ -274,6 +285,16 @@ impl Upkeep for Wrong, shared {
     fn place(&self, doc: &Doc) -> String {
         self.note("place");
         self.inner.place(doc)
+    }
+
+    fn called(&self, kept: Kept<'_>) -> Called {
+        self.note("called");
+        match kept {
+            Kept::Document(doc) if self.is(Flaw::CallsFamiliesTheSame) => {
+                self.inner.called(Kept::Document(&Doc::shared(doc.kind, doc.room.clone())))
+            }
+            _ => self.inner.called(kept),
+        }
     }
 } }
 
@@ -303,13 +324,12 @@ impl WrongTransaction<'_> {
     }
 }
 
-hand_on! { TRANSACTION: put, delete, documents, now, paper, write_paper, append_paper, commit, get;
+hand_on! { TRANSACTION: put, delete, documents, now, paper, papers, write_paper, append_paper, commit, get;
 impl Transaction for WrongTransaction<'_>, exclusive {
     fn exists(doc: &Doc) -> Result<bool>;
     fn revision(doc: &Doc) -> Result<u64>;
     fn edits(doc: &Doc) -> Result<Edits>;
-    fn folder(room: &Room, dir: &'static str) -> Result<Vec<String>>;
-    fn folder_changed(room: &Room, dir: &'static str) -> Result<bool>;
+    fn papers_changed(room: &Room, sort: Papers) -> Result<bool>;
     fn remove_paper(paper: &Paper) -> Result<()>;
 } with {
     fn get(&mut self, doc: &Doc) -> Result<Option<&Value>> {
@@ -350,6 +370,18 @@ impl Transaction for WrongTransaction<'_>, exclusive {
     fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
         self.engine.note("paper");
         self.inner.paper(paper)
+    }
+
+    fn papers(&mut self, room: &Room, sort: Papers) -> Result<Vec<Paper>> {
+        self.engine.note("papers");
+        match self.engine.flaw {
+            Some(Flaw::HidesPapers) => Ok(Vec::new()),
+            Some(Flaw::MixesPapers) => {
+                let sorts = [Papers::Results, Papers::Logs].map(|sort| self.inner.papers(room, sort));
+                Ok(sorts.into_iter().collect::<Result<Vec<_>>>()?.concat())
+            }
+            _ => self.inner.papers(room, sort),
+        }
     }
 
     fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {

@@ -1,6 +1,7 @@
 use anthill_core::ops::archive::{self, Archived, Request};
 use anthill_core::ops::clean::{self, What};
 use anthill_core::ops::settings::Settings;
+use anthill_core::store::Kept;
 use clap::Args;
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -63,8 +64,8 @@ pub fn run(context: &Context<'_>, args: &CleanArgs) -> Result<()> {
     }
     let cleaned = clean::clean(&*context.engine, &what, args.dry_run, &context.actor)?;
     cleaned.warnings.iter().for_each(|warning| context.output.warning(warning));
-    let texts = cleaned.papers.iter().map(|paper| paper.path());
-    let files: Vec<_> = cleaned.documents.iter().map(|doc| doc.path()).chain(texts).collect();
+    let kept = cleaned.documents.iter().map(Kept::Document).chain(cleaned.papers.iter().map(Kept::Paper));
+    let files: Vec<_> = kept.map(|kept| context.engine.called(kept).path).collect();
     if context.output.json {
         let removed = files.iter().map(|file| Value::from(file.as_str())).collect();
         let value = object([("removed", removed), ("dry_run", args.dry_run.into())]);

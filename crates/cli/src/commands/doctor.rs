@@ -110,7 +110,7 @@ fn warnings(context: &Context<'_>) -> Result<Vec<Finding>> {
 /// An edit by hand that waits for a decision.
 fn unjoined(aside: &Aside) -> Finding {
     let (subject, kind, typed) = (aside.path.clone(), aside.doc.kind.name, shell::word(&aside.path));
-    let message = format!("an edit of `{}` could not be joined and is kept aside", aside.doc.file);
+    let message = format!("an edit of `{}` could not be joined and is kept aside", aside.called);
     let fix = format!(
         "see both sides: anthill diff {kind}; take it: anthill merge --theirs {typed}; drop it: anthill merge --ours {typed}"
     );

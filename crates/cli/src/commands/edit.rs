@@ -7,6 +7,7 @@ use anthill_core::model::json;
 use anthill_core::model::kind::Doc;
 use anthill_core::model::merge::Side;
 use anthill_core::ops::{self, merge, read};
+use anthill_core::store::Kept;
 use anthill_core::store::edits::clash_in_words;
 use clap::Args;
 use serde_json::Value;
@@ -40,7 +41,7 @@ pub struct EditArgs {
 pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
     let doc = context.select(&args.select)?;
     let before = read::document(&*context.engine, &doc)?.value;
-    let copy = Copy::make(&doc, &before)?;
+    let copy = Copy::make(&context.engine.called(Kept::Document(&doc)).name, &before)?;
     let wins = if args.theirs { Side::Theirs } else { Side::Ours };
     let apply = |typed: Value| match typed == before {
         true => Ok(None),
@@ -79,8 +80,8 @@ struct Copy {
 }
 
 impl Copy {
-    fn make(doc: &Doc, value: &Value) -> Result<Copy> {
-        let name = doc.file.rsplit('/').next().unwrap_or("document.json");
+    fn make(name: &str, value: &Value) -> Result<Copy> {
+        let name = name.rsplit('/').next().unwrap_or("document.json");
         let failed = |error: std::io::Error| io_error("make a copy to edit", &error);
         for number in 0..1000 {
             let dir = std::env::temp_dir().join(format!("anthill-edit-{}-{number}", std::process::id()));
@@ -105,7 +106,7 @@ impl Copy {
             self.open()?;
             let bytes =
                 std::fs::read(&self.file).map_err(|error| io_error(&format!("read `{shown}`"), &error))?;
-            let error = match merge::typed(doc, &bytes).and_then(&apply) {
+            let error = match merge::typed(&*context.engine, doc, &bytes).and_then(&apply) {
                 Ok(applied) => return Ok(applied),
                 Err(error) => error,
             };

@@ -44,7 +44,7 @@ pub fn run(context: &Context<'_>, args: &MergeArgs) -> Result<()> {
 fn find(context: &Context<'_>, named: &str) -> Result<Aside> {
     // One that no commit has taken in yet is not kept aside yet.
     if let Some(doc) = Kind::find(named)
-        .filter(|kind| kind.rest().is_none())
+        .filter(|kind| !kind.is_family())
         .and_then(|kind| Some(Doc::shared(kind, kind.room()?)))
     {
         merge::settle(&*context.engine, &doc, &context.actor)?;

@@ -1,4 +1,5 @@
 use anthill_core::model::kind::{Items, KINDS, Kind, Scope};
+use anthill_core::store::file::addresses::KindFiles;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -39,5 +40,5 @@ fn summary(kind: &Kind) -> Value {
         Items::Nested(outer, field) => format!("{outer}.{field}"),
         Items::Document => "(entries)".into(),
     };
-    json!({"kind": kind.name, "what": kind.about, "file": kind.path(), "option": option, "list": list})
+    json!({"kind": kind.name, "what": kind.about, "file": kind.pattern(), "option": option, "list": list})
 }

@@ -87,8 +87,8 @@ pub struct Kind {
     pub about: &'static str,
     pub owner: System,
     pub scope: Scope,
-    /// File below the room; `{key}` stands for the agent or the moment.
-    pub file: &'static str,
+    /// Its place in [`KINDS`].
+    pub number: usize,
     pub items: Items,
     /// The field that holds the time of the last change, where the seed has one.
     pub time_field: Option<&'static str>,
@@ -111,17 +111,6 @@ pub struct Kind {
 impl Kind {
     pub fn find(name: &str) -> Option<&'static Kind> {
         KINDS.iter().find(|kind| kind.name == name)
-    }
-
-    /// Returns where the document is, for messages and help.
-    pub fn path(&self) -> String {
-        let dir = match (self.room(), self.scope) {
-            (Some(room), _) => room.dir(),
-            (None, Scope::Project) => "orchestration/projects/{project_id}".into(),
-            (None, Scope::Mailbox) => "orchestration/messages/{session_id}".into(),
-            (None, _) => "sessions/{session_id}".into(),
-        };
-        format!("{dir}/{}", self.file)
     }
 
     /// Returns the room, where no option is needed to know it.
@@ -153,16 +142,9 @@ impl Kind {
         }
     }
 
-    /// Returns the name under which a room remembers the members of a family that are gone; no key is spelled so.
-    pub fn rest(&self) -> Option<String> {
-        self.file.contains("{key}").then(|| self.file.replace("{key}", "*"))
-    }
-
-    /// Returns the key inside a family's file name.
-    pub fn key_of<'f>(&self, file: &'f str) -> Option<&'f str> {
-        let (before, after) = self.file.split_once("{key}")?;
-        let key = file.strip_prefix(before)?.strip_suffix(after)?;
-        key.parse::<Key>().is_ok().then_some(key)
+    /// Whether a room may have many documents of this kind, each with a key.
+    pub fn is_family(&self) -> bool {
+        matches!(self.scope, Scope::Agent | Scope::Moment)
     }
 }
 
@@ -183,13 +165,13 @@ impl fmt::Debug for Kind {
 pub struct Doc {
     pub kind: &'static Kind,
     pub room: Room,
-    /// File below the room.
-    pub file: String,
+    /// Tells it from others of its family.
+    pub key: Option<Key>,
 }
 
 impl Doc {
     pub fn shared(kind: &'static Kind, room: Room) -> Doc {
-        Doc { kind, room, file: kind.file.into() }
+        Doc { kind, room, key: None }
     }
 
     /// The task queue.
@@ -255,17 +237,17 @@ impl Doc {
     }
 
     pub fn of_key(kind: &'static Kind, key: &Key) -> Doc {
-        Doc { kind, room: Room::State, file: kind.file.replace("{key}", key.as_str()) }
+        Doc { kind, room: Room::State, key: Some(key.clone()) }
     }
 
-    /// Returns the address that `file` of `room` is, if it is a document of ours.
-    pub fn at(room: &Room, file: &str) -> Option<Doc> {
-        let is_it = |kind: &Kind| match kind.scope {
-            Scope::Agent | Scope::Moment => kind.key_of(file).is_some(),
-            _ => kind.file == file,
+    /// Returns the document of a room that is called so: what `to_string` said.
+    pub fn named(room: &Room, name: &str) -> Option<Doc> {
+        let (name, key) = match name.split_once('/') {
+            Some((name, key)) => (name, Some(key.parse().ok()?)),
+            None => (name, None),
         };
-        let kind = KINDS.iter().find(|kind| kind.is_of(room) && is_it(kind))?;
-        Some(Doc { kind, room: room.clone(), file: file.into() })
+        let kind = Kind::find(name).filter(|kind| kind.is_of(room) && kind.is_family() == key.is_some())?;
+        Some(Doc { kind, room: room.clone(), key })
     }
 
     /// Returns the document as commands are told it: its kind, and what picks it.
@@ -280,18 +262,6 @@ impl Doc {
         }
     }
 
-    /// Returns the kind that a name in a room's records is about: that of a document, or of the members of a family that are
-    /// gone.
-    pub fn kind_at(room: &Room, file: &str) -> Option<&'static Kind> {
-        let is_rest = |kind: &&Kind| kind.is_of(room) && kind.rest().as_deref() == Some(file);
-        Doc::at(room, file).map(|doc| doc.kind).or_else(|| KINDS.iter().find(is_rest))
-    }
-
-    /// Returns the path below the room's root.
-    pub fn path(&self) -> String {
-        [&self.room.dir(), "/", &self.file].concat()
-    }
-
     pub fn default(&self, now: Timestamp) -> Value {
         (self.kind.default)(self, now)
     }
@@ -300,7 +270,17 @@ impl Doc {
         match &self.room {
             Room::Project(id) => id.as_str(),
             Room::Session(id) | Room::Mailbox(id) => id.as_str(),
-            _ => self.kind.key_of(&self.file).unwrap_or_default(),
+            _ => self.key.as_ref().map_or("", Key::as_str),
+        }
+    }
+}
+
+/// Its kind, and what tells it from others of its family.
+impl fmt::Display for Doc {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.key {
+            Some(key) => write!(formatter, "{}/{key}", self.kind.name),
+            None => formatter.write_str(self.kind.name),
         }
     }
 }
@@ -309,22 +289,30 @@ const SMALL: u64 = 16 << 20;
 const LARGE: u64 = 256 << 20;
 
 macro_rules! kinds {
-    ($($name:literal: $type:ty, $owner:ident, $scope:expr, $file:literal, $items:expr,
+    ($($name:literal: $type:ty, $owner:ident, $scope:expr, $items:expr,
         { $($field:ident: $value:expr),* $(,)? }, $default:expr, $about:literal;)*) => {
-        &[$(Kind {
+        &numbered([$(Kind {
             name: $name,
             about: $about,
             owner: System::$owner,
             scope: $scope,
-            file: $file,
             items: $items,
             shape: <$type as Shaped>::SHAPE,
             schema: include_str!(concat!("../../../../schemas/", $name, ".schema.json")),
             default: $default,
             $($field: $value,)*
             ..PLAIN
-        },)*]
+        },)*])
     };
+}
+
+const fn numbered<const N: usize>(mut kinds: [Kind; N]) -> [Kind; N] {
+    let mut number = 0;
+    while number < N {
+        kinds[number].number = number;
+        number += 1;
+    }
+    kinds
 }
 
 const PLAIN: Kind = Kind {
@@ -332,7 +320,7 @@ const PLAIN: Kind = Kind {
     about: "",
     owner: System::State,
     scope: Scope::Session,
-    file: "",
+    number: 0,
     items: Items::None,
     time_field: None,
     author: false,
@@ -350,125 +338,125 @@ const LAST_UPDATE: Option<&str> = Some(pipeline::PmState::last_update.name());
 
 #[rustfmt::skip]
 pub static KINDS: &[Kind] = kinds! {
-    "config": state::Config, State, Scope::Shared, "config.json", Items::None,
+    "config": state::Config, State, Scope::Shared, Items::None,
         { time_field: UPDATED_AT, author: true, format: 2 }, default_config,
         "global limits, feature switches and paths";
-    "tools": state::Tools, State, Scope::Shared, "tools.json", Items::Field(state::Tools::tools.name()),
+    "tools": state::Tools, State, Scope::Shared, Items::Field(state::Tools::tools.name()),
         { time_field: UPDATED_AT, author: true, format: 2 }, |_, _| json!({"version": "1.0.0", "tools": {}}),
         "agents and tools that work may be assigned to";
-    "epics": state::Epics, State, Scope::Project, "epics.json", Items::Field(state::Epics::epics.name()),
+    "epics": state::Epics, State, Scope::Project, Items::Field(state::Epics::epics.name()),
         { time_field: UPDATED_AT, author: true, format: 2 },
         |doc, _| json!({"version": "1.0.0", "project_id": doc.owner_id(), "epics": []}),
         "a project's epics and their stories";
-    "sprints": state::Sprints, State, Scope::Project, "sprints.json", Items::Field(state::Sprints::sprints.name()),
+    "sprints": state::Sprints, State, Scope::Project, Items::Field(state::Sprints::sprints.name()),
         { time_field: UPDATED_AT, author: true, format: 2 },
         |doc, _| json!({"version": "1.0.0", "project_id": doc.owner_id(), "current_sprint": null, "sprints": []}),
         "a project's sprints";
-    "team": state::Team, State, Scope::Project, "team.json", Items::Field(state::Team::members.name()),
+    "team": state::Team, State, Scope::Project, Items::Field(state::Team::members.name()),
         { time_field: UPDATED_AT, author: true, format: 2 },
         |doc, _| json!({"version": "1.0.0", "project_id": doc.owner_id(), "settings": {"max_parallel_agents": 5}, "members": []}),
         "who works on a project";
-    "session": state::Session, State, Scope::Session, "state.json", Items::Field(state::Session::agents.name()),
+    "session": state::Session, State, Scope::Session, Items::Field(state::Session::agents.name()),
         { time_field: UPDATED_AT, author: true }, default_session,
         "what a session is and does";
-    "messages": state::Messages, State, Scope::Session, "messages.json", Items::Field(state::Messages::messages.name()),
+    "messages": state::Messages, State, Scope::Session, Items::Field(state::Messages::messages.name()),
         { time_field: UPDATED_AT, author: true }, |_, _| json!({"messages": []}),
         "a session's message history";
-    "events": state::Events, State, Scope::Session, "events.json", Items::Field(state::Events::events.name()),
+    "events": state::Events, State, Scope::Session, Items::Field(state::Events::events.name()),
         { time_field: UPDATED_AT, author: true }, |_, _| json!({"events": []}),
         "a session's event log";
-    "hooks": state::Hooks, State, Scope::Session, "hooks.json", Items::Field(state::Hooks::hooks.name()),
+    "hooks": state::Hooks, State, Scope::Session, Items::Field(state::Hooks::hooks.name()),
         { time_field: UPDATED_AT, author: true }, |_, _| json!({"hooks": []}),
         "commands that run after a change";
-    "tasks": state::Tasks, State, Scope::Session, "tasks.json", Items::Field(state::Tasks::tasks.name()),
+    "tasks": state::Tasks, State, Scope::Session, Items::Field(state::Tasks::tasks.name()),
         { time_field: UPDATED_AT, author: true }, |_, _| json!({"tasks": []}),
         "a session's own tasks";
-    "mailbox": state::Mailbox, State, Scope::Mailbox, "mailbox.json", Items::Field(state::Mailbox::messages.name()),
+    "mailbox": state::Mailbox, State, Scope::Mailbox, Items::Field(state::Mailbox::messages.name()),
         { time_field: UPDATED_AT, limit: LARGE, listing: Some(&MAILBOX), gone: Gone::Derived },
         |doc, _| json!({"version": "1.0.0", "session_id": doc.owner_id(), "messages": []}),
         "how the messages of a session's mailbox stand";
-    "sent": state::Sent, State, Scope::Mailbox, "sent.json", Items::None,
+    "sent": state::Sent, State, Scope::Mailbox, Items::None,
         { time_field: UPDATED_AT },
         |doc, _| json!({"version": "1.0.0", "session_id": doc.owner_id(), "last_seq": 0}),
         "how many messages a session has sent";
-    "triggers": state::Triggers, State, Scope::Shared, "triggers.json", Items::Field(state::Triggers::triggers.name()),
+    "triggers": state::Triggers, State, Scope::Shared, Items::Field(state::Triggers::triggers.name()),
         { time_field: UPDATED_AT, author: true, gone: Gone::Derived }, |_, _| json!({
             "version": "1.0.0", "triggers": [],
         }),
         "which sessions have hooks for changes of what";
-    "trusted": state::Trusted, State, Scope::Shared, "trusted.json", Items::Field(state::Trusted::trusted.name()),
+    "trusted": state::Trusted, State, Scope::Shared, Items::Field(state::Trusted::trusted.name()),
         { time_field: UPDATED_AT, author: true }, |_, _| json!({"version": "1.0.0", "trusted": []}),
         "commands that hooks may run";
 
-    "pm_state": pipeline::PmState, Pipeline, Scope::Pipeline, "pm_state.json", Items::Field(pipeline::PmState::task_groups.name()),
+    "pm_state": pipeline::PmState, Pipeline, Scope::Pipeline, Items::Field(pipeline::PmState::task_groups.name()),
         { time_field: LAST_UPDATE }, default_pm_state,
         "the project manager's memory";
-    "group_status": pipeline::GroupStatus, Pipeline, Scope::Pipeline, "group_status.json", Items::Document,
+    "group_status": pipeline::GroupStatus, Pipeline, Scope::Pipeline, Items::Document,
         { time_field: LAST_UPDATE }, |_, _| json!({}),
         "where each task group stands";
-    "orchestrator_state": pipeline::OrchestratorState, Pipeline, Scope::Pipeline, "orchestrator_state.json",
+    "orchestrator_state": pipeline::OrchestratorState, Pipeline, Scope::Pipeline,
         Items::Field(pipeline::OrchestratorState::decisions_log.name()), { time_field: LAST_UPDATE }, default_orchestrator_state,
         "the orchestrator's phase and decisions";
-    "dev_to_qa": pipeline::DevToQa, Pipeline, Scope::Pipeline, "messages/dev_to_qa.json",
+    "dev_to_qa": pipeline::DevToQa, Pipeline, Scope::Pipeline,
         Items::Field(pipeline::DevToQa::messages.name()), {}, |_, _| json!({"messages": []}),
         "hand-overs from developer to QA";
-    "qa_to_techlead": pipeline::QaToTechlead, Pipeline, Scope::Pipeline, "messages/qa_to_techlead.json",
+    "qa_to_techlead": pipeline::QaToTechlead, Pipeline, Scope::Pipeline,
         Items::Field(pipeline::QaToTechlead::messages.name()), {}, |_, _| json!({"messages": []}),
         "hand-overs from QA to tech lead";
-    "techlead_to_dev": pipeline::TechleadToDev, Pipeline, Scope::Pipeline, "messages/techlead_to_dev.json",
+    "techlead_to_dev": pipeline::TechleadToDev, Pipeline, Scope::Pipeline,
         Items::Field(pipeline::TechleadToDev::messages.name()), {}, |_, _| json!({"messages": []}),
         "reviews from tech lead to developer";
 
-    "active_agents": agent_loop::ActiveAgents, Loop, Scope::State, "agents/active.json", Items::Field(agent_loop::ActiveAgents::agents.name()),
+    "active_agents": agent_loop::ActiveAgents, Loop, Scope::State, Items::Field(agent_loop::ActiveAgents::agents.name()),
         { gone: Gone::Reset }, |_, _| json!({
             "agents": [], "total_spawned": 0, "total_completed": 0, "session_id": null,
         }),
         "agents that run now";
-    "agent_result": agent_loop::AgentResult, Loop, Scope::Agent, "agents/results/{key}.json", Items::Field(agent_loop::AgentResult::findings.name()),
+    "agent_result": agent_loop::AgentResult, Loop, Scope::Agent, Items::Field(agent_loop::AgentResult::findings.name()),
         { gone: Gone::Reset }, |doc, _| json!({
             "agent_id": doc.owner_id(), "status": "running", "findings": [],
         }),
         "what one agent found";
-    "work_queue": agent_loop::WorkQueue, Loop, Scope::State, "loop/work_queue.json", Items::Field(agent_loop::WorkQueue::items.name()),
+    "work_queue": agent_loop::WorkQueue, Loop, Scope::State, Items::Field(agent_loop::WorkQueue::items.name()),
         { gone: Gone::Reset }, |_, _| json!({
             "version": 1, "task": "", "iteration": 0, "consecutive_passes": 0, "items": [],
             "gate_results": {},
         }),
         "the loop's work items and gate results";
-    "current_session": agent_loop::CurrentSession, Loop, Scope::State, "session/current.json", Items::None,
+    "current_session": agent_loop::CurrentSession, Loop, Scope::State, Items::None,
         { gone: Gone::Reset }, default_current_session,
         "the session that works here now";
-    "metrics": agent_loop::Metrics, Loop, Scope::State, "session/metrics.json", Items::Field(agent_loop::Metrics::sessions.name()),
+    "metrics": agent_loop::Metrics, Loop, Scope::State, Items::Field(agent_loop::Metrics::sessions.name()),
         { gone: Gone::Reset }, |_, _| json!({"sessions": []}),
         "figures of past sessions";
-    "errors": agent_loop::Errors, Loop, Scope::State, "errors/classified.json", Items::Field(agent_loop::Errors::errors.name()),
+    "errors": agent_loop::Errors, Loop, Scope::State, Items::Field(agent_loop::Errors::errors.name()),
         { gone: Gone::Reset }, |_, _| json!({
             "errors": [], "summary": {"total": 0, "recovered": 0, "pending": 0, "escalated": 0},
         }),
         "classified errors and their retries";
-    "backup": agent_loop::Backup, Loop, Scope::Moment, "compaction/backup_{key}.json", Items::None,
+    "backup": agent_loop::Backup, Loop, Scope::Moment, Items::None,
         { gone: Gone::Reset }, |_, now| json!({
             "timestamp": time::stamp(now), "reason": "manual", "preserved": {},
         }),
         "state saved before a compaction";
 
-    "workflow": workflow::Workflow, Workflow, Scope::State, "workflow.json", Items::Field(workflow::Workflow::phases.name()),
+    "workflow": workflow::Workflow, Workflow, Scope::State, Items::Field(workflow::Workflow::phases.name()),
         { gone: Gone::DamageAlone }, |_, now| json!({
             "id": format!("wf_{}", time::compact(now)), "task": "", "status": "pending",
             "current_phase": null, "phases": [],
         }),
         "phases of the current workflow";
-    "task_graph": workflow::TaskGraph, Workflow, Scope::State, "active_task_graph.json",
+    "task_graph": workflow::TaskGraph, Workflow, Scope::State,
         Items::Nested(workflow::TaskGraph::execution_plan.name(), workflow::ExecutionPlan::waves.name()), { gone: Gone::DamageAlone }, default_task_graph,
         "waves of phases that may run together";
 
-    "queue": queue::Queue, Queue, Scope::Queue, "tasks.json", Items::Field(queue::Queue::tasks.name()),
+    "queue": queue::Queue, Queue, Scope::Queue, Items::Field(queue::Queue::tasks.name()),
         { time_field: Some(queue::Queue::last_updated.name()), limit: LARGE, listing: Some(&QUEUE) },
         |_, now| json!({
             "version": "1.0", "created_at": time::stamp(now), "last_updated": time::stamp(now), "tasks": [],
         }),
         "the task queue of leader and workers";
-    "workers": queue::Agents, Queue, Scope::Queue, "agents.json", Items::Field(queue::Agents::agents.name()),
+    "workers": queue::Agents, Queue, Scope::Queue, Items::Field(queue::Agents::agents.name()),
         { time_field: Some(queue::Queue::last_updated.name()) }, |_, _| json!({
             "version": "1.0", "agents": [],
         }),
@@ -683,7 +671,7 @@ mod tests {
             };
             let value = doc.default(Timestamp::UNIX_EPOCH);
             assert_eq!(kind.shape.check(&value), Ok(()), "{}", kind.name);
-            assert_eq!(Doc::at(&doc.room, &doc.file), Some(doc), "an address is found by its file");
+            assert_eq!(Doc::named(&doc.room, &doc.to_string()), Some(doc));
         }
     }
 

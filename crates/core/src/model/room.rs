@@ -1,16 +1,16 @@
-//! Rooms: a room is a directory that is locked, journaled and committed as one.
+//! Rooms: what is locked, committed and kept the history of as one.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::ids::{InvalidId, ProjectId, SessionId};
 
-/// The two directory trees that hold rooms.
+/// Whom a room belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Root {
-    /// `~/.claude`, shared by all projects of a user.
+    /// All projects of a team together.
     Home,
-    /// The project that the working directory belongs to.
+    /// One project.
     Project,
 }
 
@@ -31,11 +31,8 @@ pub enum Room {
 }
 
 impl Room {
-    /// The rooms of a project's own tree.
+    /// The rooms of a project's own.
     pub const OF_PROJECT: [Room; 3] = [Room::Queue, Room::Pipeline, Room::State];
-
-    /// The one file of a room that is not in its directory but beside it.
-    pub const BESIDE: &str = "../workflow_state_system.md";
 
     pub fn root(&self) -> Root {
         match self {
@@ -51,50 +48,6 @@ impl Room {
         match self {
             Room::Session(id) | Room::Mailbox(id) => Some(id),
             _ => None,
-        }
-    }
-
-    /// Returns the room's directory below its root.
-    pub fn dir(&self) -> String {
-        match self {
-            Room::Shared => "orchestration".into(),
-            Room::Archive => "orchestration/archive".into(),
-            Room::Project(id) => ["orchestration/projects/", id.as_str()].concat(),
-            Room::Session(id) => ["sessions/", id.as_str()].concat(),
-            Room::Mailbox(id) => ["orchestration/messages/", id.as_str()].concat(),
-            Room::Queue => ".coordination".into(),
-            Room::Pipeline => "coordination".into(),
-            Room::State => ".claude/state".into(),
-        }
-    }
-
-    /// Returns the path of one of the room's files below its root.
-    pub fn path(&self, file: &str) -> String {
-        match (self, file) {
-            (_, "") => self.dir(),
-            (Room::State, Room::BESIDE) => ".claude/workflow_state_system.md".into(),
-            _ => [&self.dir(), "/", file].concat(),
-        }
-    }
-
-    /// Returns the room's hidden directory: journal, head, quarantine.
-    pub fn hidden(&self) -> String {
-        self.dir() + "/.anthill"
-    }
-
-    /// Returns the lock file of a seat beside the room.
-    pub fn seat(&self, name: &str) -> String {
-        match self.root() {
-            Root::Home => format!("orchestration/locks/{name}-{}.lock", self.to_string().replace('/', "-")),
-            Root::Project => format!("{}/{name}.lock", self.hidden()),
-        }
-    }
-
-    /// Returns the room's lock file. It is never renamed, and deleted only with its room, by who holds it.
-    pub fn lock(&self) -> String {
-        match self.root() {
-            Root::Home => format!("orchestration/locks/{}.lock", self.to_string().replace('/', "-")),
-            Root::Project => format!("{}/lock", self.hidden()),
         }
     }
 }

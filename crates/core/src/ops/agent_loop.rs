@@ -21,7 +21,7 @@ use crate::model::paper::Paper;
 use crate::model::redact::redact;
 use crate::model::room::Room;
 use crate::model::time::Moment;
-use crate::store::{Engine, Entry, Transaction};
+use crate::store::{Engine, Entry, Kept, Transaction};
 use crate::view::shell;
 
 /// How long a title is that somebody else's words become.
@@ -203,7 +203,7 @@ pub fn note_gates(
         if let Some(output) = output {
             desk.transaction.write_paper(&paper, output.clone())?;
         }
-        let log = output.as_ref().map(|_| paper.path());
+        let log = output.as_ref().map(|_| engine.called(Kept::Paper(&paper)).path);
         work.note_gate(report.name.as_str(), &report.check, log.as_deref(), now);
     }
     if judge {

@@ -5,7 +5,7 @@
 use super::agent_loop::{logs, work_queue};
 use super::{Actor, Result, compact};
 use crate::error::Code;
-use crate::model::kind::Doc;
+use crate::model::kind::{Doc, Kind};
 use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::store::{Engine, Transaction};
@@ -24,12 +24,12 @@ pub enum What {
 }
 
 impl What {
-    /// Whether a file of the room goes.
-    fn covers(self, file: &str) -> bool {
+    /// Whether documents of a kind go.
+    fn covers(self, kind: &Kind) -> bool {
         match self {
-            What::Session => file.starts_with("agents/results/") || file.starts_with("errors/"),
-            What::Loop => file.starts_with("loop/"),
-            What::Agents => file.starts_with("agents/"),
+            What::Session => matches!(kind.name, "agent_result" | "errors"),
+            What::Loop => kind.name == "work_queue",
+            What::Agents => matches!(kind.name, "active_agents" | "agent_result"),
             What::All => true,
         }
     }
@@ -97,6 +97,6 @@ fn wanted(engine: &dyn Engine, transaction: &mut dyn Transaction, what: &[What])
     if what.contains(&What::Session) {
         old = compact::surplus(engine, &compact::backups(known.clone()))?;
     }
-    known.retain(|doc| what.iter().any(|what| what.covers(&doc.file)) || old.contains(doc));
+    known.retain(|doc| what.iter().any(|what| what.covers(doc.kind)) || old.contains(doc));
     Ok(known)
 }

@@ -23,7 +23,7 @@ use crate::model::present::Present;
 use crate::model::room::Room;
 use crate::model::shape::{Integer, Maybe};
 use crate::model::{json, time};
-use crate::store::{self, Engine, Transaction};
+use crate::store::{self, Engine, Kept, Transaction};
 
 /// How many backups of a session are kept, and how many in all.
 pub const KEPT: usize = 3;
@@ -127,7 +127,7 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
     let doc = Doc::of_key(kind("backup"), &key);
     transaction.put(&doc, value)?;
     let surplus = outdated(engine, &known, actor.session.as_deref(), &since)?;
-    let removed = forget(&mut *transaction, &surplus, &mut warnings)?;
+    let removed = forget(engine, &mut *transaction, &surplus, &mut warnings)?;
     let committed = transaction.commit(&actor.entry("compact backup"))?;
     warnings.extend(committed.warnings);
     let stored = committed.documents.into_iter().find(|(known, _)| *known == doc);
@@ -341,6 +341,7 @@ pub(super) fn surplus(engine: &dyn Engine, known: &[Doc]) -> Result<Vec<Doc>> {
 
 /// Deletes backups; returns their files.
 fn forget(
+    engine: &dyn Engine,
     transaction: &mut dyn Transaction,
     surplus: &[Doc],
     warnings: &mut Vec<String>,
@@ -348,7 +349,7 @@ fn forget(
     let mut removed = Vec::new();
     for doc in surplus {
         match transaction.delete(doc) {
-            Ok(()) => removed.push(doc.path()),
+            Ok(()) => removed.push(engine.called(Kept::Document(doc)).path),
             Err(error) if error.code() == Code::Damaged => {
                 warnings.push(format!("an old backup stays: {error}"));
             }
@@ -443,7 +444,7 @@ fn free_key(second: &str, known: &[Doc]) -> Key {
 }
 
 fn key_of(doc: &Doc) -> &str {
-    doc.kind.key_of(&doc.file).unwrap_or_default()
+    doc.key.as_ref().map_or("", Key::as_str)
 }
 
 fn document(name: &str) -> Doc {

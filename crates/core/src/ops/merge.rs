@@ -10,7 +10,7 @@ use crate::model::kind::Doc;
 use crate::model::merge::{self, Side};
 use crate::model::room::Room;
 use crate::store::edits::{self, TakenIn};
-use crate::store::{Aside, Edits, Engine, How, state};
+use crate::store::{Aside, Edits, Engine, How, Kept, state};
 
 /// Returns the edits that are kept aside in these rooms.
 pub fn asides(engine: &dyn Engine, rooms: &[Room]) -> Result<Vec<Aside>> {
@@ -29,7 +29,7 @@ pub fn all_asides(engine: &dyn Engine) -> Vec<Aside> {
 
 /// Tells in one line of an edit that is kept aside.
 pub fn in_words(aside: &Aside) -> String {
-    let (file, kind) = (aside.doc.file.rsplit('/').next().unwrap_or_default(), aside.doc.kind.name);
+    let (file, kind) = (aside.called.rsplit('/').next().unwrap_or_default(), aside.doc.kind.name);
     format!("an edit of {file} could not be joined and is kept aside: anthill diff {kind}")
 }
 
@@ -102,7 +102,7 @@ pub fn apply(
     op: &str,
     actor: &Actor,
 ) -> Result<(Changed, Edits)> {
-    state::check(doc, &theirs)?;
+    check(engine, doc, &theirs)?;
     let mut transaction = engine.begin(&[&doc.room])?;
     let revision = transaction.revision(doc)?;
     let Some(ours) = transaction.get(doc)?.cloned() else {
@@ -180,13 +180,18 @@ fn committed(mut committed: crate::store::Committed, revision: u64) -> Changed {
 }
 
 /// Reads what somebody typed: JSON, with lines of comments before it.
-pub fn typed(doc: &Doc, bytes: &[u8]) -> Result<Value> {
+pub fn typed(engine: &dyn Engine, doc: &Doc, bytes: &[u8]) -> Result<Value> {
     let text = String::from_utf8_lossy(bytes);
     let json: String = text.split_inclusive('\n').skip_while(|line| is_comment(line)).collect();
     let value =
         json::parse(json.as_bytes()).map_err(|error| Error::Input(format!("this is not JSON: {error}")))?;
-    state::check(doc, &value)?;
+    check(engine, doc, &value)?;
     Ok(value)
+}
+
+fn check(engine: &dyn Engine, doc: &Doc, value: &Value) -> Result<()> {
+    let name = || engine.called(Kept::Document(doc)).name;
+    Ok(state::check(doc, value).map_err(|unfit| unfit.of(name()))?)
 }
 
 fn is_comment(line: &str) -> bool {

@@ -26,10 +26,10 @@ use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
 use crate::model::listing::Marks;
 use crate::model::message::{self, Letter};
-use crate::model::paper::{Paper, Tray};
+use crate::model::paper::{Paper, Papers, Tray};
 use crate::model::room::Room;
 use crate::model::{json, time};
-use crate::store::{self, Engine, Transaction};
+use crate::store::{self, Engine, Kept, Transaction};
 
 /// How many finished messages a mailbox's list remembers, and how many more before it is cleared up.
 const KEPT: usize = 1_000;
@@ -237,7 +237,7 @@ fn look(engine: &dyn Engine, request: &PollRequest<'_>, actor: &Actor) -> Result
     let Some(transaction) = engine.browse(&mailbox.room)? else {
         return Ok(engine.is_absent(&mailbox).then(Polled::default));
     };
-    let mut desk = Desk::over(transaction, request.session, actor)?;
+    let mut desk = Desk::over(engine, transaction, request.session, actor)?;
     desk.read(request)?;
     Ok(Some(desk.polled))
 }
@@ -335,17 +335,15 @@ fn read(text: &str, id: &Key) -> Result<Value> {
 fn take_in(transaction: &mut dyn Transaction, session: &SessionId, now: Timestamp) -> Result<()> {
     let mailbox = Doc::mailbox(session);
     let (mut strange, is_there) = (Vec::new(), transaction.exists(&mailbox)?);
-    for name in transaction.folder(&mailbox.room, Tray::Inbox.folder())? {
-        let Some(Paper::Message { id, .. }) = Paper::message_named(session, Tray::Inbox, &name) else {
-            continue;
-        };
+    for paper in transaction.papers(&mailbox.room, Papers::Messages(Tray::Inbox))? {
+        let Some(id) = paper.key() else { continue };
         let known = if is_there { transaction.item(&mailbox, id.as_str())? } else { None };
         // What was done with and lies here all the same, somebody has put back.
         if known.is_some_and(|note| !matches!(note.text(MessageNote::status), Some("processed" | "expired")))
         {
             continue;
         }
-        if let Some(found) = lying(transaction, session, &id)? {
+        if let Some(found) = lying(transaction, session, id)? {
             strange.push(found.unwrap_or_else(|_| json!({Message::id: id.as_str()})));
         }
     }
@@ -392,6 +390,7 @@ fn lying(
 
 /// One mailbox, opened to look through it.
 struct Desk<'e> {
+    engine: &'e dyn Engine,
     transaction: Box<dyn Transaction + 'e>,
     session: SessionId,
     mailbox: Doc,
@@ -407,15 +406,22 @@ impl<'e> Desk<'e> {
         actor: &Actor,
     ) -> Result<Desk<'e>> {
         let transaction = engine.begin(&[others, &[&Doc::mailbox(session).room]].concat())?;
-        Desk::over(transaction, session, actor)
+        Desk::over(engine, transaction, session, actor)
     }
 
-    fn over(transaction: Box<dyn Transaction + 'e>, session: &SessionId, actor: &Actor) -> Result<Desk<'e>> {
+    fn over(
+        engine: &'e dyn Engine,
+        transaction: Box<dyn Transaction + 'e>,
+        session: &SessionId,
+        actor: &Actor,
+    ) -> Result<Desk<'e>> {
         let mailbox = Doc::mailbox(session);
         let (session, now, polled) = (session.clone(), actor.now(), Polled::default());
-        let mut desk = Desk { transaction, session, mailbox, now, polled };
+        let mut desk = Desk { engine, transaction, session, mailbox, now, polled };
         let (transaction, mailbox) = (&mut *desk.transaction, &desk.mailbox);
-        if !transaction.exists(mailbox)? || transaction.folder_changed(&mailbox.room, Tray::Inbox.folder())? {
+        if !transaction.exists(mailbox)?
+            || transaction.papers_changed(&mailbox.room, Papers::Messages(Tray::Inbox))?
+        {
             take_in(transaction, &desk.session, now)?;
         }
         Ok(desk)
@@ -427,7 +433,8 @@ impl<'e> Desk<'e> {
             None => Ok(None),
             Some(Ok(message)) => Ok(Some(message)),
             Some(Err(problem)) => {
-                let file = paper(&self.session, Tray::Inbox, id).path();
+                let paper = paper(&self.session, Tray::Inbox, id);
+                let file = self.engine.called(Kept::Paper(&paper)).path;
                 self.polled.warnings.push(format!("`{file}` is left out: {problem}"));
                 Ok(None)
             }

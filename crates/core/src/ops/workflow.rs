@@ -17,7 +17,7 @@ use crate::model::kind::Doc;
 use crate::model::paper::Paper;
 use crate::model::redact::redact;
 use crate::model::{json, plan, time};
-use crate::store::{Engine, Transaction};
+use crate::store::{Engine, Kept, Transaction};
 use crate::view;
 use crate::view::shell;
 
@@ -164,6 +164,7 @@ pub fn find(engine: &dyn Engine) -> Result<Option<Flow>> {
 
 /// The workflow, open for one change.
 struct Desk<'e> {
+    engine: &'e dyn Engine,
     transaction: Box<dyn Transaction + 'e>,
     now: Timestamp,
     before: Option<Flow>,
@@ -181,7 +182,7 @@ impl<'e> Desk<'e> {
         let workflow = transaction.get(&doc_of)?.cloned();
         let graph = transaction.get(&doc("task_graph"))?.cloned();
         let before = workflow.map(|workflow| Flow::of(workflow, graph.clone()));
-        Ok(Desk { transaction, now: actor.now(), before, graph, archived: None })
+        Ok(Desk { engine, transaction, now: actor.now(), before, graph, archived: None })
     }
 
     fn workflow(&mut self, engine: &dyn Engine) -> Result<Flow> {
@@ -215,7 +216,7 @@ impl<'e> Desk<'e> {
             let paper = Paper::OldWorkflow(key);
             let there = self.transaction.paper(&paper)?;
             if there.as_ref().is_none_or(|there| *there == text) {
-                self.archived = Some(paper.path());
+                self.archived = Some(self.engine.called(Kept::Paper(&paper)).path);
                 self.transaction.write_paper(&paper, text)?;
                 return Ok(());
             }

@@ -123,7 +123,7 @@ pub type Past<'p> = &'p mut dyn FnMut(&mut dyn FnMut(u64, &Value)) -> Result<()>
 
 /// Decides what counts of an edit; `ours` is what the last commit left, as `revision`.
 pub fn take_in(doc: &Doc, theirs: Value, ours: &Value, revision: u64, past: Past<'_>) -> Result<TakenIn> {
-    if is_fresh(doc, &theirs, ours, revision) || state::check_writable(doc, "", &theirs).is_err() {
+    if is_fresh(doc, &theirs, ours, revision) || state::check_writable(doc, &theirs).is_err() {
         return Ok(TakenIn::as_it_is(theirs));
     }
     let mut search = Search { doc, theirs: &theirs, nearest: None, same_number: None, oldest: None };
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn entries_with_revisions_of_their_own_tell_what_an_edit_was_made_from() {
-        let doc = Doc::at(&crate::model::room::Room::Pipeline, "group_status.json").unwrap();
+        let doc = Doc::named(&crate::model::room::Room::Pipeline, "group_status").unwrap();
         let entry = |status: &str, revision: u64| json!({"status": status, "revision": revision, "last_update": format!("t{revision}")});
         let states = [
             json!({"A": entry("pending", 1), "B": entry("pending", 1)}),

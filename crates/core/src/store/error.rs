@@ -42,6 +42,26 @@ pub enum Error {
     UnsupportedPlace { path: String, message: String },
 }
 
+/// Why a content cannot be written, before somebody says whose it is.
+#[derive(Debug)]
+pub enum Unfit {
+    Invalid(String),
+    TooLarge { size: u64, limit: u64 },
+    Newer { found: u64, known: u64 },
+}
+
+impl Unfit {
+    /// Says it of a document that people call so.
+    pub fn of(self, name: impl Into<String>) -> Error {
+        let name = name.into();
+        match self {
+            Unfit::Invalid(message) => Error::Invalid { subject: name, message },
+            Unfit::TooLarge { size, limit } => Error::TooLarge { subject: name, size, limit },
+            Unfit::Newer { found, known } => Error::NewerFormat { path: name, found, known },
+        }
+    }
+}
+
 /// Why the configuration does not tell where something is.
 #[derive(Debug, thiserror::Error)]
 #[error("the configuration does not tell where this is: {0}")]
@@ -53,7 +73,7 @@ impl Unplaced {
     }
 }
 
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     pub fn code(&self) -> Code {

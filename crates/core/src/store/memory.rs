@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::edits::{self, Edits, How, TakenIn};
 use super::engine::{
-    self, Aside, Commit, Commits, Committed, Cursor, Document, Engine, Entry, Event, Expected, Finding,
-    Glimpse, Listener, Live, Picking, Rank, Reading, Revision, Seat, Transaction, Upkeep, Visit, Watch,
-    keep_in,
+    self, Aside, Called, Commit, Commits, Committed, Cursor, Document, Engine, Entry, Event, Expected,
+    Finding, Glimpse, Kept, Listener, Live, Picking, Rank, Reading, Revision, Seat, Transaction, Upkeep,
+    Visit, Watch, keep_in,
 };
 use super::error::{Error, Result};
 use super::state::{self, Sealed};
@@ -24,7 +24,7 @@ use crate::model::kind::Doc;
 use crate::model::listing::{Among, Excerpt, Marks, Most};
 use crate::model::merge::Clash;
 use crate::model::names::{Names, names_of};
-use crate::model::paper::{Paper, Writing};
+use crate::model::paper::{Paper, Papers, Writing};
 use crate::model::raw::Raw;
 use crate::model::room::Room;
 use crate::model::time::{self, Clock, Moment};
@@ -52,7 +52,7 @@ struct Shared {
 struct RoomState {
     busy: bool,
     docs: BTreeMap<String, Stored>,
-    papers: BTreeMap<String, String>,
+    papers: BTreeMap<Paper, String>,
     /// What people made of documents since the last commit of each, as a test lets them.
     edits: BTreeMap<String, Value>,
     asides: Vec<(Aside, Vec<u8>)>,
@@ -84,9 +84,9 @@ impl MemoryEngine {
     pub fn edit(&self, doc: &Doc, value: Value) {
         let mut rooms = self.shared.lock();
         let room = rooms.entry(doc.room.clone()).or_default();
-        match room.docs.get(&doc.file).is_some_and(|stored| stored.value.as_ref() == Some(&value)) {
-            true => drop(room.edits.remove(&doc.file)),
-            false => drop(room.edits.insert(doc.file.clone(), value)),
+        match room.docs.get(&doc.to_string()).is_some_and(|stored| stored.value.as_ref() == Some(&value)) {
+            true => drop(room.edits.remove(&doc.to_string())),
+            false => drop(room.edits.insert(doc.to_string(), value)),
         }
         drop(rooms);
         self.shared.changed.notify_all();
@@ -94,7 +94,7 @@ impl MemoryEngine {
 
     fn revisions(&self, docs: &[Doc]) -> Vec<u64> {
         let rooms = self.shared.lock();
-        let stored = |doc: &Doc| rooms.get(&doc.room).and_then(|room| room.docs.get(&doc.file));
+        let stored = |doc: &Doc| rooms.get(&doc.room).and_then(|room| room.docs.get(&doc.to_string()));
         docs.iter().map(|doc| stored(doc).map_or(0, |stored| stored.revision)).collect()
     }
 }
@@ -136,7 +136,7 @@ impl Engine for MemoryEngine {
         let rooms = self.shared.lock();
         let Some(room) = rooms.get(&doc.room) else { return Ok(None) };
         let edited = room.edited(doc)?.map(|edited| edited.stored);
-        let stored = edited.as_ref().or_else(|| room.docs.get(&doc.file));
+        let stored = edited.as_ref().or_else(|| room.docs.get(&doc.to_string()));
         Ok(stored
             .and_then(|stored| Some(Document { value: stored.value.clone()?, revision: stored.revision })))
     }
@@ -160,8 +160,8 @@ impl Engine for MemoryEngine {
             let (mut docs, mut edited) = (state.docs.clone(), BTreeMap::new());
             for doc in state.docs.values().map(|stored| &stored.doc) {
                 if let Some(edit) = state.edited(doc)? {
-                    docs.insert(doc.file.clone(), edit.stored.clone());
-                    edited.insert(doc.file.clone(), edit);
+                    docs.insert(doc.to_string(), edit.stored.clone());
+                    edited.insert(doc.to_string(), edit);
                 }
             }
             before.insert(room, Before { docs, edited, papers: state.papers.clone() });
@@ -171,7 +171,7 @@ impl Engine for MemoryEngine {
 
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {
         let mut content = Value::Null;
-        for revision in self.log(&doc.room)?.iter().filter(|revision| revision.file == doc.file) {
+        for revision in self.log(&doc.room)?.iter().filter(|revision| revision.is_of(doc)) {
             apply(&mut content, &revision.changes);
             visit(revision, (!content.is_null()).then_some(&content));
         }
@@ -183,7 +183,7 @@ impl Engine for MemoryEngine {
     }
 
     fn look_back(&self, room: &Room, only: Option<&Doc>, visit: Visit<'_>) -> Result<()> {
-        let wanted = |revision: &Revision| only.is_none_or(|doc| revision.file == doc.file);
+        let wanted = |revision: &Revision| only.is_none_or(|doc| revision.is_of(doc));
         let _ = self.log(room)?.into_iter().rev().filter(wanted).all(visit);
         Ok(())
     }
@@ -215,7 +215,7 @@ impl Engine for MemoryEngine {
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>> {
         let mut queue = VecDeque::new();
         let rooms = self.shared.lock();
-        let stored = rooms.get(&doc.room).and_then(|room| room.docs.get(&doc.file));
+        let stored = rooms.get(&doc.room).and_then(|room| room.docs.get(&doc.to_string()));
         let revision = from.unwrap_or_else(|| stored.map_or(0, |stored| stored.revision));
         if let (None, Some(value)) = (from, stored.and_then(|stored| stored.value.as_ref())) {
             let text = json::dense(value);
@@ -311,7 +311,7 @@ impl Reading for MemoryEngine {
 
     fn written_at(&self, doc: &Doc) -> Option<Timestamp> {
         let rooms = self.shared.lock();
-        let stored = rooms.get(&doc.room)?.docs.get(&doc.file)?;
+        let stored = rooms.get(&doc.room)?.docs.get(&doc.to_string())?;
         stored.value.is_some().then_some(stored.at)
     }
 
@@ -381,7 +381,15 @@ impl Upkeep for MemoryEngine {
     }
 
     fn place(&self, doc: &Doc) -> String {
-        format!("memory:{}", doc.path())
+        format!("memory:{}/{doc}", doc.room)
+    }
+
+    fn called(&self, kept: Kept<'_>) -> Called {
+        let (room, name) = match kept {
+            Kept::Document(doc) => (doc.room.clone(), doc.to_string()),
+            Kept::Paper(paper) => (paper.room(), format!("{paper:?}")),
+        };
+        Called { path: format!("{room}/{name}"), name }
     }
 }
 
@@ -407,13 +415,15 @@ struct Edited {
 impl RoomState {
     /// Returns what counts of an edit that no commit has taken in yet.
     fn edited(&self, doc: &Doc) -> Result<Option<Edited>> {
-        let (Some(theirs), Some(stored)) = (self.edits.get(&doc.file), self.docs.get(&doc.file)) else {
+        let (Some(theirs), Some(stored)) =
+            (self.edits.get(&doc.to_string()), self.docs.get(&doc.to_string()))
+        else {
             return Ok(None);
         };
         let Some(ours) = stored.value.clone() else { return Ok(None) };
         let mut past = |visit: &mut dyn FnMut(u64, &Value)| {
             let mut content = Value::Null;
-            for record in self.log.iter().filter(|record| record.file == doc.file) {
+            for record in self.log.iter().filter(|record| record.is_of(doc)) {
                 apply(&mut content, &record.changes);
                 visit(record.revision, &content);
             }
@@ -434,13 +444,13 @@ impl RoomState {
 struct Before {
     docs: BTreeMap<String, Stored>,
     edited: BTreeMap<String, Edited>,
-    papers: BTreeMap<String, String>,
+    papers: BTreeMap<Paper, String>,
 }
 
 impl MemoryTransaction<'_> {
     fn write(&mut self, doc: &Doc, value: Option<Value>) -> Result<()> {
         if let Some(base) = self.base(doc).0 {
-            state::check_writable(doc, &doc.file, base)?;
+            state::check_writable(doc, base).map_err(|unfit| unfit.of(doc.to_string()))?;
         }
         match self.new.iter_mut().find(|(known, _)| known == doc) {
             Some((_, new)) => *new = value,
@@ -454,7 +464,7 @@ impl MemoryTransaction<'_> {
     }
 
     fn base(&self, doc: &Doc) -> (Option<&Value>, u64) {
-        let stored = self.room(&doc.room).docs.get(&doc.file);
+        let stored = self.room(&doc.room).docs.get(&doc.to_string());
         stored.map_or((None, 0), |stored| (stored.value.as_ref(), stored.revision))
     }
 
@@ -467,7 +477,8 @@ impl MemoryTransaction<'_> {
                 (None, Some(base)) => (None, vec![whole(Some(base.clone()), None)]),
                 (Some(value), base) => {
                     let Sealed { value, changes, .. } =
-                        state::seal(&doc, base, revision, value, entry, |_, value| json::render(value))?;
+                        state::seal(&doc, base, revision, value, entry, |_, value| json::render(value))
+                            .map_err(|unfit| unfit.of(doc.to_string()))?;
                     let created = base.is_none().then(|| whole(None, Some(value.clone())));
                     (Some(value), created.map_or(changes, |created| vec![created]))
                 }
@@ -498,7 +509,7 @@ impl Transaction for MemoryTransaction<'_> {
             documents.retain(|known| known != doc);
             documents.extend(new.is_some().then(|| doc.clone()));
         }
-        documents.sort_by(|one, other| one.file.cmp(&other.file));
+        documents.sort_by_key(Doc::to_string);
         Ok(documents)
     }
 
@@ -519,22 +530,22 @@ impl Transaction for MemoryTransaction<'_> {
     }
 
     fn edits(&mut self, doc: &Doc) -> Result<Edits> {
-        let Some(edited) = self.room(&doc.room).edited.get(&doc.file) else { return Ok(Edits::default()) };
+        let Some(edited) = self.room(&doc.room).edited.get(&doc.to_string()) else {
+            return Ok(Edits::default());
+        };
         let value = edited.stored.value.as_ref().unwrap_or(&Value::Null);
         Ok(Edits::between(&edited.ours, value, edited.how, edited.clashes.clone()))
     }
 
     fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
-        Ok(self.room(&paper.room()).papers.get(&paper.file()).cloned())
+        Ok(self.room(&paper.room()).papers.get(paper).cloned())
     }
 
-    fn folder(&mut self, room: &Room, dir: &'static str) -> Result<Vec<String>> {
-        let papers = &self.room(room).papers;
-        let names = papers.keys().filter_map(|file| file.strip_prefix(dir)?.strip_prefix('/'));
-        Ok(names.map(str::to_owned).collect())
+    fn papers(&mut self, room: &Room, sort: Papers) -> Result<Vec<Paper>> {
+        Ok(self.room(room).papers.keys().filter(|paper| sort.have(paper)).cloned().collect())
     }
 
-    fn folder_changed(&mut self, _: &Room, _: &'static str) -> Result<bool> {
+    fn papers_changed(&mut self, _: &Room, _: Papers) -> Result<bool> {
         Ok(false)
     }
 
@@ -560,7 +571,7 @@ impl Transaction for MemoryTransaction<'_> {
         let mut committed = Committed::default();
         for (stored, _) in &sealed {
             let before = self.before.get_mut(&stored.doc.room).expect("it was sealed from there");
-            if let Some(edited) = before.edited.remove(&stored.doc.file) {
+            if let Some(edited) = before.edited.remove(&stored.doc.to_string()) {
                 let state = rooms.entry(stored.doc.room.clone()).or_default();
                 let known = state.log.len();
                 committed.warnings.extend(edited.take_in(state, entry));
@@ -578,9 +589,9 @@ impl Transaction for MemoryTransaction<'_> {
             touched.push(paper.room());
             let papers = &mut rooms.entry(paper.room()).or_default().papers;
             match text {
-                Writing::Whole(text) => drop(papers.insert(paper.file(), text)),
-                Writing::Piece(piece) => papers.entry(paper.file()).or_default().push_str(&piece),
-                Writing::Gone => drop(papers.remove(&paper.file())),
+                Writing::Whole(text) => drop(papers.insert(paper, text)),
+                Writing::Piece(piece) => papers.entry(paper).or_default().push_str(&piece),
+                Writing::Gone => drop(papers.remove(&paper)),
             }
         }
         let mut told = Vec::new();
@@ -590,7 +601,7 @@ impl Transaction for MemoryTransaction<'_> {
                 committed.documents.push((stored.doc.clone(), Document { value, revision: stored.revision }));
             }
             let state = rooms.entry(stored.doc.room.clone()).or_default();
-            state.docs.insert(stored.doc.file.clone(), stored);
+            state.docs.insert(stored.doc.to_string(), stored);
             state.log.push(record);
         }
         touched.extend(told.iter().map(|(room, _)| room.clone()));
@@ -624,7 +635,9 @@ impl Picking for MemoryTransaction<'_> {
     }
 
     fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()> {
-        self.amend(doc, |value| engine::put_in(doc, value, id, item))
+        self.amend(doc, |value| {
+            engine::put_in(doc, value, id, item).map_err(|unfit| unfit.of(doc.to_string()))
+        })
     }
 
     fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
@@ -638,7 +651,9 @@ impl Picking for MemoryTransaction<'_> {
     }
 
     fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {
-        self.amend(doc, |value| engine::extend_in(doc, value, &items))
+        self.amend(doc, |value| {
+            engine::extend_in(doc, value, &items).map_err(|unfit| unfit.of(doc.to_string()))
+        })
     }
 
     fn taken(&mut self, _: &Doc, _: &[&str]) -> Result<Option<Vec<bool>>> {
@@ -682,7 +697,7 @@ impl Edited {
     /// Records the edit, and keeps it aside if not all of it counts.
     fn take_in(self, room: &mut RoomState, entry: &Entry) -> Option<String> {
         let (doc, changes) = (&self.stored.doc, self.changes());
-        let theirs = room.edits.remove(&doc.file)?;
+        let theirs = room.edits.remove(&doc.to_string())?;
         if !changes.is_empty() || self.how == How::Fresh {
             let restored = matches!(self.how, How::Restored { .. });
             let (by, op) = ("hand".into(), if restored { "restore" } else { "edit" }.into());
@@ -701,11 +716,12 @@ impl Edited {
         if self.clashes.is_empty() {
             return None;
         }
-        let name = format!("{}.{}", doc.file, room.asides.len() + 1);
+        let name = format!("{}.{}", doc.to_string().replace('/', "-"), room.asides.len() + 1);
         let path = format!("memory:{name}");
-        let aside = Aside { doc: doc.clone(), name, path: path.clone(), noted: false };
+        let aside =
+            Aside { doc: doc.clone(), called: doc.to_string(), name, path: path.clone(), noted: false };
         room.asides.push((aside, json::render(&theirs)));
-        Some(format!("an edit of `{}` could not be joined; it is kept in `{path}`", doc.file))
+        Some(format!("an edit of `{}` could not be joined; it is kept in `{path}`", doc))
     }
 }
 
@@ -790,7 +806,7 @@ fn apply(content: &mut Value, changes: &[Change]) {
 fn record(doc: &Doc, revision: u64, changes: Vec<Change>, entry: &Entry) -> Revision {
     Revision {
         kind: doc.kind.name.into(),
-        file: doc.file.clone(),
+        key: doc.key.clone(),
         revision,
         at: time::stamp(entry.at),
         by: entry.by.clone(),

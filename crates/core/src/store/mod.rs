@@ -19,7 +19,8 @@ pub mod texts;
 
 pub use edits::{Edits, How};
 pub use engine::{
-    Aside, Commit, Commits, Committed, Cursor, Document, Durability, Engine, Entry, Event, Expected, Finding,
-    Listener, Long, Picking, Rank, Reading, Revision, Seat, Stream, Transaction, Upkeep, Watch,
+    Aside, Called, Commit, Commits, Committed, Cursor, Document, Durability, Engine, Entry, Event, Expected,
+    Finding, Kept, Listener, Long, Picking, Rank, Reading, Revision, Seat, Stream, Transaction, Upkeep,
+    Watch,
 };
 pub use error::{Error, Result};

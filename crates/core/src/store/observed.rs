@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use super::edits::Edits;
 use super::engine::{
-    Aside, Commits, Committed, Cursor, Document, Engine, Entry, Expected, Finding, Glimpse, Listener, Live,
-    Picking, Rank, Reading, Revision, Seat, Transaction, Upkeep, Visit, Watch,
+    Aside, Called, Commits, Committed, Cursor, Document, Engine, Entry, Expected, Finding, Glimpse, Kept,
+    Listener, Live, Picking, Rank, Reading, Revision, Seat, Transaction, Upkeep, Visit, Watch,
 };
 use super::error::Result;
 use super::texts::Texts;
 use crate::model::ids::{Key, SessionId};
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Excerpt, Marks, Most};
-use crate::model::paper::Paper;
+use crate::model::paper::{Paper, Papers};
 use crate::model::raw::Raw;
 use crate::model::room::Room;
 use crate::model::time::{Clock, Moment};
@@ -208,6 +208,10 @@ impl Upkeep for Observed {
     fn place(&self, doc: &Doc) -> String {
         self.engine.place(doc)
     }
+
+    fn called(&self, kept: Kept<'_>) -> Called {
+        self.engine.called(kept)
+    }
 }
 
 struct ObservedTransaction<'e> {
@@ -275,8 +279,8 @@ impl Transaction for ObservedTransaction<'_> {
         self.transaction.paper(paper)
     }
 
-    fn folder(&mut self, room: &Room, dir: &'static str) -> Result<Vec<String>> {
-        self.transaction.folder(room, dir)
+    fn papers(&mut self, room: &Room, sort: Papers) -> Result<Vec<Paper>> {
+        self.transaction.papers(room, sort)
     }
 
     fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
@@ -291,8 +295,8 @@ impl Transaction for ObservedTransaction<'_> {
         self.transaction.remove_paper(paper)
     }
 
-    fn folder_changed(&mut self, room: &Room, dir: &'static str) -> Result<bool> {
-        self.transaction.folder_changed(room, dir)
+    fn papers_changed(&mut self, room: &Room, sort: Papers) -> Result<bool> {
+        self.transaction.papers_changed(room, sort)
     }
 
     fn commit(self: Box<Self>, entry: &Entry) -> Result<Committed> {

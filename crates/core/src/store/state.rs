@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::engine::Entry;
-use super::error::{Error, Result};
+use super::error::{Error, Result, Unfit};
 use crate::model::diff::{self, Change};
 use crate::model::documents::common::Stamps;
 use crate::model::json;
@@ -31,7 +31,7 @@ pub fn seal(
     mut value: Value,
     entry: &Entry,
     render: impl Fn(&Doc, &Value) -> Vec<u8>,
-) -> Result<Sealed> {
+) -> Result<Sealed, Unfit> {
     let revision = revision + 1;
     let now = time::stamp(entry.at);
     match (doc.kind.items, value.as_object_mut()) {
@@ -43,7 +43,7 @@ pub fn seal(
     let bytes = render(doc, &value);
     let size = bytes.len() as u64;
     if size > doc.kind.limit {
-        return Err(Error::TooLarge { subject: doc.file.clone(), size, limit: doc.kind.limit });
+        return Err(Unfit::TooLarge { size, limit: doc.kind.limit });
     }
     let changes = base.map(|base| diff::diff(base, &value)).unwrap_or_default();
     Ok(Sealed { value, bytes, revision, changes })
@@ -76,26 +76,26 @@ fn stamp_entries(doc: &Doc, base: Option<&Value>, entries: &mut Map<String, Valu
 }
 
 /// Checks a document that is about to be written.
-pub fn check(doc: &Doc, value: &Value) -> Result<()> {
-    doc.kind.shape.check(value).map_err(|misfit| invalid(doc, misfit.to_string()))?;
+pub fn check(doc: &Doc, value: &Value) -> Result<(), Unfit> {
+    doc.kind.shape.check(value).map_err(|misfit| Unfit::Invalid(misfit.to_string()))?;
     // A document that claims to be newer than we are would be the last thing we ever wrote there.
-    check_writable(doc, &doc.file, value)?;
+    check_writable(doc, value)?;
     if json::depth(value) > json::MAX_DEPTH {
-        return Err(invalid(doc, format!("it would be nested deeper than {}", json::MAX_DEPTH)));
+        return Err(Unfit::Invalid(format!("it would be nested deeper than {}", json::MAX_DEPTH)));
     }
     Ok(())
 }
 
 /// Checks one item of a document, whose other items are known to be good.
-pub fn check_item(doc: &Doc, path: &str, item: &Value) -> Result<()> {
+pub fn check_item(doc: &Doc, path: &str, item: &Value) -> Result<(), Unfit> {
     let Items::Field(field) = doc.kind.items else { return Ok(()) };
     let shape = doc.kind.shape.items_of(field).unwrap_or(&Shape::Any);
     shape.check(item).map_err(|mut misfit| {
         misfit.path = if misfit.path.is_empty() { path.into() } else { format!("{path}.{}", misfit.path) };
-        invalid(doc, misfit.to_string())
+        Unfit::Invalid(misfit.to_string())
     })?;
     if json::depth(item) + 2 > json::MAX_DEPTH {
-        return Err(invalid(doc, format!("it would be nested deeper than {}", json::MAX_DEPTH)));
+        return Err(Unfit::Invalid(format!("it would be nested deeper than {}", json::MAX_DEPTH)));
     }
     Ok(())
 }
@@ -121,9 +121,9 @@ pub fn open(doc: &Doc, place: &str, bytes: &[u8]) -> Result<Value> {
 }
 
 /// Refuses to write over a format that is newer than ours.
-pub fn check_writable(doc: &Doc, place: &str, value: &Value) -> Result<()> {
+pub fn check_writable(doc: &Doc, value: &Value) -> Result<(), Unfit> {
     match newer_format(doc, value) {
-        Some(found) => Err(Error::NewerFormat { path: place.into(), found, known: doc.kind.format }),
+        Some(found) => Err(Unfit::Newer { found, known: doc.kind.format }),
         None => Ok(()),
     }
 }
@@ -135,8 +135,4 @@ fn newer_format(doc: &Doc, value: &Value) -> Option<u64> {
         number => number.as_u64()?,
     };
     (major > doc.kind.format).then_some(major)
-}
-
-pub fn invalid(doc: &Doc, message: String) -> Error {
-    Error::Invalid { subject: doc.file.clone(), message }
 }

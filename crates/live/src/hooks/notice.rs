@@ -1,5 +1,6 @@
 //! A change on its way from the command that made it to the process that runs the hooks: one line of JSON.
 
+use anthill_core::model::ids::Key;
 use anthill_core::model::kind::{Doc, Scope};
 use anthill_core::model::room::Room;
 use anthill_core::model::time;
@@ -33,7 +34,7 @@ impl Notice {
             "op": entry.op, "project_id": project, "session_id": session,
         });
         if matches!(doc.kind.scope, Scope::Agent | Scope::Moment) {
-            event["key"] = doc.kind.key_of(&doc.file).into();
+            event["key"] = doc.key.as_ref().map(Key::as_str).into();
         }
         match changed.now {
             Now::Known(value) if is_small(value) => event["value"] = value.clone(),
@@ -44,9 +45,9 @@ impl Notice {
     }
 
     pub fn encode(&self) -> String {
-        let (room, file) = (self.doc.room.to_string().into(), self.doc.file.as_str().into());
+        let (room, doc) = (self.doc.room.to_string().into(), self.doc.to_string().into());
         let fields =
-            [("room", room), ("file", file), ("unread", self.unread.into()), ("event", self.event.clone())];
+            [("room", room), ("doc", doc), ("unread", self.unread.into()), ("event", self.event.clone())];
         let fields: Map<String, Value> =
             fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         format!("{}\n", Value::Object(fields))
@@ -56,7 +57,7 @@ impl Notice {
     pub fn decode(line: &str) -> Option<Notice> {
         let mut line: Value = serde_json::from_str(line).ok()?;
         let room: Room = line["room"].as_str()?.parse().ok()?;
-        let doc = Doc::at(&room, line["file"].as_str()?)?;
+        let doc = Doc::named(&room, line["doc"].as_str()?)?;
         let unread = line["unread"].as_bool()?;
         Some(Notice { doc, event: line.get_mut("event")?.take(), unread })
     }
@@ -112,12 +113,12 @@ mod tests {
             token: None,
             durability: anthill_core::store::Durability::Synced,
         };
-        let doc = Doc::at(&Room::Project("p1".parse().unwrap()), "epics.json").unwrap();
+        let doc = Doc::named(&Room::Project("p1".parse().unwrap()), "epics").unwrap();
         let value = json!({"epics": []});
         let notice = Notice::new(&Changed { doc: &doc, revision: 3, now: Now::Known(&value) }, &entry);
         assert_eq!(notice.event["value"], value);
         assert_eq!(Notice::decode(&notice.encode()), Some(notice));
-        for line in ["", "{}", r#"{"room":"project/../x","file":"epics.json","unread":false,"event":{}}"#] {
+        for line in ["", "{}", r#"{"room":"project/../x","doc":"epics","unread":false,"event":{}}"#] {
             assert_eq!(Notice::decode(line), None);
         }
     }

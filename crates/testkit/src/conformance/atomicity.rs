@@ -150,7 +150,7 @@ pub fn a_commit_in_several_rooms_is_all_or_nothing(make: Make<'_>) {
     assert_eq!(after, before);
     mark_all(3, json!({})).unwrap();
     for doc in &docs {
-        assert_eq!(mark(&*engine, doc, 4).revision, 3, "{}", doc.file);
-        assert_eq!(replayed(&*engine, doc).len(), 3, "{}", doc.file);
+        assert_eq!(mark(&*engine, doc, 4).revision, 3, "{doc}");
+        assert_eq!(replayed(&*engine, doc).len(), 3, "{doc}");
     }
 }

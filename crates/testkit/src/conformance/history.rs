@@ -39,13 +39,13 @@ pub fn order_of_the_log_is_the_order_of_commits(make: Make<'_>) {
     for number in 1..=15 {
         for doc in [&config, &tools] {
             let revision = mark(&*engine, doc, number).revision;
-            expected.push((doc.kind.name.to_owned(), doc.file.clone(), revision));
+            expected.push((doc.kind.name.to_owned(), doc.key.clone(), revision));
         }
     }
     mark(&*engine, &session_doc("session", "elsewhere"), 1);
     let log = engine.log(&config.room).unwrap();
     let logged: Vec<_> =
-        log.iter().map(|record| (record.kind.clone(), record.file.clone(), record.revision)).collect();
+        log.iter().map(|record| (record.kind.clone(), record.key.clone(), record.revision)).collect();
     assert_eq!(logged, expected);
     assert!(log.iter().all(|record| record.by == "tester" && record.op == "test" && record.undoes.is_none()));
     assert!(log.iter().all(|record| record.at == "2026-01-02T03:04:05.000Z"));
@@ -166,7 +166,7 @@ pub fn looking_back_tells_the_log_from_its_end(make: Make<'_>) {
     log.reverse();
     assert_eq!(told(&*engine, &config, false, usize::MAX), log);
     assert_eq!(told(&*engine, &config, false, 7), log[..7], "and no further than asked for");
-    log.retain(|record| record.file == config.file);
+    log.retain(|record| record.is_of(&config));
     assert_eq!(told(&*engine, &config, true, usize::MAX), log);
     assert_eq!(told(&*engine, &config, true, 1), log[..1]);
 }

@@ -1,7 +1,10 @@
 //! Listing what is there, and finding nothing wrong with it.
 
+use anthill_core::model::ids::Key;
 use anthill_core::model::kind::Doc;
+use anthill_core::model::paper::Paper;
 use anthill_core::model::room::Room;
+use anthill_core::store::Kept;
 
 use super::{Make, SOON, delete, doc, kind, mark, session_doc};
 
@@ -27,13 +30,40 @@ pub fn documents_and_rooms_are_listed(make: Make<'_>) {
     assert_eq!(engine.rooms().unwrap(), rooms, "the shared room holds nothing");
     for room in &rooms {
         let mut expected: Vec<_> = docs.iter().filter(|doc| doc.room == *room).cloned().collect();
-        expected.sort_by(|one, other| one.file.cmp(&other.file));
+        expected.sort_by_key(|doc| engine.called(Kept::Document(doc)).name);
         assert_eq!(engine.documents(room).unwrap(), expected, "{room}");
     }
     delete(&*engine, &docs[1]);
     assert!(!engine.documents(&docs[1].room).unwrap().contains(&docs[1]));
     assert_eq!(engine.documents(&Room::Queue).unwrap(), []);
     docs.iter().for_each(|doc| assert!(!engine.place(doc).is_empty()));
+}
+
+pub fn what_is_kept_is_called_by_names_of_its_own(make: Make<'_>) {
+    let engine = make(SOON);
+    let key = |text: &str| text.parse::<Key>().unwrap();
+    let docs = ["a", "b"].map(|id| Doc::of_key(kind("agent_result"), &key(id)));
+    let papers = ["a", "b"].map(|id| Paper::GateLog(key(id)));
+    let kept = docs.iter().map(Kept::Document).chain(papers.iter().map(Kept::Paper));
+    let called: Vec<_> = kept.map(|kept| engine.called(kept)).collect();
+    for (number, one) in called.iter().enumerate() {
+        assert!(!one.name.is_empty() && one.path.contains(&one.name), "{one:?}");
+        assert!(called[..number].iter().all(|other| one.name != other.name), "{one:?}");
+    }
+    let elsewhere = engine.called(Kept::Document(&doc("config"))).path;
+    assert!(called.iter().all(|one| one.path != elsewhere));
+}
+
+pub fn history_tells_the_members_of_a_family_apart(make: Make<'_>) {
+    let engine = make(SOON);
+    let docs = ["a", "b"].map(|id| Doc::of_key(kind("agent_result"), &id.parse().unwrap()));
+    docs.iter().for_each(|doc| drop(mark(&*engine, doc, 1)));
+    mark(&*engine, &docs[0], 2);
+    let log = engine.log(&docs[0].room).unwrap();
+    let of = |doc: &Doc| {
+        log.iter().filter(|record| record.is_of(doc)).map(|record| record.revision).collect::<Vec<_>>()
+    };
+    assert_eq!(docs.each_ref().map(of), [vec![1, 2], vec![1]]);
 }
 
 pub fn a_dropped_transaction_leaves_no_room_behind(make: Make<'_>) {

@@ -109,7 +109,8 @@ pub fn asides_that_are_gone_are_no_failure(make: Make<'_>) {
     let (engine, config) = (make(SOON), doc("config"));
     mark(&*engine, &config, 1);
     let (name, path) = ("config.json.1".to_owned(), "nowhere".to_owned());
-    let aside = anthill_core::store::Aside { doc: config, name, path, noted: false };
+    let aside =
+        anthill_core::store::Aside { called: config.to_string(), doc: config, name, path, noted: false };
     assert_eq!(engine.read_aside(&aside).unwrap(), None);
     engine.note_aside(&aside).unwrap();
     engine.drop_aside(&aside).unwrap();

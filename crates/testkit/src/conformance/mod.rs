@@ -98,8 +98,8 @@ macro_rules! with_guarantees {
 
             papers_come_with_the_commit
             papers_of_a_dropped_transaction_are_not_written
-            papers_are_listed_by_folder
-            papers_that_nobody_else_left_change_no_folder
+            papers_are_listed_by_sort
+            papers_that_nobody_else_left_change_nothing
             a_paper_may_stand_beside_its_room
 
             watch_begins_with_a_snapshot
@@ -138,6 +138,8 @@ macro_rules! with_guarantees {
             time_is_told_under_the_lock
             documents_are_listed_as_a_transaction_sees_them
             expectations_change_no_answer
+            what_is_kept_is_called_by_names_of_its_own
+            history_tells_the_members_of_a_family_apart
         }
     };
 }

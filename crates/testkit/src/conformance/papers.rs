@@ -1,6 +1,6 @@
 //! Texts that come with a commit.
 
-use anthill_core::model::paper::{Paper, Tray};
+use anthill_core::model::paper::{Paper, Papers, Tray};
 use anthill_core::model::room::Room;
 use anthill_core::store::Transaction;
 
@@ -53,28 +53,32 @@ pub fn papers_of_a_dropped_transaction_are_not_written(make: Make<'_>) {
     let mut transaction = engine.begin(&[&room]).unwrap();
     assert_eq!(transaction.paper(&result("t1")).unwrap(), None);
     assert_eq!(transaction.paper(&log()).unwrap(), None);
-    assert_eq!(transaction.folder(&room, Paper::RESULTS).unwrap(), [""; 0]);
+    assert_eq!(transaction.papers(&room, Papers::Results).unwrap(), []);
 }
 
-pub fn papers_are_listed_by_folder(make: Make<'_>) {
+pub fn papers_are_listed_by_sort(make: Make<'_>) {
     let (engine, room) = (make(SOON), doc("queue").room);
     let mut transaction = engine.begin(&[&room]).unwrap();
     for id in ["b", "a"] {
         transaction.write_paper(&result(id), String::new()).unwrap();
     }
+    transaction.append_paper(&log(), "x").unwrap();
     transaction.commit(&entry("test")).unwrap();
-    assert_eq!(engine.begin(&[&room]).unwrap().folder(&room, Paper::RESULTS).unwrap(), ["a.md", "b.md"]);
+    let mut look = engine.begin(&[&room]).unwrap();
+    assert_eq!(look.papers(&room, Papers::Results).unwrap(), [result("a"), result("b")]);
+    assert_eq!(look.papers(&room, Papers::Logs).unwrap(), [log()]);
+    assert_eq!(look.papers(&room, Papers::Archived).unwrap(), []);
 }
 
-/// Who has asked for the names of a folder, and is told that nothing came to it, knows them still.
-pub fn papers_that_nobody_else_left_change_no_folder(make: Make<'_>) {
+/// Who has asked for the texts of a sort, and is told that none came, knows them still.
+pub fn papers_that_nobody_else_left_change_nothing(make: Make<'_>) {
     let engine = make(SOON);
-    let (room, folder) = (Room::Mailbox("s1".parse().unwrap()), Tray::Inbox.folder());
+    let (room, sort) = (Room::Mailbox("s1".parse().unwrap()), Papers::Messages(Tray::Inbox));
     let mut transaction = engine.begin(&[&room]).unwrap();
-    assert_eq!(transaction.folder(&room, folder).unwrap(), [""; 0]);
+    assert_eq!(transaction.papers(&room, sort).unwrap(), []);
     transaction.commit(&entry("test")).unwrap();
     let mut transaction = engine.begin(&[&room]).unwrap();
-    if !transaction.folder_changed(&room, folder).unwrap() {
-        assert_eq!(transaction.folder(&room, folder).unwrap(), [""; 0]);
+    if !transaction.papers_changed(&room, sort).unwrap() {
+        assert_eq!(transaction.papers(&room, sort).unwrap(), []);
     }
 }

@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use anthill_core::model::ids::SessionId;
 use anthill_core::model::kind::Doc;
 use anthill_core::model::message::{Letter, Sender};
-use anthill_core::model::paper::{Paper, Tray};
+use anthill_core::model::paper::{Paper, Papers, Tray};
 use anthill_core::model::room::Room;
 use anthill_core::model::session::{Start, is_over};
 use anthill_core::ops::archive::shelf::Shelf;
@@ -131,12 +131,8 @@ fn run(fs: &SimFs, act: Act) -> Result<()> {
 fn archived(engine: &dyn Engine) -> (usize, usize) {
     let mut look = engine.begin(&[&Room::Archive]).unwrap();
     let mut texts = |what: &str, found: &dyn Fn(&Value) -> bool| {
-        let names = look.folder(&Room::Archive, "").unwrap();
-        let papers: Vec<_> = names
-            .iter()
-            .filter(|name| name.starts_with(what))
-            .filter_map(|name| Paper::at(&Room::Archive, name))
-            .collect();
+        let mut papers = look.papers(&Room::Archive, Papers::Archived).unwrap();
+        papers.retain(|paper| paper.key().unwrap().as_str().starts_with(what));
         let mut count = 0;
         for paper in papers {
             let text = look.paper(&paper).unwrap().unwrap();

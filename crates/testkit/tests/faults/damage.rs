@@ -2,6 +2,7 @@
 
 use anthill_core::error::Code;
 use anthill_core::model::room::Room;
+use anthill_core::store::file::addresses::DocFiles;
 use anthill_core::store::{Durability, Engine, Finding, Upkeep};
 use anthill_testkit::effort::sample;
 use anthill_testkit::sim_fs::SimFs;

@@ -3,6 +3,7 @@
 use anthill_core::model::kind::Doc;
 use anthill_core::ops;
 use anthill_core::store::Engine;
+use anthill_core::store::file::addresses::DocFiles;
 use anthill_testkit::effort::sample;
 use anthill_testkit::sim_fs::{Plan, Save, SimFs};
 use serde_json::{Value, json};

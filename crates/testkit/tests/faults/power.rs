@@ -1,6 +1,7 @@
 //! The power fails at every call, and the disk keeps any part of what was not synced.
 
 use anthill_core::store::Durability;
+use anthill_core::store::file::addresses::DocFiles;
 use anthill_testkit::effort::rounds;
 use anthill_testkit::sim_fs::{Plan, SimFs, errno};
 use serde_json::json;

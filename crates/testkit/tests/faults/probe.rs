@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use anthill_core::error::Code;
 use anthill_core::model::kind::Doc;
+use anthill_core::store::file::addresses::DocFiles;
 use anthill_core::store::file::fs::Fs;
 use anthill_core::store::{Durability, Engine, Upkeep};
 use anthill_testkit::effort::sample;
@@ -234,7 +235,7 @@ impl Case {
             let told_by_history = engine.replay(doc, &mut |revision, value| {
                 let number = revision.revision;
                 let follows = if self.lazy { number > last } else { number == last + 1 };
-                assert!(last == 0 || follows, "{point}: `{}` jumps from {last} to {number}", doc.file);
+                assert!(last == 0 || follows, "{point}: `{}` jumps from {last} to {number}", doc.file());
                 (last, told) = (number, value.cloned());
                 note(facts, doc, number, value, point);
             });
@@ -242,7 +243,7 @@ impl Case {
             if let Ok(Some((revision, value))) = seen {
                 note(facts, doc, *revision, Some(value), point);
                 let known = last == 0 || last != *revision || told.is_some();
-                assert!(known, "{point}: history says that `{}` was deleted", doc.file);
+                assert!(known, "{point}: history says that `{}` was deleted", doc.file());
             }
             newest.push(last);
         }
@@ -278,7 +279,7 @@ fn note(facts: &mut Facts, doc: &Doc, revision: u64, value: Option<&Value>, poin
     };
     let value = value.map(plain);
     let known = facts.entry((doc.path(), revision)).or_insert_with(|| value.clone());
-    assert_eq!(*known, value, "{point}: revision {revision} of `{}` is two things", doc.file);
+    assert_eq!(*known, value, "{point}: revision {revision} of `{}` is two things", doc.file());
 }
 
 pub fn contents(fs: &SimFs) -> BTreeMap<String, Vec<u8>> {

@@ -24,6 +24,7 @@ use anthill_core::ops::queue::{lead, revise, work};
 use anthill_core::ops::sessions::handoff::{self, Handoff};
 use anthill_core::ops::workflow::{self, NewWorkflow};
 use anthill_core::ops::{self, Actor, edit, history, sessions};
+use anthill_core::store::file::addresses::DocFiles;
 use anthill_core::store::file::fs::Fs;
 use anthill_core::store::file::moved::MovedFs;
 use anthill_core::store::file::{FileEngine, Options};

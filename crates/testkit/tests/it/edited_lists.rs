@@ -9,6 +9,7 @@ use anthill_core::model::json;
 use anthill_core::model::kind::Doc;
 use anthill_core::model::listing::{Among, Marks};
 use anthill_core::store::edits::{Edits, touched};
+use anthill_core::store::file::addresses::DocFiles;
 use anthill_core::store::file::{FileEngine, Options};
 use anthill_core::store::{Engine, Revision, Transaction};
 use anthill_testkit::conformance::entry;

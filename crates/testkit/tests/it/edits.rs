@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anthill_core::model::json;
 use anthill_core::model::kind::Doc;
 use anthill_core::store::file::FileEngine;
+use anthill_core::store::file::addresses::DocFiles;
 use anthill_core::store::file::fs::Fs;
 use anthill_core::store::memory::MemoryEngine;
 use anthill_core::store::{Engine, Revision};

@@ -7,6 +7,7 @@ use std::fs;
 use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::model::room::Room;
 use anthill_core::store::file::FileEngine;
+use anthill_core::store::file::addresses::RoomFiles;
 use anthill_core::store::{Durability, Engine, Entry, Upkeep};
 use jiff::Timestamp;
 use serde_json::json;

@@ -10,6 +10,7 @@ use anthill_core::ops;
 use anthill_core::ops::edit::{self, Changed, Target};
 use anthill_core::ops::history::{TakenBack, Terms, restore, undo};
 use anthill_core::store::file::FileEngine;
+use anthill_core::store::file::addresses::{DocFiles, RoomFiles};
 use anthill_core::store::file::fs::Fs;
 use anthill_core::store::file::real_fs::RealFs;
 use anthill_core::store::memory::MemoryEngine;
@@ -212,7 +213,7 @@ fn agrees_with_the_model(mut store: Store, actions: &[(bool, Action)]) {
     let (docs, mut models) = (docs(), [Model::default(), Model::default()]);
     for (number, (which, action)) in (1..).zip(actions) {
         let (doc, model) = (&docs[usize::from(*which)], &mut models[usize::from(*which)]);
-        let told = format!("{number}: {action:?} of {}", doc.file);
+        let told = format!("{number}: {action:?} of {}", doc.file());
         if matches!(action, Action::Restore(_)) && model.history.is_empty() {
             continue;
         }
@@ -250,7 +251,7 @@ fn agrees_with_the_model(mut store: Store, actions: &[(bool, Action)]) {
             .collect();
         let expected: Vec<_> =
             model.history.iter().cloned().map(|kept| (kept.revision, kept.content, kept.undoes)).collect();
-        assert_eq!(history, expected, "{}", doc.file);
+        assert_eq!(history, expected, "{}", doc.file());
     }
     store.check(&docs);
 }

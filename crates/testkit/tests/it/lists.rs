@@ -8,6 +8,7 @@ use anthill_core::model::listing::{Among, Excerpt, Listing, Marks, Most, Standin
 use anthill_core::model::time::{self, Moment};
 use anthill_core::model::{json, marks};
 use anthill_core::store::file::FileEngine;
+use anthill_core::store::file::addresses::{DocFiles, RoomFiles};
 use anthill_core::store::file::fs::{Access, Fs, Handle};
 use anthill_core::store::memory::MemoryEngine;
 use anthill_core::store::{Engine, Rank, Reading, Transaction, Upkeep, engine};

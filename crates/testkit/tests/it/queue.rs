@@ -13,6 +13,7 @@ use anthill_core::ops::queue::lead;
 use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, Done};
 use anthill_core::ops::{self, Actor};
 use anthill_core::store::Engine;
+use anthill_core::store::file::addresses::DocFiles;
 use anthill_core::store::memory::MemoryEngine;
 use anthill_testkit::sim_fs::SimFs;
 use jiff::{SignedDuration, Timestamp};

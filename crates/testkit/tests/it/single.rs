@@ -9,6 +9,7 @@ use anthill_core::ops::edit::{self, Target};
 use anthill_core::ops::queue::look;
 use anthill_core::ops::{Actor, read};
 use anthill_core::store::Engine;
+use anthill_core::store::file::addresses::DocFiles;
 use anthill_core::store::memory::MemoryEngine;
 use anthill_testkit::conformance::entry;
 use anthill_testkit::sim_fs::{Plan, SimFs};

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anthill_core::model::kind::Doc;
 use anthill_core::model::room::Root;
 use anthill_core::ops::edit::{self, Target};
+use anthill_core::store::file::addresses::DocFiles;
 use anthill_core::store::file::{FileEngine, Options};
 use anthill_core::store::{Engine, Event, Upkeep, Watch};
 use anthill_testkit::conformance::{actor, doc};

@@ -49,6 +49,10 @@ caught! {
     looking_back_from_the_start: LooksBackForwards by "looking_back_tells_the_log_from_its_end";
     maybe_taken_for_no: TakesMaybeForNo by "quick_looks_agree_with_reading";
     times_that_nobody_knows: KnowsNoTimes by "quick_looks_agree_with_reading";
+    families_with_one_name: CallsFamiliesTheSame by "what_is_kept_is_called_by_names_of_its_own";
+    revisions_of_anybody: ForgetsKeys by "history_tells_the_members_of_a_family_apart";
+    papers_of_other_sorts: MixesPapers by "papers_are_listed_by_sort";
+    papers_that_are_hidden: HidesPapers by "papers_are_listed_by_sort";
     sessions_that_nobody_knows: KnowsNobody by "sessions_that_may_be_at_work_are_listed";
 }
 

@@ -18,7 +18,7 @@ pub struct AggregateArgs {}
 
 pub fn run(context: &Context<'_>, _: &AggregateArgs) -> Result<()> {
     let Aggregated { results, hollow } = lead::aggregate(&*context.engine, &context.actor)?;
-    let path = context.shown(&Paper::Summary.path());
+    let path = context.shown(&Paper::Summary);
     match context.output.json {
         true => {
             let mut value = json!({"path": path, "results": results});

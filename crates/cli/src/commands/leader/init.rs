@@ -1,5 +1,5 @@
-use anthill_core::model::room::Room;
 use anthill_core::ops::queue::lead;
+use anthill_core::store::Called;
 use clap::Args;
 use serde_json::json;
 
@@ -35,12 +35,13 @@ pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
     let (goal, approach) = (env::told(&args.goal), args.approach.as_deref().map(env::told));
     let done = lead::init(&*context.engine, &goal, approach.as_deref(), &context.actor)?;
     if context.output.json {
-        let value = json!({"goal": goal, "created": done.created, "kept": done.kept});
+        let names = |all: &[Called]| all.iter().map(|called| called.name.clone()).collect::<Vec<_>>();
+        let value = json!({"goal": goal, "created": names(&done.created), "kept": names(&done.kept)});
         return context.output.changed(&value, Format::Json);
     }
-    let list = |files: &[String]| {
-        let shown = |file: &String| format!("  {}", context.shown(&Room::Queue.path(file)));
-        files.iter().map(shown).collect::<Vec<_>>().join("\n")
+    let list = |all: &[Called]| {
+        let shown = |called: &Called| format!("  {}", context.typed(&called.path));
+        all.iter().map(shown).collect::<Vec<_>>().join("\n")
     };
     if !done.created.is_empty() {
         context.output.said(&format!("Created:\n{}", list(&done.created)))?;

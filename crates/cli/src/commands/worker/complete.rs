@@ -52,6 +52,6 @@ pub fn run(context: &Context<'_>, args: &CompleteArgs) -> Result<()> {
     let result = Report { output, modified, created };
     let done = work::complete(&*context.engine, args.on.on(&ids), &result, &context.actor)?;
     report(context, "Completed", &done)?;
-    context.output.status(&format!("result: {}", context.shown(&Paper::Result(ids.1).path())));
+    context.output.status(&format!("result: {}", context.shown(&Paper::Result(ids.1))));
     Ok(())
 }

@@ -28,7 +28,7 @@ pub struct DiscoverArgs {
 pub fn run(context: &Context<'_>, args: &DiscoverArgs) -> Result<()> {
     let worker: Key = parse_new_id(&args.worker)?;
     work::discover(&*context.engine, &worker, &args.text, &context.actor)?;
-    let path = context.shown(&Paper::Discoveries.path());
+    let path = context.shown(&Paper::Discoveries);
     match context.output.json {
         true => context
             .output

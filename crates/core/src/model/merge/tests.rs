@@ -139,7 +139,7 @@ fn lists_of_words_are_joined_by_what_was_put_in_and_taken_out() {
 
 #[test]
 fn entries_with_revisions_of_their_own_are_joined_one_by_one() {
-    let kind = Doc::at(&crate::model::room::Room::Pipeline, "group_status.json").unwrap().kind;
+    let kind = Doc::named(&crate::model::room::Room::Pipeline, "group_status").unwrap().kind;
     let entry = |status: &str, revision: u64, note: &str| json!({"status": status, "revision": revision, "last_update": format!("t{revision}"), "note": note});
     let base = json!({"A": entry("pending", 1, ""), "B": entry("pending", 1, "")});
     let ours = json!({"A": entry("complete", 4, ""), "B": entry("pending", 1, "")});

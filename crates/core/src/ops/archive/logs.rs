@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::append;
 use crate::model::documents::queue::{ArchivedLog, QueueTask};
+use crate::model::ids::Key;
 use crate::model::key::Fields;
-use crate::model::paper::Paper;
+use crate::model::paper::{Paper, Papers};
 use crate::model::room::Room;
 use crate::model::time;
 use crate::ops::Result;
@@ -14,13 +15,12 @@ use crate::store::Transaction;
 
 /// Moves the lines that agents wrote before a time to the archive, one record for each log.
 pub(super) fn put_away(transaction: &mut dyn Transaction, before: Timestamp) -> Result<()> {
-    for name in transaction.folder(&Room::Queue, Paper::LOGS)? {
-        let Some(paper) = Paper::at(&Room::Queue, &format!("{}/{name}", Paper::LOGS)) else { continue };
+    for paper in transaction.papers(&Room::Queue, Papers::Logs)? {
         // One that cannot be read stays.
         let Some(text) = transaction.paper(&paper).ok().flatten() else { continue };
         let (old, rest) = split(&text, before);
         let Some(last) = old.lines().rev().find_map(written_at) else { continue };
-        let record = json!({ArchivedLog::id: name.strip_suffix(".log"), ArchivedLog::text: old});
+        let record = json!({ArchivedLog::id: paper.key().map(Key::as_str), ArchivedLog::text: old});
         append(transaction, Paper::OldTasks, "logs", Some(last), &record)?;
         match rest {
             "" => transaction.remove_paper(&paper)?,

@@ -10,7 +10,7 @@ use crate::model::documents::state::{ArchivedMessage, Mailbox, Message, MessageN
 use crate::model::ids::SessionId;
 use crate::model::key::Fields;
 use crate::model::kind::Doc;
-use crate::model::paper::{Paper, Tray};
+use crate::model::paper::{Paper, Papers, Tray};
 use crate::model::room::Room;
 use crate::model::{message, time};
 use crate::ops::settings::Settings;
@@ -38,15 +38,15 @@ fn few(engine: &dyn Engine, id: &SessionId, from: usize, request: Request, actor
     let mut transaction = engine.begin(&[&Room::Archive, &room])?;
     let mut moved = Vec::new();
     for tray in [Tray::Processed, Tray::Outbox] {
-        let mut names = transaction.folder(&room, tray.folder())?;
-        names.sort();
-        let others = names.iter().cycle().skip(from.checked_rem(names.len()).unwrap_or_default());
+        let mut papers = transaction.papers(&room, Papers::Messages(tray))?;
+        papers.sort();
+        let others = papers.iter().cycle().skip(from.checked_rem(papers.len()).unwrap_or_default());
         let looked_at: BTreeSet<_> =
-            names.iter().take(LOOK).chain(others.take(LOOK.min(names.len()))).collect();
-        for paper in looked_at.into_iter().filter_map(|name| Paper::message_named(id, tray, name)) {
-            let Some(message) = message_of(&mut *transaction, &paper)? else { continue };
+            papers.iter().take(LOOK).chain(others.take(LOOK.min(papers.len()))).collect();
+        for paper in looked_at {
+            let Some(message) = message_of(&mut *transaction, paper)? else { continue };
             if done_at(&message).is_some_and(|at| at < request.messages) {
-                moved.push(put_away(&mut *transaction, id, tray, &paper, &message)?);
+                moved.push(put_away(&mut *transaction, id, tray, paper, &message)?);
             }
         }
     }
@@ -80,8 +80,7 @@ pub(super) fn mailbox_batch(
     let mut transaction = engine.begin(&[&Room::Archive, &room])?;
     let (mut moved, mut left) = (Vec::new(), 0);
     'trays: for tray in [Tray::Processed, Tray::Outbox, Tray::Inbox] {
-        for name in transaction.folder(&room, tray.folder())? {
-            let Some(paper) = Paper::message_named(id, tray, &name) else { continue };
+        for paper in transaction.papers(&room, Papers::Messages(tray))? {
             // The next batch reads on; to read all of them each time would take the square of it.
             if moved.len() == BATCH && !request.dry_run {
                 left += 1;
@@ -122,7 +121,7 @@ fn put_away(
     message: &Value,
 ) -> Result<String> {
     let record = json!({
-        ArchivedMessage::mailbox: mailbox.as_str(), ArchivedMessage::tray: tray.folder(),
+        ArchivedMessage::mailbox: mailbox.as_str(), ArchivedMessage::tray: tray.word(),
         ArchivedMessage::message: message,
     });
     append(transaction, Paper::Archive, "messages", done_at(message), &record)?;

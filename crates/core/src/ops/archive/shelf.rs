@@ -8,7 +8,7 @@ use crate::model::documents::state::{ArchivedMessage, ArchivedSession, Message};
 use crate::model::json;
 use crate::model::key::{Fields, Key as Field};
 use crate::model::kind::Doc;
-use crate::model::paper::Paper;
+use crate::model::paper::{Paper, Papers};
 use crate::model::room::Room;
 use crate::ops::Result;
 use crate::store::{Engine, Transaction};
@@ -17,7 +17,6 @@ use crate::store::{Engine, Transaction};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shelf {
     room: Room,
-    folder: &'static str,
     /// How the names of the texts begin.
     what: &'static str,
     /// The field and the value that tell the wanted records from others, if they do not all count.
@@ -26,16 +25,16 @@ pub struct Shelf {
 
 impl Shelf {
     pub fn sessions() -> Shelf {
-        Shelf { room: Room::Archive, folder: "", what: "sessions", only: None }
+        Shelf { room: Room::Archive, what: "sessions", only: None }
     }
 
     pub fn tasks() -> Shelf {
-        Shelf { room: Room::Queue, folder: Paper::ARCHIVES, what: "tasks", only: None }
+        Shelf { room: Room::Queue, what: "tasks", only: None }
     }
 
     /// Records of a project's state.
     pub fn of_state(what: &'static str) -> Shelf {
-        Shelf { room: Room::State, folder: Paper::ARCHIVES, what, only: None }
+        Shelf { room: Room::State, what, only: None }
     }
 
     /// Returns where the things go that leave a document, or leave with it; `None` if they never do.
@@ -58,9 +57,7 @@ impl Shelf {
     /// Visits the records, the newest month and the last line first, until `visit` returns false. A line that is no record is passed over.
     pub fn each(&self, engine: &dyn Engine, visit: &mut dyn FnMut(Value) -> bool) -> Result<()> {
         let Some(mut look) = self.open(engine)? else { return Ok(()) };
-        for name in self.months(&mut *look)?.into_iter().rev() {
-            let file = if self.folder.is_empty() { name } else { format!("{}/{name}", self.folder) };
-            let Some(paper) = Paper::at(&self.room, &file) else { continue };
+        for paper in self.months(&mut *look)?.into_iter().rev() {
             let text = look.paper(&paper)?.unwrap_or_default();
             let records = text.lines().rev().filter_map(|line| json::parse(line.as_bytes()).ok());
             for record in records.filter(|record| self.has(record)) {
@@ -103,11 +100,12 @@ impl Shelf {
         }
     }
 
-    fn months(&self, look: &mut dyn Transaction) -> Result<Vec<String>> {
-        let mut names = look.folder(&self.room, self.folder)?;
-        names.retain(|name| name.strip_prefix(self.what).is_some_and(|rest| rest.starts_with('-')));
-        names.sort();
-        Ok(names)
+    fn months(&self, look: &mut dyn Transaction) -> Result<Vec<Paper>> {
+        let mut papers = look.papers(&self.room, Papers::Archived)?;
+        let rest = |paper: &Paper| paper.key()?.as_str().strip_prefix(self.what).map(str::to_owned);
+        papers.retain(|paper| rest(paper).is_some_and(|rest| rest.starts_with('-')));
+        papers.sort();
+        Ok(papers)
     }
 
     fn has(&self, record: &Value) -> bool {

@@ -376,7 +376,7 @@ pub fn know_results(transaction: &mut dyn Transaction, agents: &mut Value) -> Re
     let known = transaction.documents(&Room::State)?.into_iter();
     let results = known.filter(|doc| doc.kind == result_kind());
     for (number, doc) in results.enumerate() {
-        let id = doc.kind.key_of(&doc.file).unwrap_or_default();
+        let id = doc.key.as_ref().map_or("", Key::as_str);
         // Most of very many leave unread.
         let found = if number < READ { readable(transaction, &doc)? } else { None };
         match found {

@@ -130,7 +130,7 @@ impl Past {
         let (revision, edits) = (transaction.revision(doc)?, transaction.edits(doc)?);
         let pending = Revision {
             kind: doc.kind.name.into(),
-            file: doc.file.clone(),
+            key: doc.key.clone(),
             revision,
             by: HAND.into(),
             op: EDIT.into(),
@@ -281,9 +281,9 @@ impl Back<'_> {
             });
         }
         if *self.doc == Doc::queue() {
-            pairs
-                .iter()
-                .try_for_each(|(now, then)| results::follow(transaction, now.as_ref(), then.as_ref()))?;
+            pairs.iter().try_for_each(|(now, then)| {
+                results::follow(self.engine, transaction, now.as_ref(), then.as_ref())
+            })?;
         }
         Ok(())
     }

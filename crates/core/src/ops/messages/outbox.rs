@@ -13,11 +13,11 @@ use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, Held, Key as Field, Text};
 use crate::model::kind::Doc;
 use crate::model::message;
-use crate::model::paper::{Paper, Tray};
+use crate::model::paper::{Paper, Papers, Tray};
 use crate::model::raw::Raw;
 use crate::model::room::Room;
 use crate::ops::{Actor, Error, Result};
-use crate::store::{Engine, Transaction};
+use crate::store::{Engine, Kept, Transaction};
 
 /// What a sender wants to know.
 #[derive(Debug)]
@@ -64,8 +64,8 @@ fn copies(engine: &dyn Engine, request: &OutboxRequest<'_>) -> Result<Sent> {
             match look.paper(&paper).map(|text| text.map(|text| message::parse(&text))) {
                 Ok(None) => {}
                 Ok(Some(Ok(message))) => sent.messages.push(message),
-                Ok(Some(Err(problem))) => sent.warnings.push(left_out(&paper, &problem)),
-                Err(error) => sent.warnings.push(left_out(&paper, &error.to_string())),
+                Ok(Some(Err(problem))) => sent.warnings.push(left_out(engine, &paper, &problem)),
+                Err(error) => sent.warnings.push(left_out(engine, &paper, &error.to_string())),
             }
         }
     }
@@ -82,13 +82,11 @@ fn papers(look: &mut dyn Transaction, request: &OutboxRequest<'_>) -> Result<Vec
     if let Some(id) = request.id {
         return Ok(vec![paper(request.session, Tray::Outbox, id)]);
     }
-    let names = look.folder(&Room::Mailbox(request.session.clone()), Tray::Outbox.folder())?;
-    let named = |name: &String| Paper::message_named(request.session, Tray::Outbox, name);
-    Ok(names.iter().filter_map(named).collect())
+    Ok(look.papers(&Room::Mailbox(request.session.clone()), Papers::Messages(Tray::Outbox))?)
 }
 
-fn left_out(paper: &Paper, problem: &str) -> String {
-    format!("`{}` is left out: {problem}", paper.path())
+fn left_out(engine: &dyn Engine, paper: &Paper, problem: &str) -> String {
+    format!("`{}` is left out: {problem}", engine.called(Kept::Paper(paper)).path)
 }
 
 /// Opens a mailbox to look into it, also where we may not write; `None` if nothing was ever sent from there.

@@ -15,16 +15,16 @@ use crate::model::key::Fields;
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::new_task::NewTask;
-use crate::model::paper::Paper;
+use crate::model::paper::{Paper, Papers};
 use crate::model::quick_hash::{QuickMap, QuickSet};
 use crate::model::room::Room;
 use crate::model::task::{self, Status, Task};
 use crate::model::time;
 use crate::ops::archive::tasks as old;
 use crate::ops::{Actor, Error, Result};
-use crate::store::Engine;
 use crate::store::engine::items;
 use crate::store::texts::Texts;
+use crate::store::{Called, Engine, Kept};
 use crate::view::papers;
 
 /// Who the log names for what a leader does.
@@ -33,8 +33,8 @@ pub(in crate::ops) const LEADER: &str = "leader";
 /// What `init` found and made, as files below the queue's room.
 #[derive(Debug, Default)]
 pub struct Initialised {
-    pub created: Vec<String>,
-    pub kept: Vec<String>,
+    pub created: Vec<Called>,
+    pub kept: Vec<Called>,
 }
 
 /// Lays out the queue's room. What is there already stays as it is.
@@ -45,10 +45,11 @@ pub fn init(engine: &dyn Engine, goal: &str, approach: Option<&str>, actor: &Act
     let mut desk = Desk::open(engine, actor)?;
     let (mut done, now) = (Initialised::default(), time::stamp(desk.now.at));
     let queue = desk.queue.clone();
+    let called = |kept: Kept<'_>| engine.called(kept);
     match desk.transaction.exists(&queue)? {
-        true => done.kept.push(queue.file.clone()),
+        true => done.kept.push(called(Kept::Document(&queue))),
         false => {
-            done.created.push(queue.file.clone());
+            done.created.push(called(Kept::Document(&queue)));
             desk.transaction.put(&queue, queue.default(desk.now.at))?;
             desk.change();
         }
@@ -57,14 +58,14 @@ pub fn init(engine: &dyn Engine, goal: &str, approach: Option<&str>, actor: &Act
         [(Paper::Plan, papers::plan(goal, approach, &now)), (Paper::Discoveries, papers::discoveries())]
     {
         match desk.transaction.paper(&paper)?.is_some() {
-            true => done.kept.push(paper.file()),
+            true => done.kept.push(called(Kept::Paper(&paper))),
             false => {
-                done.created.push(paper.file());
+                done.created.push(called(Kept::Paper(&paper)));
                 desk.transaction.write_paper(&paper, text)?;
             }
         }
     }
-    desk.transaction.folder(&Room::Queue, Paper::RESULTS)?;
+    desk.transaction.papers(&Room::Queue, Papers::Results)?;
     desk.log(LEADER, "INIT", goal)?;
     desk.commit(LEADER, "init", actor)?;
     Ok(done)
@@ -470,12 +471,7 @@ pub fn aggregate(engine: &dyn Engine, actor: &Actor) -> Result<Aggregated> {
     let mut desk = Desk::open_queue(engine, actor)?;
     let queue = desk.transaction.get(&desk.queue)?.cloned().unwrap_or_default();
     let mut found: HashMap<String, String> = HashMap::new();
-    for paper in desk
-        .transaction
-        .folder(&Room::Queue, Paper::RESULTS)?
-        .iter()
-        .filter_map(|name| Paper::result_named(name))
-    {
+    for paper in desk.transaction.papers(&Room::Queue, Papers::Results)? {
         if let (Paper::Result(id), Some(text)) = (&paper, desk.transaction.paper(&paper)?) {
             found.insert(id.to_string(), text);
         }

@@ -7,11 +7,16 @@ use crate::model::key::Fields;
 use crate::model::paper::Paper;
 use crate::model::task::{Status, Task};
 use crate::ops::{Error, Result};
-use crate::store::Transaction;
+use crate::store::{Engine, Kept, Transaction};
 use crate::view::{papers, shell};
 
 /// Takes the result of a task back that has not ended then, and brings back one that has.
-pub fn follow(transaction: &mut dyn Transaction, now: Option<&Value>, then: Option<&Value>) -> Result<()> {
+pub fn follow(
+    engine: &dyn Engine,
+    transaction: &mut dyn Transaction,
+    now: Option<&Value>,
+    then: Option<&Value>,
+) -> Result<()> {
     let result = |task: Option<&Value>| {
         let task = Task::of(task?.clone());
         let is_over = matches!(task.status(), Status::Done | Status::Failed);
@@ -23,15 +28,16 @@ pub fn follow(transaction: &mut dyn Transaction, now: Option<&Value>, then: Opti
         return Ok(());
     };
     match (transaction.paper(&paper)?, was, is) {
-        (Some(found), Some(was), _) if found != was => Err(edited(&paper, id.unwrap_or_default())),
+        (Some(found), Some(was), _) if found != was => {
+            Err(edited(&engine.called(Kept::Paper(&paper)).name, id.unwrap_or_default()))
+        }
         (Some(_), Some(_), None) => Ok(transaction.remove_paper(&paper)?),
         (_, _, Some(text)) => Ok(transaction.write_paper(&paper, text)?),
         (_, _, None) => Ok(()),
     }
 }
 
-fn edited(paper: &Paper, id: &str) -> Error {
-    let file = paper.file();
+fn edited(file: &str, id: &str) -> Error {
     Error::refused(
         format!(
             "`{file}` is not what `{id}` was reported with: somebody changed it, and it would stay without its task"

@@ -10,7 +10,7 @@ use crate::model::key::Fields;
 use crate::model::kind::{Doc, Items, Kind};
 use crate::model::listing::{Among, Facet, Listing, Marks, Standing};
 use crate::model::raw::Raw;
-use crate::store::error::{Error, Result};
+use crate::store::error::Unfit;
 use crate::store::texts::Texts;
 
 /// Keeps the items of a document's list that are wanted.
@@ -132,17 +132,14 @@ fn container_mut<'v>(kind: &Kind, value: &'v mut Value) -> Option<&'v mut Value>
 }
 
 /// Replaces or appends one item of a document's list.
-pub fn put_in(doc: &Doc, value: &mut Value, id: &str, item: Value) -> Result<()> {
+pub fn put_in(doc: &Doc, value: &mut Value, id: &str, item: Value) -> Result<(), Unfit> {
     match container_mut(doc.kind, value) {
         Some(Value::Array(list)) => match list.iter_mut().find(|old| has_id(old, id)) {
             Some(old) => *old = item,
             None => list.push(item),
         },
         Some(Value::Object(map)) => drop(map.insert(id.into(), item)),
-        _ => {
-            let message = format!("it has no list that could hold `{id}`");
-            return Err(Error::Invalid { subject: doc.file.clone(), message });
-        }
+        _ => return Err(Unfit::Invalid(format!("it has no list that could hold `{id}`"))),
     }
     Ok(())
 }
@@ -157,16 +154,13 @@ pub fn remove_in(doc: &Doc, value: &mut Value, id: &str) {
 }
 
 /// Appends items to a document's list.
-pub fn extend_in(doc: &Doc, value: &mut Value, items: &Texts) -> Result<()> {
+pub fn extend_in(doc: &Doc, value: &mut Value, items: &Texts) -> Result<(), Unfit> {
     match container_mut(doc.kind, value) {
         Some(Value::Array(list)) => {
             list.extend(items.values());
             Ok(())
         }
-        _ => {
-            let message = format!("it has no list that could hold {} items", items.len());
-            Err(Error::Invalid { subject: doc.file.clone(), message })
-        }
+        _ => Err(Unfit::Invalid(format!("it has no list that could hold {} items", items.len()))),
     }
 }
 

@@ -55,7 +55,7 @@ use super::edits::Edits;
 use super::error::Result;
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
-use crate::model::paper::Paper;
+use crate::model::paper::{Paper, Papers};
 use crate::model::room::Room;
 use crate::model::time::{Clock, Moment};
 
@@ -65,7 +65,7 @@ pub use items::{
 pub use past::{Commit, Commits, Cursor, Revision, Visit};
 pub use picking::{Picking, Rank};
 pub use reading::{Glimpse, Live, Reading};
-pub use upkeep::{Aside, Finding, Upkeep};
+pub use upkeep::{Aside, Called, Finding, Kept, Upkeep};
 pub use watching::{Event, Listener, Long, Stream, Watch};
 
 /// A place that keeps documents.
@@ -109,8 +109,8 @@ pub trait Engine: Reading + Upkeep + Send + Sync {
     /// Starts to follow a document: from now (a snapshot first), or everything after revision `from`.
     fn watch(&self, doc: &Doc, from: Option<u64>) -> Result<Box<dyn Watch>>;
 
-    /// Starts to listen for changes of documents, at least one, without telling what they are; and for papers that others
-    /// leave in the open folders of their rooms.
+    /// Starts to listen for changes of documents, at least one, without telling what they are; and for texts that others
+    /// may leave in their rooms.
     fn listen(&self, docs: &[Doc]) -> Result<Box<dyn Listener>>;
 
     /// Takes the seat of this name beside a room; `None` if it stayed taken for so long. It is free again when the
@@ -155,11 +155,12 @@ pub trait Transaction: Picking {
     /// Returns a text as it was before this transaction.
     fn paper(&mut self, paper: &Paper) -> Result<Option<String>>;
 
-    /// Returns the names in a folder of texts, and makes sure that the room has that folder after the commit.
-    fn folder(&mut self, room: &Room, dir: &'static str) -> Result<Vec<String>>;
+    /// Returns the texts of one sort that were there before this transaction, and makes sure that there is a place for them
+    /// after the commit.
+    fn papers(&mut self, room: &Room, sort: Papers) -> Result<Vec<Paper>>;
 
-    /// Whether papers may have come to an open folder, or gone, by other hands since somebody asked for its names.
-    fn folder_changed(&mut self, room: &Room, dir: &'static str) -> Result<bool>;
+    /// Whether texts of a sort that others may leave there have come or gone by other hands since somebody asked for them.
+    fn papers_changed(&mut self, room: &Room, sort: Papers) -> Result<bool>;
 
     /// Replaces a text.
     fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()>;

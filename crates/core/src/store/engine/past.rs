@@ -3,6 +3,8 @@
 use std::fmt;
 
 use crate::model::diff::Change;
+use crate::model::ids::Key;
+use crate::model::kind::Doc;
 use crate::model::names::Names;
 use crate::model::room::Room;
 
@@ -13,7 +15,8 @@ pub type Visit<'v> = &'v mut dyn FnMut(Revision) -> bool;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Revision {
     pub kind: String,
-    pub file: String,
+    /// Tells the document from others of its family.
+    pub key: Option<Key>,
     pub revision: u64,
     pub at: String,
     pub by: String,
@@ -31,6 +34,11 @@ pub struct Revision {
 }
 
 impl Revision {
+    /// Whether it is one of this document of its room.
+    pub fn is_of(&self, doc: &Doc) -> bool {
+        self.kind == doc.kind.name && self.key == doc.key
+    }
+
     /// Whether this session or user made it, or somebody in this role.
     pub fn is_by(&self, who: &str) -> bool {
         self.by == who || self.author.as_deref() == Some(who)

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use crate::error::Code;
 use crate::model::ids::SessionId;
 use crate::model::kind::Doc;
+use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::store::error::Result;
 
@@ -48,12 +49,33 @@ pub trait Upkeep {
 
     /// Says where a document is kept, for messages.
     fn place(&self, doc: &Doc) -> String;
+
+    /// Says how people call a document or a text.
+    fn called(&self, kept: Kept<'_>) -> Called;
+}
+
+/// Something that a store keeps.
+#[derive(Debug, Clone, Copy)]
+pub enum Kept<'a> {
+    Document(&'a Doc),
+    Paper(&'a Paper),
+}
+
+/// How people call something that is kept. Different things of a room are called differently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Called {
+    /// Within its room.
+    pub name: String,
+    /// Within its team or project.
+    pub path: String,
 }
 
 /// An edit that could not be joined, and is kept aside as a whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Aside {
     pub doc: Doc,
+    /// How people call the document.
+    pub called: String,
     /// Tells it from others of the room.
     pub name: String,
     /// Where it is, for messages and to name it.

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::addresses::{DocFiles, PaperFiles, RoomFiles};
 use super::edits::ASIDE;
 use super::fs::{Access, Lock};
 use super::journal::{Replay, Segment};
@@ -74,10 +75,10 @@ fn check_gone(place: &Place<'_>, head: &Head, repair: bool) -> Result<Vec<Findin
             Some(_) if !repair => finding(&error, &shown, format!("{BRING_BACK}; or {}", begin_anew(&doc))),
             Some(good) => {
                 place.make_dirs(parent(&doc.path()))?;
-                let spare = place.write_spare(&doc.file, &good).map(|()| place.spare(&doc.file))?;
+                let spare = place.write_spare(&doc.file(), &good).map(|()| place.spare(&doc.file()))?;
                 place.fs.sync_file(&spare).map_err(|error| place.failed("sync", &spare, error))?;
-                place.swap(&doc.file, false)?;
-                place.sync_swapped(&doc.file)?;
+                place.swap(&doc.file(), false)?;
+                place.sync_swapped(&doc.file())?;
                 Finding {
                     repaired: true,
                     ..finding(&error, &shown, "brought back what the last commit left")
@@ -232,13 +233,15 @@ fn check_documents(
 
 fn check_document(place: &Place<'_>, head: &Head, doc: &Doc, repair: bool) -> Result<Option<Finding>> {
     let shown = place.show(doc);
-    let bytes = match place.read_doc(&doc.file, doc.kind.limit) {
+    let bytes = match place.read_doc(&doc.file(), doc.kind.limit) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Ok(None),
         Err(error) => return Ok(Some(finding(&error, &shown, "replace it by a regular file"))),
     };
     let opened = state::open(doc, &shown, &bytes);
-    let Err(error) = opened.and_then(|value| state::check_writable(doc, &shown, &value)) else {
+    let Err(error) =
+        opened.and_then(|value| state::check_writable(doc, &value).map_err(|unfit| unfit.of(&*shown)))
+    else {
         return Ok(None);
     };
     if error.code() == Code::Unsupported {
@@ -258,14 +261,14 @@ fn check_document(place: &Place<'_>, head: &Head, doc: &Doc, repair: bool) -> Re
 
 /// Puts the last good content in place of the bad one and returns where that is kept.
 fn restore(place: &Place<'_>, doc: &Doc, bad: &[u8], good: &[u8]) -> Result<String> {
-    let kept = place.quarantine(&doc.file, bad)?;
-    let spare = place.spare(&doc.file);
-    place.write_spare(&doc.file, good)?;
+    let kept = place.quarantine(&doc.file(), bad)?;
+    let spare = place.spare(&doc.file());
+    place.write_spare(&doc.file(), good)?;
     // No line will tell of this, so the file itself must be durable.
     place.fs.sync_file(&spare).map_err(|error| place.failed("sync", &spare, error))?;
-    place.swap(&doc.file, true)?;
-    place.sync_swapped(&doc.file).map_err(|error| {
-        let back = place.swap(&doc.file, true).is_ok();
+    place.swap(&doc.file(), true)?;
+    place.sync_swapped(&doc.file()).map_err(|error| {
+        let back = place.swap(&doc.file(), true).is_ok();
         if back { error } else { error.into_indeterminate() }
     })?;
     sweep(place);
@@ -276,9 +279,9 @@ fn restore(place: &Place<'_>, doc: &Doc, bad: &[u8], good: &[u8]) -> Result<Stri
 fn last_good(place: &Place<'_>, head: &Head, doc: &Doc) -> Result<Option<Vec<u8>>> {
     let bytes = place.read(&place.journal())?.unwrap_or_default();
     let mut replay = Replay::of(&place.segment(&bytes));
-    let known = replay.docs.remove(&doc.file).filter(|known| known.sum.is_some());
+    let known = replay.docs.remove(&*doc.file()).filter(|known| known.sum.is_some());
     debug_assert!(
-        known.is_none() || head.docs.contains_key(&doc.file),
+        known.is_none() || head.docs.contains_key(&*doc.file()),
         "the head knows what the journal knows"
     );
     Ok(known.map(|known| place::render(doc, &known.content)))
@@ -308,7 +311,7 @@ fn check_journal(
         for doc in engine.documents(&place.room)? {
             let path = doc.path();
             place.fs.sync_file(&path).map_err(|error| place.failed("sync", &path, error))?;
-            place.sync_swapped(&doc.file)?;
+            place.sync_swapped(&doc.file())?;
         }
         *head = recover::finish(place, &recover::plan(place, Some(head), place.life()?)?)?;
         found.fix = "cut the journal there; what came after is told as an edit by hand".into();

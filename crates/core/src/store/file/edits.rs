@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 
 use serde_json::Value;
 
+use super::addresses::{DocFiles, RoomFiles};
 use super::journal::Replay;
 use super::place::{HeadDoc, Place};
 use super::{each_line, place};
@@ -65,8 +66,8 @@ fn each_state(place: &Place<'_>, doc: &Doc, visit: &mut dyn FnMut(u64, &Value)) 
     let mut replay = Replay::default();
     each_line(place, Some(doc), &mut |line| {
         replay.apply(line);
-        let entry = line.docs.iter().find(|entry| entry.file == doc.file);
-        if let (Some(entry), Some(content)) = (entry, replay.content(&doc.file)) {
+        let entry = line.docs.iter().find(|entry| entry.file == doc.file());
+        if let (Some(entry), Some(content)) = (entry, replay.content(&doc.file())) {
             visit(entry.revision, content);
         }
     })
@@ -76,7 +77,7 @@ fn each_state(place: &Place<'_>, doc: &Doc, visit: &mut dyn FnMut(u64, &Value)) 
 pub fn committed(place: &Place<'_>, doc: &Doc, seq: u64) -> Result<Option<Value>> {
     let mut segment = place.segment_of(&super::current_segment(place)?, doc);
     segment.lines.retain(|line| line.seq <= seq);
-    let known = Replay::of(&segment).docs.remove(&doc.file).filter(|known| known.sum.is_some());
+    let known = Replay::of(&segment).docs.remove(&*doc.file()).filter(|known| known.sum.is_some());
     Ok(known.map(|known| known.content))
 }
 
@@ -105,7 +106,8 @@ pub fn shown(
 
 /// Says what could not be joined, and what to do about it.
 pub fn told(doc: &Doc, clashes: &[Clash], kept: &str) -> String {
-    let name = doc.file.rsplit('/').next().unwrap_or_default();
+    let file = doc.file();
+    let name = file.rsplit('/').next().unwrap_or_default();
     let what = match clashes {
         [Clash { path, theirs: Some(_), .. }] if path.is_empty() => {
             "it comes from another store, and work is under way here".to_owned()
@@ -156,7 +158,8 @@ impl Place<'_> {
         let kept = names.iter().filter(|name| !name.ends_with(NOTED)).filter_map(|name| {
             let doc = Doc::at(&self.room, &file_of(name)?)?;
             let noted = names.contains(&format!("{name}{NOTED}"));
-            Some(Aside { doc, name: name.clone(), path: self.fs.display(&format!("{dir}/{name}")), noted })
+            let (called, path) = (doc.file().into_owned(), self.fs.display(&format!("{dir}/{name}")));
+            Some(Aside { doc, called, name: name.clone(), path, noted })
         });
         Ok(kept.collect())
     }
@@ -187,7 +190,7 @@ impl Place<'_> {
     /// saved: whoever writes in place goes on in the file that they opened. `holder` is where it is now, `ours` what was published.
     /// Returns what a person should hear.
     pub fn put_back(&self, doc: &Doc, holder: &str, ours: Option<super::Sum>) -> Option<String> {
-        let path = self.doc(&doc.file);
+        let path = self.doc(&doc.file());
         let read = |path: &str| self.fs.read(path, doc.kind.limit).ok().flatten();
         let keep = || Some(self.keep_unreadable(doc, &read(holder).unwrap_or_default()));
         if self.fs.exchange(holder, &path).is_err() {
@@ -211,11 +214,11 @@ impl Place<'_> {
     }
 
     fn keep_unreadable(&self, doc: &Doc, bytes: &[u8]) -> String {
-        match self.put_aside(&doc.file, bytes) {
+        match self.put_aside(&doc.file(), bytes) {
             Ok(kept) => {
-                format!("`{}` was edited during this commit; that edit is kept in `{kept}`", doc.file)
+                format!("`{}` was edited during this commit; that edit is kept in `{kept}`", doc.file())
             }
-            Err(_) => format!("`{}` was edited during this commit; that edit was replaced", doc.file),
+            Err(_) => format!("`{}` was edited during this commit; that edit was replaced", doc.file()),
         }
     }
 }

@@ -15,8 +15,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::addresses::KindFiles;
 use crate::model::diff::{self, Change};
 use crate::model::json;
+use crate::model::kind::Kind;
 use crate::model::names::Names;
 use crate::model::room::Room;
 use crate::model::time;
@@ -164,7 +166,7 @@ impl Line {
         };
         Revision {
             kind: entry.kind.clone(),
-            file: entry.file.clone(),
+            key: Kind::find(&entry.kind).and_then(|kind| kind.key_of(&entry.file)),
             revision: entry.revision,
             at: self.at.clone(),
             by: self.by.clone(),

@@ -4,6 +4,7 @@
 //! durable. One commit is followed in `transaction`, what a crash leaves in `recover`. Readers take no
 //! lock and never write. `docs/design/store.md` has the reasons and what was refused.
 
+pub mod addresses;
 pub mod check;
 mod course;
 mod edits;
@@ -40,6 +41,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use self::addresses::{DocFiles, KindFiles, PaperFiles, RoomFiles};
 use self::fs::{Fs, Lock, LockMode};
 use self::journal::{SNAPSHOT, Segment, Sum};
 use self::list::{List, Opened};
@@ -48,8 +50,8 @@ use self::place::{Head, HeadDoc, Place};
 use self::recover::{Glance, View};
 use self::transaction::FileTransaction;
 use super::engine::{
-    Aside, Commits, Cursor, Document, Engine, Expected, Finding, Glimpse, Listener, Live, Reading, Revision,
-    Seat, Transaction, Upkeep, Visit, Watch, keep_in,
+    Aside, Called, Commits, Cursor, Document, Engine, Expected, Finding, Glimpse, Kept, Listener, Live,
+    Reading, Revision, Seat, Transaction, Upkeep, Visit, Watch, keep_in,
 };
 use super::error::{Error, Result, forbids_writing};
 use super::state;
@@ -134,10 +136,11 @@ impl FileEngine {
         let Items::Field(field) = doc.kind.items else { return Ok(None) };
         let place = self.open(&doc.room)?;
         let View::Clean(head) = recover::look_as_reader(&place)? else { return Ok(None) };
-        let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&doc.file).copied() else {
+        let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&*doc.file()).copied() else {
             return Ok(None);
         };
-        let bytes = place.read_doc(&doc.file, doc.kind.limit)?.filter(|bytes| place::sum(doc, bytes) == sum);
+        let bytes =
+            place.read_doc(&doc.file(), doc.kind.limit)?.filter(|bytes| place::sum(doc, bytes) == sum);
         Ok(bytes.map(|bytes| (bytes, field, revision)))
     }
 
@@ -303,7 +306,7 @@ fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Seen> {
         View::Fresh => None,
         View::Clean(head) => Some(head),
         View::Unfinished(plan) => {
-            if let Some(known) = plan.pending(&doc.file) {
+            if let Some(known) = plan.pending(&doc.file()) {
                 let (revision, sum) = (known.revision, known.sum);
                 let value = sum.map(|_| known.content.clone());
                 return Ok(Seen { value, revision, sum, edited: None });
@@ -312,7 +315,7 @@ fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Seen> {
             Some(&planned)
         }
     };
-    let mut known = head.and_then(|head| head.docs.get(&doc.file));
+    let mut known = head.and_then(|head| head.docs.get(&*doc.file()));
     let mut opened = place.open_doc(doc)?;
     if let (None, Some(head)) = (&opened, head)
         && place.missed(doc, head)?
@@ -429,11 +432,11 @@ impl Engine for FileEngine {
         let place = self.open(&doc.room)?;
         let mut replay = journal::Replay::default();
         each_line(&place, Some(doc), &mut |line| {
-            let entry = line.docs.iter().find(|entry| entry.file == doc.file && line.op != SNAPSHOT);
+            let entry = line.docs.iter().find(|entry| entry.file == doc.file() && line.op != SNAPSHOT);
             let revision = entry.map(|entry| line.revision(entry, replay.content(&entry.file)));
             replay.apply(line);
             if let Some(revision) = revision {
-                visit(&revision, replay.content(&doc.file));
+                visit(&revision, replay.content(&doc.file()));
             }
         })
     }
@@ -507,16 +510,16 @@ impl Engine for FileEngine {
         let place = self.open(room)?;
         let mut documents = Vec::new();
         for kind in KINDS.iter().filter(|kind| kind.is_of(room)) {
-            let files = match kind.file.split_once("{key}") {
+            let files = match kind.file().split_once("{key}") {
                 Some(_) => {
-                    let dir = place.doc(place::parent(kind.file));
+                    let dir = place.doc(place::parent(kind.file()));
                     place.fs.entries(&dir).map_err(|error| place.failed("list", &dir, error))?
                 }
-                None => vec![kind.file.into()],
+                None => vec![kind.file().into()],
             };
             documents.extend(files.iter().filter_map(|name| document_at(&place, kind, name)));
         }
-        documents.sort_by(|one, other| one.file.cmp(&other.file));
+        documents.sort_by(|one, other| one.file().cmp(&other.file()));
         Ok(documents)
     }
 }
@@ -536,9 +539,9 @@ impl Reading for FileEngine {
     fn each_item(&self, doc: &Doc, visit: &mut dyn FnMut(&Raw)) -> Result<bool> {
         let place = self.open(&doc.room)?;
         let View::Clean(head) = recover::look_as_reader(&place)? else { return Ok(false) };
-        let known = head.docs.get(&doc.file).and_then(|known| known.sum);
+        let known = head.docs.get(&*doc.file()).and_then(|known| known.sum);
         let (Some(field), Some(known)) = (list::field_of(doc), known) else { return Ok(false) };
-        let Some(bytes) = place.read_doc(&doc.file, doc.kind.limit)? else { return Ok(false) };
+        let Some(bytes) = place.read_doc(&doc.file(), doc.kind.limit)? else { return Ok(false) };
         Ok(list::layout::visit(&bytes, field, visit) == Some(known))
     }
 
@@ -567,7 +570,7 @@ impl Reading for FileEngine {
     fn lacks(&self, doc: &Doc, text: &str) -> bool {
         let look = || {
             let place = self.open(&doc.room)?;
-            let bytes = place.read_doc(&doc.file, doc.kind.limit)?.unwrap_or_default();
+            let bytes = place.read_doc(&doc.file(), doc.kind.limit)?.unwrap_or_default();
             let lacks = !std::str::from_utf8(&bytes).is_ok_and(|bytes| bytes.contains(text));
             // What a killed writer has left is not in the file yet.
             Ok::<_, Error>(lacks && matches!(recover::glance(&place)?, Glance::Fresh | Glance::Clean(_)))
@@ -642,18 +645,25 @@ impl Upkeep for FileEngine {
     }
 
     fn text(&self, doc: &Doc) -> Result<Option<Vec<u8>>> {
-        self.open(&doc.room)?.read_doc(&doc.file, doc.kind.limit)
+        self.open(&doc.room)?.read_doc(&doc.file(), doc.kind.limit)
     }
 
     fn place(&self, doc: &Doc) -> String {
         self.fs(doc.room.root()).display(&doc.path())
     }
+
+    fn called(&self, kept: Kept<'_>) -> Called {
+        match kept {
+            Kept::Document(doc) => Called { name: doc.file().into_owned(), path: doc.path() },
+            Kept::Paper(paper) => Called { name: paper.file(), path: paper.path() },
+        }
+    }
 }
 
 /// Returns the document of this kind that a file name is, if it is there.
 fn document_at(place: &Place<'_>, kind: &'static Kind, name: &str) -> Option<Doc> {
-    let file = match kind.file.rsplit_once('/') {
-        Some((dir, _)) if kind.file.contains("{key}") => format!("{dir}/{name}"),
+    let file = match kind.file().rsplit_once('/') {
+        Some((dir, _)) if kind.file().contains("{key}") => format!("{dir}/{name}"),
         _ => name.into(),
     };
     let doc = Doc::at(&place.room, &file).filter(|doc| doc.kind == kind)?;

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::addresses::{DocFiles, RoomFiles};
 use super::fs::{Access, Events, Fs, Handle, Lock, LockMode, Stat};
 use super::{FileEngine, Options};
 use crate::model::documents::state::{Config, Paths};

@@ -16,6 +16,7 @@
 
 use std::collections::BTreeMap;
 
+use super::addresses::PaperFiles;
 use super::fs::Handle;
 use super::journal::{PaperEntry, Segment, Sum};
 use super::place::{Place, parent};

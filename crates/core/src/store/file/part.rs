@@ -8,6 +8,7 @@ use std::io;
 
 use serde_json::Value;
 
+use super::addresses::{DocFiles, PaperFiles, RoomFiles};
 use super::edits::Edit;
 use super::fs::{Access, Lock};
 use super::journal::{self, DocEntry, Line, Sum};
@@ -111,13 +112,13 @@ impl<'e> Part<'e> {
     /// Returns a document as a list, unless it is none, or was loaded as a whole.
     fn list(&mut self, doc: &Doc) -> Result<Option<&mut List>> {
         self.unbulk(doc)?;
-        if !self.loaded.contains_key(&doc.file) && !self.lists.contains_key(&doc.file) {
+        if !self.loaded.contains_key(&*doc.file()) && !self.lists.contains_key(&*doc.file()) {
             match List::open(&self.place, doc, &self.head, list::Opened::ToChange)? {
-                Some(list) => drop(self.lists.insert(doc.file.clone(), list)),
+                Some(list) => drop(self.lists.insert(doc.file().into_owned(), list)),
                 None => drop(self.load(doc)?),
             }
         }
-        Ok(self.lists.get_mut(&doc.file))
+        Ok(self.lists.get_mut(&*doc.file()))
     }
 
     /// Makes sure that an item can be appended, if this is a new one and nothing was changed yet.
@@ -125,7 +126,7 @@ impl<'e> Part<'e> {
         if self.list(doc)?.is_some_and(|list| list.lacks_room_for(id))
             && let Some(list) = List::open(&self.place, doc, &self.head, list::Opened::ToAppend)?
         {
-            self.lists.insert(doc.file.clone(), list);
+            self.lists.insert(doc.file().into_owned(), list);
         }
         Ok(())
     }
@@ -142,14 +143,14 @@ impl<'e> Part<'e> {
     /// Goes on with the whole document.
     fn leave_list(&mut self, doc: &Doc) -> Result<()> {
         self.unbulk(doc)?;
-        let Some(list) = self.lists.remove(&doc.file) else { return Ok(()) };
+        let Some(list) = self.lists.remove(&*doc.file()) else { return Ok(()) };
         let loaded = self.load_as_seen(&list)?;
         let mut value = loaded.base.clone().unwrap_or_default();
-        self.loaded.insert(doc.file.clone(), loaded);
+        self.loaded.insert(doc.file().into_owned(), loaded);
         if list.is_changed() {
             list.gone().for_each(|id| engine::remove_in(doc, &mut value, id));
             for (id, item) in list.into_puts() {
-                engine::put_in(doc, &mut value, &id, item)?;
+                engine::put_in(doc, &mut value, &id, item).map_err(|unfit| unfit.of(doc.file()))?;
             }
             self.write(doc, Some(value))?;
         }
@@ -160,12 +161,12 @@ impl<'e> Part<'e> {
     /// which takes it in as an edit: the commit looks back and finds it.
     fn load_as_seen(&self, list: &List) -> Result<Loaded> {
         let (doc, sum) = (list.doc().clone(), list.sum());
-        let found = self.place.read_doc(&doc.file, doc.kind.limit).ok().flatten();
+        let found = self.place.read_doc(&doc.file(), doc.kind.limit).ok().flatten();
         let bytes = found.filter(|bytes| place::sum(&doc, bytes) == sum).or_else(|| list.edited_bytes());
         let opened = bytes.map(|bytes| {
             Ok(Opened { value: state::open(&doc, &self.place.show(&doc), &bytes)?, sum, bytes })
         });
-        let base = match (opened.transpose()?, list.edit(), self.head.docs.get(&doc.file)) {
+        let base = match (opened.transpose()?, list.edit(), self.head.docs.get(&*doc.file())) {
             (Some(opened), Some(_), Some(known)) => return self.load_edited(&doc, known, Some(opened)),
             (Some(opened), ..) => opened.value,
             (None, ..) => self.journaled(&doc)?.ok_or_else(|| self.in_use(&doc))?,
@@ -176,26 +177,27 @@ impl<'e> Part<'e> {
 
     /// Says that somebody writes into a file while it is read.
     fn in_use(&self, doc: &Doc) -> Error {
-        self.place.failed("read", &self.place.doc(&doc.file), io::ErrorKind::ResourceBusy.into())
+        self.place.failed("read", &self.place.doc(&doc.file()), io::ErrorKind::ResourceBusy.into())
     }
 
     /// Puts new items into the whole document, if there are some that are kept apart.
     fn unbulk(&mut self, doc: &Doc) -> Result<()> {
-        match self.bulks.remove(&doc.file) {
+        match self.bulks.remove(&*doc.file()) {
             Some(items) => self.extend_whole(doc, &items),
             None => Ok(()),
         }
     }
 
     fn extend_whole(&mut self, doc: &Doc, items: &Texts) -> Result<()> {
-        if self.get(doc)?.is_some() && self.loaded[&doc.file].new.is_none() {
-            let copy = self.loaded[&doc.file].base.clone();
+        if self.get(doc)?.is_some() && self.loaded[&*doc.file()].new.is_none() {
+            let copy = self.loaded[&*doc.file()].base.clone();
             self.write(doc, copy)?;
         }
         match self.load(doc)?.new.as_mut() {
             Some(Some(value)) => engine::extend_in(doc, value, items),
             _ => engine::extend_in(doc, &mut Value::Null, items),
         }
+        .map_err(|unfit| unfit.of(doc.file()))
     }
 
     /// Whether items can be put behind a document as it is: a list without changes, or an empty one that is new.
@@ -222,21 +224,22 @@ impl<'e> Part<'e> {
     }
 
     fn note_write(&mut self, doc: &Doc) {
-        if !self.order.contains(&doc.file) {
-            self.order.push(doc.file.clone());
+        let file = doc.file();
+        if !self.order.iter().any(|known| *known == file) {
+            self.order.push(file.into_owned());
         }
     }
 
     fn load(&mut self, doc: &Doc) -> Result<&mut Loaded> {
-        if !self.loaded.contains_key(&doc.file) {
+        if !self.loaded.contains_key(&*doc.file()) {
             let loaded = self.load_file(doc)?;
-            self.loaded.insert(doc.file.clone(), loaded);
+            self.loaded.insert(doc.file().into_owned(), loaded);
         }
-        Ok(self.loaded.get_mut(&doc.file).expect("it was inserted above"))
+        Ok(self.loaded.get_mut(&*doc.file()).expect("it was inserted above"))
     }
 
     fn load_file(&self, doc: &Doc) -> Result<Loaded> {
-        let known = self.head.docs.get(&doc.file);
+        let known = self.head.docs.get(&*doc.file());
         let mut opened = self.place.open_doc(doc)?;
         if opened.is_none() && self.place.missed(doc, &self.head)? {
             opened = self.place.open_doc(doc)?;
@@ -257,7 +260,7 @@ impl<'e> Part<'e> {
         let place = self.place.show(doc);
         let loaded = self.load(doc)?;
         if let Some(base) = &loaded.base {
-            state::check_writable(doc, &place, base)?;
+            state::check_writable(doc, base).map_err(|unfit| unfit.of(place))?;
         }
         loaded.new = Some(new);
         self.note_write(doc);
@@ -344,7 +347,7 @@ impl<'e> Part<'e> {
         self.tell_reset(&loaded);
         let (doc, base, revision) = (&loaded.doc, loaded.base.as_ref(), loaded.revision);
         let seal = |value| state::seal(doc, base, revision, value, entry, place::render);
-        let mut sealed = new.map(seal).transpose()?;
+        let mut sealed = new.map(seal).transpose().map_err(|unfit| unfit.of(doc.file()))?;
         draft.entries.push(self.doc_entry(&loaded, sealed.as_mut()));
         draft.docs.push(Staged::Whole { doc: loaded.doc, sealed, base_sum: loaded.base_sum, stamp: None });
         Ok(())
@@ -359,7 +362,7 @@ impl<'e> Part<'e> {
 
     /// Describes what the commit does to a document; the changes go over to it.
     fn doc_entry(&self, loaded: &Loaded, sealed: Option<&mut Sealed>) -> DocEntry {
-        let known = self.head.docs.contains_key(&loaded.doc.file);
+        let known = self.head.docs.contains_key(&*loaded.doc.file());
         let Some(sealed) = sealed else {
             let changes = if known { Vec::new() } else { deleted(loaded.base.clone()) };
             return entry_of(&loaded.doc, loaded.revision + 1, (loaded.base_sum, None), changes, None);
@@ -392,7 +395,7 @@ impl<'e> Part<'e> {
         let touches = |change: &Change| change.path.is_empty() || change.path == "status";
         let turns = |entry: &DocEntry| entry.content.is_some() || entry.changes.iter().any(touches);
         let entries = stage.lines.iter().flat_map(|line| &line.docs);
-        let turns = entries.filter(|entry| entry.file == state.file).any(turns);
+        let turns = entries.filter(|entry| entry.file == state.file()).any(turns);
         match sealed? {
             None => Some(true),
             Some(sealed) => turns.then(|| session::is_over(&sealed.value)),
@@ -419,22 +422,22 @@ impl<'e> Part<'e> {
                 }
                 Staged::Bulk(bulk, items) => {
                     if bulk.base.is_none() {
-                        self.place.make_dirs(parent(&self.place.doc(&bulk.doc().file)))?;
+                        self.place.make_dirs(parent(&self.place.doc(&bulk.doc().file())))?;
                     }
                     bulk.prepare(&self.place, items, stage.lines.last().map_or(0, |line| line.seq))?;
                 }
                 Staged::Whole { sealed: None, .. } => {}
                 Staged::Whole { doc, sealed: Some(sealed), base_sum, stamp } => {
                     if base_sum.is_none() {
-                        self.place.make_dirs(parent(&self.place.doc(&doc.file)))?;
+                        self.place.make_dirs(parent(&self.place.doc(&doc.file())))?;
                     }
                     let stored = |line: &Line| {
-                        line.docs.iter().any(|entry| entry.file == doc.file && entry.stored.is_some())
+                        line.docs.iter().any(|entry| entry.file == doc.file() && entry.stored.is_some())
                     };
                     if let Some(line) = stage.lines.last().filter(|line| stored(line)) {
-                        self.place.store_content(line.seq, &doc.file, &sealed.bytes)?;
+                        self.place.store_content(line.seq, &doc.file(), &sealed.bytes)?;
                     }
-                    self.place.write_spare(&doc.file, &sealed.bytes)?;
+                    self.place.write_spare(&doc.file(), &sealed.bytes)?;
                     *stamp = list::mark_whole(&self.place, doc);
                 }
             }
@@ -445,11 +448,11 @@ impl<'e> Part<'e> {
     /// Prepares a list as a whole, from what the journal knows: somebody writes into its file.
     fn prepare_anew(&self, doc: &Doc, patch: &Patch, entries: &[DocEntry]) -> Result<Staged> {
         let in_use = || self.in_use(doc);
-        let entry = entries.iter().find(|entry| entry.file == doc.file).ok_or_else(in_use)?;
+        let entry = entries.iter().find(|entry| entry.file == doc.file()).ok_or_else(in_use)?;
         let mut value = self.journaled(doc)?.ok_or_else(in_use)?;
         diff::apply(&mut value, &entry.changes).map_err(|_| in_use())?;
         let bytes = place::render(doc, &value);
-        self.place.write_spare(&doc.file, &bytes)?;
+        self.place.write_spare(&doc.file(), &bytes)?;
         let stamp = list::mark_whole(&self.place, doc);
         let sealed = Some(Sealed { value, bytes, revision: patch.revision, changes: Vec::new() });
         Ok(Staged::Whole { doc: doc.clone(), sealed, base_sum: Some(patch.base), stamp })
@@ -461,7 +464,7 @@ impl<'e> Part<'e> {
         let ([Staged::Whole { doc, base_sum, .. }], []) = (&stage.docs[..], &stage.papers[..]) else {
             return false;
         };
-        let is_safe = |sum| self.head.docs.get(&doc.file).is_some_and(|known| known.sum == Some(sum));
+        let is_safe = |sum| self.head.docs.get(&*doc.file()).is_some_and(|known| known.sum == Some(sum));
         base_sum.is_some_and(is_safe)
     }
 
@@ -498,7 +501,7 @@ impl<'e> Part<'e> {
             let published = match &mut stage.docs[done] {
                 Staged::Items { list, patch, .. } => list.publish(&self.place, patch),
                 Staged::Whole { doc, sealed: Some(_), base_sum, .. } => {
-                    self.place.swap(&doc.file, base_sum.is_some())
+                    self.place.swap(&doc.file(), base_sum.is_some())
                 }
                 Staged::Whole { doc, sealed: None, .. } => self.unpublish(doc),
                 Staged::Bulk(bulk, _) => bulk.publish(&self.place),
@@ -534,12 +537,12 @@ impl<'e> Part<'e> {
 
     /// Moves a deleted document aside, so that a failed commit can bring it back.
     fn unpublish(&self, doc: &Doc) -> Result<()> {
-        let (path, spare) = (self.place.doc(&doc.file), self.place.spare(&doc.file));
+        let (path, spare) = (self.place.doc(&doc.file()), self.place.spare(&doc.file()));
         self.place.fs.rename(&path, &spare).map_err(|error| self.place.failed("remove", &path, error))
     }
 
     fn restore_doc(&self, staged: &Staged) -> bool {
-        let file = &staged.doc().file;
+        let file = &staged.doc().file();
         let (path, copy) = (self.place.doc(file), self.place.copy(file));
         // Durably: otherwise a power loss could bring the content back that no line knows any more.
         let synced = || self.place.sync_swapped(file).is_ok();
@@ -640,14 +643,14 @@ impl<'e> Part<'e> {
             Staged::Bulk(bulk, _) => self.holder_of_edit(bulk.doc(), bulk.base),
         }?;
         let doc = staged.doc();
-        let ours = self.head.docs.get(&doc.file).and_then(|known| known.sum);
+        let ours = self.head.docs.get(&*doc.file()).and_then(|known| known.sum);
         self.place.put_back(doc, &holder, ours)
     }
 
     /// Returns where an edit is that was swapped out instead of what was read.
     fn holder_of_edit(&self, doc: &Doc, base_sum: Option<Sum>) -> Option<String> {
         let read = |path: &String| self.place.fs.read(path, doc.kind.limit).ok().flatten();
-        let (spare, copy) = (self.place.spare(&doc.file), self.place.copy(&doc.file));
+        let (spare, copy) = (self.place.spare(&doc.file()), self.place.copy(&doc.file()));
         let (holder, bytes) = match base_sum.and_then(|_| read(&spare)) {
             Some(bytes) => (spare, bytes),
             None => (copy.clone(), base_sum.and_then(|_| read(&copy))?),
@@ -676,8 +679,8 @@ impl<'e> Part<'e> {
     }
 
     fn clear_spare(&self, doc: &Doc) {
-        if !self.place.fs.remove(&self.place.spare(&doc.file)).is_ok_and(|removed| removed) {
-            let _ = self.place.fs.remove(&self.place.copy(&doc.file));
+        if !self.place.fs.remove(&self.place.spare(&doc.file())).is_ok_and(|removed| removed) {
+            let _ = self.place.fs.remove(&self.place.copy(&doc.file()));
         }
     }
 }
@@ -685,7 +688,7 @@ impl<'e> Part<'e> {
 impl Staged {
     /// Lets the line name a file instead of telling a long content, or very many changes, itself.
     fn keep_beside(&self, line: &mut Line, long: usize) {
-        let (seq, mut entry) = (line.seq, line.docs.iter_mut().find(|entry| entry.file == self.doc().file));
+        let (seq, mut entry) = (line.seq, line.docs.iter_mut().find(|entry| entry.file == self.doc().file()));
         if let (Staged::Bulk(..), Some(entry)) = (self, &mut entry) {
             entry.stored = Some(place::content_name(seq, &entry.file));
             return;
@@ -697,7 +700,7 @@ impl Staged {
         };
         if entry.content.is_some() || entry.changes.len() > MANY_CHANGES {
             (entry.content, entry.changes, entry.names) = (None, Vec::new(), Names::new());
-            entry.stored = Some(place::content_name(seq, &doc.file));
+            entry.stored = Some(place::content_name(seq, &doc.file()));
         }
     }
 
@@ -732,6 +735,6 @@ pub fn entry_of(
     changes: Vec<diff::Change>,
     content: Option<Value>,
 ) -> DocEntry {
-    let (file, kind) = (doc.file.clone(), doc.kind.name.into());
+    let (file, kind) = (doc.file().into_owned(), doc.kind.name.into());
     DocEntry { file, kind, revision, sum, base, changes, names: Names::new(), content, stored: None }
 }

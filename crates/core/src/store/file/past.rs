@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use super::addresses::{DocFiles, RoomFiles};
 use super::fs::{Access, Handle};
 use super::journal::{self, DocEntry, Line, SNAPSHOT};
 use super::place::{Head, Place};
@@ -21,7 +22,7 @@ const PIECE: u64 = 32 << 10;
 
 /// Calls `visit` with revisions, newest first, until it returns false.
 pub fn look_back(place: &Place<'_>, only: Option<&Doc>, visit: Visit<'_>) -> Result<()> {
-    let wanted = |entry: &&DocEntry| only.is_none_or(|doc| entry.file == doc.file);
+    let wanted = |entry: &&DocEntry| only.is_none_or(|doc| entry.file == doc.file());
     let mut tell = |line: &Line, segment: &str| {
         for entry in line.docs.iter().rev().filter(wanted) {
             if !visit(revision(place, line, entry, segment)?) {
@@ -30,7 +31,7 @@ pub fn look_back(place: &Place<'_>, only: Option<&Doc>, visit: Visit<'_>) -> Res
         }
         Ok(true)
     };
-    Walk::new(place, only.map(|doc| doc.file.as_str()), &mut tell).go().map(drop)
+    Walk::new(place, only.map(Doc::file).as_deref(), &mut tell).go().map(drop)
 }
 
 /// Whether a commit with this token is kept.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::addresses::{DocFiles, KindFiles, RoomFiles};
 use super::fs::{Access, Fs, Handle, Lock, LockMode, Stat};
 use super::journal::{self, Segment, Sum};
 use super::{FileEngine, list};
@@ -121,7 +122,7 @@ impl Head {
     /// Returns what is known of a document that is not there: of a member of a family that left long ago, no more than
     /// that none of them had a higher revision.
     pub fn gone(&self, doc: &Doc) -> Option<&HeadDoc> {
-        self.docs.get(&doc.file).or_else(|| self.docs.get(&doc.kind.rest()?))
+        self.docs.get(&*doc.file()).or_else(|| self.docs.get(&doc.kind.rest()?))
     }
 
     /// Forgets who the members of families were that are gone, when there are more than a few: what each commit reads and
@@ -301,7 +302,7 @@ impl Place<'_> {
     /// Returns what a document says, and the bytes that say it.
     pub fn open_doc(&self, doc: &Doc) -> Result<Option<Opened>> {
         unless_damaged_for_long(self.patience.min(MID_SAVE), || {
-            let Some(bytes) = self.read_doc(&doc.file, doc.kind.limit)? else { return Ok(None) };
+            let Some(bytes) = self.read_doc(&doc.file(), doc.kind.limit)? else { return Ok(None) };
             let value = state::open(doc, &self.show(doc), &bytes)?;
             Ok(Some(Opened { value, sum: sum(doc, &bytes), bytes }))
         })
@@ -313,7 +314,7 @@ impl Place<'_> {
         let is_there = |(file, known): (&String, &HeadDoc)| {
             known.sum.is_some() && !matches!(self.doc_size(file), Ok(None))
         };
-        let is_known = head.docs.get(&doc.file).is_some_and(|known| known.sum.is_some());
+        let is_known = head.docs.get(&*doc.file()).is_some_and(|known| known.sum.is_some());
         let is_reset = match doc.kind.gone {
             Gone::Damage => false,
             Gone::DamageAlone => !head.docs.iter().any(is_there),
@@ -325,7 +326,7 @@ impl Place<'_> {
         let deadline = Instant::now() + self.patience.min(MID_SAVE);
         loop {
             let is_late = Instant::now() >= deadline;
-            if self.doc_size(&doc.file)?.is_some() {
+            if self.doc_size(&doc.file())?.is_some() {
                 return Ok(true);
             }
             if is_late {
@@ -518,7 +519,7 @@ impl Place<'_> {
     pub fn segment_of(&self, bytes: &[u8], doc: &Doc) -> Segment {
         let mut segment = Segment::parse(bytes);
         for line in &mut segment.lines {
-            line.docs.retain(|entry| entry.file == doc.file);
+            line.docs.retain(|entry| entry.file == doc.file());
             line.papers.clear();
         }
         self.with_contents(segment)

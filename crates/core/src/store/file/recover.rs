@@ -19,6 +19,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::addresses::{DocFiles, RoomFiles};
 use super::journal::{Known, Lead, Line, Replay, Segment};
 use super::place::{self, Head, HeadDoc, Life, Place, parent};
 use super::{list, news, papers};
@@ -229,7 +230,7 @@ fn judge(
     segment: &Segment,
     same_life: Option<&Head>,
 ) -> Result<Option<Publish>> {
-    let bytes = match place.read_doc(&doc.file, doc.kind.limit) {
+    let bytes = match place.read_doc(&doc.file(), doc.kind.limit) {
         Ok(bytes) => bytes,
         // What is no file (a link, a directory), or longer than any of ours, is not ours to replace.
         Err(Error::NotAFile { .. }) => return Ok(None),
@@ -377,7 +378,7 @@ fn make_durable(place: &Place<'_>, plan: &Plan) -> Result<()> {
 }
 
 fn publish(place: &Place<'_>, doc: &Doc, known: &Known, exists: bool) -> Result<()> {
-    let file = &doc.file;
+    let file = &doc.file();
     if known.sum.is_none() {
         let path = place.doc(file);
         return place.fs.remove(&path).map(drop).map_err(|error| place.failed("remove", &path, error));

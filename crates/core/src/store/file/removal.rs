@@ -16,6 +16,7 @@
 
 use std::time::Duration;
 
+use super::addresses::{PaperFiles, RoomFiles};
 use super::fs::{Fs, LockMode};
 use super::journal::Segment;
 use super::place::Place;

@@ -24,6 +24,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::addresses::RoomFiles;
 use super::fs::{Access, Handle, Lock, LockMode};
 use super::journal;
 use super::place::Place;

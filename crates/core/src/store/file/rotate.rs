@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::addresses::{DocFiles, KindFiles, RoomFiles};
 use super::journal::{self, DocEntry, Line, Replay, SNAPSHOT, Segment};
 use super::place::{self, Head, HeadDoc, Place, parent};
 use super::recover::Glance;
@@ -98,7 +99,7 @@ fn contents(place: &Place<'_>, head: &Head, journal: &[u8]) -> Result<Vec<Conten
     let (mut contents, mut replay) = (Vec::new(), None);
     for (file, known) in &head.docs {
         let Some(kind) = Doc::kind_at(&place.room, file) else { continue };
-        let doc = Doc { kind, room: place.room.clone(), file: file.clone() };
+        let doc = Doc { kind, room: place.room.clone(), key: kind.key_of(file) };
         let mut content =
             Content { file: file.clone(), kind: kind.name.into(), known: *known, value: None, bytes: None };
         if let Some(sum) = known.sum {

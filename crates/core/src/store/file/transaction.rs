@@ -25,10 +25,10 @@ use serde_json::Value;
 
 use super::journal::{self, Lead};
 use super::part::{Part, Stage};
-use super::{recover, roster};
+use super::{addresses, recover, roster};
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Marks};
-use crate::model::paper::Paper;
+use crate::model::paper::{Paper, Papers};
 use crate::model::room::Room;
 use crate::model::time::{Clock, Moment};
 use crate::store::edits::Edits;
@@ -156,8 +156,8 @@ impl Transaction for FileTransaction<'_> {
         self.part(&paper.room()).paper(paper)
     }
 
-    fn folder(&mut self, room: &Room, dir: &'static str) -> Result<Vec<String>> {
-        self.part(room).folder(dir)
+    fn papers(&mut self, room: &Room, sort: Papers) -> Result<Vec<Paper>> {
+        self.part(room).papers(sort)
     }
 
     fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
@@ -172,8 +172,8 @@ impl Transaction for FileTransaction<'_> {
         self.part(&paper.room()).remove_paper(paper)
     }
 
-    fn folder_changed(&mut self, room: &Room, dir: &'static str) -> Result<bool> {
-        self.part(room).folder_changed(dir)
+    fn papers_changed(&mut self, room: &Room, sort: Papers) -> Result<bool> {
+        self.part(room).folder_changed(addresses::folder_of(room, sort))
     }
 
     fn commit(mut self: Box<Self>, entry: &Entry) -> Result<Committed> {

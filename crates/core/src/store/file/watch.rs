@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use self::long::LongWatch;
+use super::addresses::{DocFiles, PaperFiles, RoomFiles};
 use super::fs::{Access, Events, Handle};
 use super::journal::{EDIT, HAND, Line, RESTORE, Replay, SNAPSHOT, Sum};
 use super::place::{self, Head, Place, parent};
@@ -117,7 +118,7 @@ impl FileWatch {
             self.queue.clear();
             return self.snapshot();
         }
-        self.sum = self.replay.docs.get(&self.doc.file).and_then(|known| known.sum);
+        self.sum = self.replay.docs.get(&*self.doc.file()).and_then(|known| known.sum);
         // An edit that no commit has absorbed yet may be what `from` means.
         if let Some(seen) = see(&place, &self.doc).ok().filter(|seen| seen.revision <= from) {
             self.sum = seen.sum;
@@ -136,7 +137,7 @@ impl FileWatch {
         let calm = |view| match view {
             View::Fresh => (Head::default(), true),
             View::Clean(head) => (head, true),
-            View::Unfinished(plan) => (plan.head(), plan.pending(&self.doc.file).is_none()),
+            View::Unfinished(plan) => (plan.head(), plan.pending(&self.doc.file()).is_none()),
         };
         let (head, calm) = match recover::glance(place)? {
             Glance::Fresh => (Head::default(), true),
@@ -163,7 +164,7 @@ impl FileWatch {
 
     fn take_line(&mut self, line: &Line, after: u64) {
         self.replay.apply(line);
-        let Some(entry) = line.docs.iter().find(|entry| entry.file == self.doc.file) else { return };
+        let Some(entry) = line.docs.iter().find(|entry| entry.file == self.doc.file()) else { return };
         self.oldest.get_or_insert_with(|| (entry.revision, line.op.clone()));
         if line.op == SNAPSHOT || entry.revision <= after {
             return;
@@ -180,7 +181,7 @@ impl FileWatch {
         // Who is left behind is not told each state.
         let text = match self.queued > MOST_QUEUED {
             true => String::new(),
-            false => json::dense(self.replay.content(&self.doc.file).unwrap_or(&Value::Null)),
+            false => json::dense(self.replay.content(&self.doc.file()).unwrap_or(&Value::Null)),
         };
         self.tell(Event::new(entry.revision, Some(line.at.clone()), &line.by, &line.op, text));
     }
@@ -236,7 +237,7 @@ impl FileWatch {
         }
         // Asked before the read: whoever is held up after it must not take an old look for a late one.
         let looked = Instant::now();
-        let Ok(bytes) = place.read_doc(&self.doc.file, self.doc.kind.limit) else { return Ok(()) };
+        let Ok(bytes) = place.read_doc(&self.doc.file(), self.doc.kind.limit) else { return Ok(()) };
         let gone = bytes.is_none() && self.sum.is_some();
         self.missing = gone.then(|| self.missing.unwrap_or_else(Instant::now));
         if self.missing.is_some_and(|since| looked.saturating_duration_since(since) < GRACE) {
@@ -296,7 +297,7 @@ impl FileWatch {
 
     /// Returns the newest revision that came from the journal, or else what the watch began with.
     fn known_revision(&self) -> u64 {
-        self.replay.docs.get(&self.doc.file).map_or(self.began, |known| known.revision)
+        self.replay.docs.get(&*self.doc.file()).map_or(self.began, |known| known.revision)
     }
 
     /// Queues an edit, if the file is one that can be read.
@@ -307,7 +308,7 @@ impl FileWatch {
             // An editor in mid-save, or damage: either way there is nothing new to report yet.
             Some(Err(_)) => return,
         };
-        let known = head.docs.get(&self.doc.file);
+        let known = head.docs.get(&*self.doc.file());
         let mut counted = super::effective_revision(known, sum, Some(&value));
         if let Some(known) = known.filter(|known| bytes.is_some() && known.sum != sum) {
             let ours = || edits::committed(place, &self.doc, head.seq);

@@ -18,7 +18,8 @@ use crate::model::kind::Doc;
 use crate::model::raw::Raw;
 use crate::model::shape::Shape;
 use crate::store::engine::Entry;
-use crate::store::error::{Error, Result};
+use crate::store::error::{Result, Unfit};
+use crate::store::file::addresses::{DocFiles, RoomFiles};
 use crate::store::file::fs::{Access, Handle};
 use crate::store::file::journal::{DocEntry, Sum};
 use crate::store::file::place::{Head, Place};
@@ -63,7 +64,8 @@ struct Start {
 /// whole document.
 pub fn behind(list: &List, place: &Place<'_>, items: &Texts, entry: &Entry) -> Result<Answer<Bulk>> {
     let (Ok(fields), Ok(start)) = (list.read_frame(), read_all(list)) else { return Ok(Err(Lost)) };
-    state::check_writable(&list.doc, &place.show(&list.doc), &Value::Object(fields.clone()))?;
+    state::check_writable(&list.doc, &Value::Object(fields.clone()))
+        .map_err(|unfit| unfit.of(place.show(&list.doc)))?;
     seal(&list.doc, fields, start, items, entry)
 }
 
@@ -108,7 +110,7 @@ fn seal(
 ) -> Result<Answer<Bulk>> {
     let revision = start.revision + 1;
     state::stamp_document(doc, &mut fields, revision, entry);
-    state::check(doc, &Value::Object(fields.clone()))?;
+    state::check(doc, &Value::Object(fields.clone())).map_err(|unfit| unfit.of(doc.file()))?;
     let Ok((before, suffix, sum)) = frame(doc, &fields, start.before, start.prefix) else {
         return Ok(Err(Lost));
     };
@@ -116,7 +118,7 @@ fn seal(
     let end = place_items(doc, &mut build, items, before.len() as u64)?;
     let size = end + suffix.len() as u64;
     if size > doc.kind.limit {
-        return Err(Error::TooLarge { subject: doc.file.clone(), size, limit: doc.kind.limit });
+        return Err(Unfit::TooLarge { size, limit: doc.kind.limit }.of(doc.file()));
     }
     let prefix = if start.prefix > 0 { start.prefix } else { before.len() as u64 };
     let frame = Frame { prefix, suffix: end, size, sum };
@@ -171,8 +173,9 @@ fn place_some(doc: &Doc, build: &mut Build, items: &[&[u8]], mut at: u64) -> Res
         let read = raw.read(text, 0).is_some();
         if !read || !fit::surely_fits(&raw, shape, &mut inner) {
             let path = format!("{}[{}]", field_of(doc).unwrap_or_default(), build.count());
-            let value = json::parse(text).map_err(|error| state::invalid(doc, error.to_string()))?;
-            state::check_item(doc, &path, &value)?;
+            let value = json::parse(text).map_err(|error| Unfit::Invalid(error.to_string()));
+            let checked = value.and_then(|value| state::check_item(doc, &path, &value));
+            checked.map_err(|unfit| unfit.of(doc.file()))?;
         }
         let slot = layout::slot_behind(text.len(), at, room);
         build.add(slot, &raw);
@@ -184,7 +187,7 @@ fn place_some(doc: &Doc, build: &mut Build, items: &[&[u8]], mut at: u64) -> Res
 impl Bulk {
     /// Describes the commit for the journal.
     pub fn entry(&self) -> DocEntry {
-        let (file, kind) = (self.doc.file.clone(), self.doc.kind.name.into());
+        let (file, kind) = (self.doc.file().into_owned(), self.doc.kind.name.into());
         let (sum, base, revision) = (Some(self.sum), self.base, self.revision);
         let (changes, names, content, stored) = Default::default();
         DocEntry { file, kind, revision, sum, base, changes, names, content, stored }
@@ -196,7 +199,7 @@ impl Bulk {
 
     /// Writes the content for the line of this number, and the list into the spare.
     pub fn prepare(&mut self, place: &Place<'_>, items: &Texts, seq: u64) -> Result<()> {
-        let (content, spare) = (place.content(seq, &self.doc.file), place.spare(&self.doc.file));
+        let (content, spare) = (place.content(seq, &self.doc.file()), place.spare(&self.doc.file()));
         let hidden = place.room.hidden();
         let kept = self.write_content(place, items, &content);
         let kept = kept.map_err(|error| place.failed("write", &content, error))?;
@@ -247,8 +250,8 @@ impl Bulk {
     /// Puts the spare in the place of the file.
     pub fn publish(&self, place: &Place<'_>) -> Result<()> {
         match self.base {
-            Some(_) => place.swap(&self.doc.file, true),
-            None => place.publish_unsynced(&self.doc.file),
+            Some(_) => place.swap(&self.doc.file(), true),
+            None => place.publish_unsynced(&self.doc.file()),
         }
     }
 

@@ -14,6 +14,7 @@ use crate::model::documents::common::Item;
 use crate::model::key::Fields;
 use crate::model::kind::Doc;
 use crate::store::engine::items;
+use crate::store::file::addresses::DocFiles;
 use crate::store::file::journal::{Replay, Segment};
 
 /// What a list was made of since the segment began.
@@ -43,8 +44,8 @@ impl States {
         let mut replay = Replay::default();
         for line in &segment.lines {
             replay.apply(line);
-            let Some(entry) = line.docs.iter().find(|entry| entry.file == doc.file) else { continue };
-            let Some(content) = replay.content(&doc.file) else { continue };
+            let Some(entry) = line.docs.iter().find(|entry| entry.file == doc.file()) else { continue };
+            let Some(content) = replay.content(&doc.file()) else { continue };
             let list = items(doc.kind, content);
             match entry.changes.is_empty() {
                 true => list.iter().for_each(|item| states.add(item)),

@@ -44,6 +44,7 @@ use crate::model::raw::Raw;
 use crate::model::time::Moment;
 use crate::store::engine::{Entry, Rank};
 use crate::store::error::{Error, Result};
+use crate::store::file::addresses::DocFiles;
 use crate::store::state;
 
 /// Returns the field that holds a kind's items, if they are kept as a long list.
@@ -118,7 +119,7 @@ impl Patch {
     /// Describes the commit for the journal.
     pub fn entry(&mut self, doc: &Doc) -> DocEntry {
         DocEntry {
-            file: doc.file.clone(),
+            file: doc.file().into_owned(),
             kind: doc.kind.name.into(),
             revision: self.revision,
             sum: Some(self.sum),
@@ -158,15 +159,15 @@ impl List {
     /// there is none.
     pub fn open(place: &Place<'_>, doc: &Doc, head: &Head, for_what: Opened) -> Result<Option<List>> {
         let (Some(field), Some(listing)) = (field_of(doc), doc.kind.listing) else { return Ok(None) };
-        let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&doc.file).copied() else {
+        let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&*doc.file()).copied() else {
             return Ok(None);
         };
-        let path = place.doc(&doc.file);
+        let path = place.doc(&doc.file());
         let opened =
             place.fs.open(&path, Access::Read).map_err(|error| place.no_file("open", &path, error))?;
         let Some(file) = opened.filter(|file| file.opened().size > listing.short) else { return Ok(None) };
         let (stamp, life) = (stamp_of(file.opened()), head.life.number());
-        let index = place.fs.open(&place.index(&doc.file), Access::Write).ok().flatten();
+        let index = place.fs.open(&place.index(&doc.file()), Access::Write).ok().flatten();
         let ours = Stamp { life, file: stamp, twin: 0, revision, sum: sum.bits() };
         let index = index.and_then(|index| Index::open(index, listing));
         // An index of this revision, whose file may be another one by now.
@@ -591,7 +592,8 @@ impl List {
             Ok(frame) => frame,
             Err(lost) => return Ok(Err(lost)),
         };
-        state::check_writable(&self.doc, &place.show(&self.doc), &Value::Object(frame.clone()))?;
+        state::check_writable(&self.doc, &Value::Object(frame.clone()))
+            .map_err(|unfit| unfit.of(place.show(&self.doc)))?;
         let mut stamped = frame.clone();
         let revision = self.revision + 1;
         state::stamp_document(&self.doc, &mut stamped, revision, entry);
@@ -603,7 +605,7 @@ impl List {
         }
         for (position, put) in &self.puts {
             let path = format!("{}[{position}]", self.field);
-            state::check_item(&self.doc, &path, &put.after)?;
+            state::check_item(&self.doc, &path, &put.after).map_err(|unfit| unfit.of(self.doc.file()))?;
             match &put.before {
                 Some(before) => {
                     let made = diff::diff_at(&path, before, &put.after);
@@ -618,7 +620,7 @@ impl List {
         if let Ok(Patch { frame, .. }) = &patch
             && frame.size > self.doc.kind.limit
         {
-            let (subject, limit) = (self.doc.file.clone(), self.doc.kind.limit);
+            let (subject, limit) = (self.doc.file().into_owned(), self.doc.kind.limit);
             return Err(Error::TooLarge { subject, size: frame.size, limit });
         }
         Ok(patch)
@@ -680,7 +682,7 @@ impl List {
 
     /// Writes the new state into the twin. Whatever can run out runs out here.
     pub fn prepare(&mut self, place: &Place<'_>, patch: &mut Patch) -> Result<()> {
-        let path = place.twin(&self.doc.file);
+        let path = place.twin(&self.doc.file());
         let written = self.current_twin(place, &path, &patch.writes).and_then(|twin| {
             for (offset, bytes) in &patch.writes {
                 twin.write_at(*offset, bytes)?;
@@ -704,7 +706,7 @@ impl List {
 
     /// Puts the twin in the place of the file.
     pub fn publish(&self, place: &Place<'_>, patch: &mut Patch) -> Result<()> {
-        patch.exchanged = place.swap_with(&place.twin(&self.doc.file), &self.doc.file)?;
+        patch.exchanged = place.swap_with(&place.twin(&self.doc.file()), &self.doc.file())?;
         Ok(())
     }
 
@@ -771,7 +773,8 @@ impl List {
 
     /// Looks at the file that was replaced. Returns where it is, if somebody changed it meanwhile.
     pub fn look_back(&self, place: &Place<'_>, patch: &mut Patch) -> Option<String> {
-        let holder = if patch.exchanged { place.twin(&self.doc.file) } else { place.copy(&self.doc.file) };
+        let holder =
+            if patch.exchanged { place.twin(&self.doc.file()) } else { place.copy(&self.doc.file()) };
         // Two edits within one tick of a coarse clock look alike: only the bytes tell them apart.
         if patch.exchanged && self.draft.is_none() {
             // By its name: an editor may have put another file in the place of the one that we have open.
@@ -808,7 +811,7 @@ impl List {
         }
         if !patch.exchanged {
             // Then a copy of the old file is left.
-            let _ = place.fs.remove(&place.copy(&self.doc.file));
+            let _ = place.fs.remove(&place.copy(&self.doc.file()));
         }
     }
 }
@@ -823,7 +826,7 @@ fn reopen(
 ) -> Result<Option<(Index, Option<Draft>)>> {
     let Past { place, doc, field, .. } = past;
     let Some(listing) = doc.kind.listing else { return Ok(None) };
-    let path = place.doc(&doc.file);
+    let path = place.doc(&doc.file());
     let length = usize::try_from(file.opened().size.min(doc.kind.limit)).unwrap_or(usize::MAX);
     let bytes = file.read_at(0, length + 1).map_err(|error| place.failed("read", &path, error))?;
     let mut build = Build::of(listing);
@@ -856,9 +859,9 @@ fn build(doc: &Doc, bytes: &[u8], stamp: &Stamp) -> Option<Index> {
 /// saved in between, and the writer was killed before it could look back. An index of that revision is written after the look.
 pub fn swapped_out(place: &Place<'_>, doc: &Doc, revision: u64) -> Option<String> {
     let listing = doc.kind.listing.filter(|_| field_of(doc).is_some())?;
-    let index = place.fs.open(&place.index(&doc.file), Access::Read).ok().flatten()?;
+    let index = place.fs.open(&place.index(&doc.file()), Access::Read).ok().flatten()?;
     let known = Index::open(index, listing)?.stamp().filter(|known| known.revision < revision)?;
-    let twin = place.twin(&doc.file);
+    let twin = place.twin(&doc.file());
     let stamp = stamp_of(&place.fs.stat(&twin).ok().flatten()?);
     (stamp != known.file && stamp != known.twin).then_some(twin)
 }
@@ -866,14 +869,14 @@ pub fn swapped_out(place: &Place<'_>, doc: &Doc, revision: u64) -> Option<String
 /// Marks the spare of a list that is to be published as a whole, and returns its stamp.
 pub fn mark_whole(place: &Place<'_>, doc: &Doc) -> Option<u64> {
     field_of(doc)?;
-    let spare = place.fs.open(&place.spare(&doc.file), Access::Write).ok()??;
+    let spare = place.fs.open(&place.spare(&doc.file()), Access::Write).ok()??;
     spare.mark().ok().map(|stat| stamp_of(&stat))
 }
 
 /// Writes the index of a list that was published as a whole. Without it the next command makes it.
 pub fn index_whole(place: &Place<'_>, doc: &Doc, head: &Head, file: u64, bytes: &[u8]) {
     let is_short = doc.kind.listing.is_some_and(|listing| bytes.len() as u64 <= listing.short);
-    if let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&doc.file).copied()
+    if let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&*doc.file()).copied()
         && !is_short
     {
         let stamp = Stamp { life: head.life.number(), file, twin: 0, revision, sum: sum.bits() };
@@ -885,7 +888,7 @@ pub fn index_whole(place: &Place<'_>, doc: &Doc, head: &Head, file: u64, bytes: 
 
 /// Writes an index into a new file, so that no page of an old one is taken for one of it.
 fn write_new(place: &Place<'_>, doc: &Doc, mut index: Index) {
-    let path = place.index(&doc.file);
+    let path = place.index(&doc.file());
     if place.fs.remove(&path).is_ok()
         && let Ok(Some(file)) = place.fs.open(&path, Access::Create)
     {

@@ -13,6 +13,7 @@ use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::raw::Raw;
+use crate::store::file::addresses::{DocFiles, RoomFiles};
 use crate::store::file::fs::Access;
 use crate::store::file::journal::{DocEntry, Line};
 use crate::store::file::place::{self, Head, Place};
@@ -83,7 +84,7 @@ impl Past<'_> {
     }
 
     fn in_twin(&self, records: &BTreeMap<usize, Record>) -> Items {
-        let twin = self.place.fs.open(&self.place.twin(&self.doc.file), Access::Read);
+        let twin = self.place.fs.open(&self.place.twin(&self.doc.file()), Access::Read);
         let Ok(Some(twin)) = twin else { return Items::new() };
         let read = |(position, record): (&usize, &Record)| {
             let bytes = twin.read_at(record.slot.start, record.slot.length as usize).ok()?;
@@ -133,7 +134,7 @@ impl Past<'_> {
     /// Returns what a line says of the list.
     fn entry(&self, line: &str) -> Option<Option<DocEntry>> {
         let line = Line::parse(line.as_bytes())?;
-        Some(line.docs.into_iter().find(|entry| entry.file == self.doc.file))
+        Some(line.docs.into_iter().find(|entry| entry.file == self.doc.file()))
     }
 
     /// Lets items begin with what they were in a line that has the whole content.

@@ -5,15 +5,16 @@ use serde_json::Value;
 use super::{Loaded, Part};
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Marks};
-use crate::model::paper::{Paper, Writing};
+use crate::model::paper::{Paper, Papers, Writing};
 use crate::model::time::Moment;
 use crate::store::edits::Edits;
 use crate::store::engine::{self, Engine, Rank};
 use crate::store::error::{Error, Result};
+use crate::store::file::addresses::{DocFiles, PaperFiles};
 use crate::store::file::edits::Edit;
 use crate::store::file::list::List;
-use crate::store::file::papers;
 use crate::store::file::place::HeadDoc;
+use crate::store::file::{addresses, papers};
 use crate::store::texts::Texts;
 
 impl Part<'_> {
@@ -39,7 +40,7 @@ impl Part<'_> {
                 _ => {}
             }
         }
-        documents.sort_by(|one, other| one.file.cmp(&other.file));
+        documents.sort_by(|one, other| one.file().cmp(&other.file()));
         Ok(documents)
     }
 
@@ -65,7 +66,7 @@ impl Part<'_> {
     }
 
     fn accept_loss(&mut self, doc: &Doc) -> Result<()> {
-        let Some(HeadDoc { revision, sum: lost }) = self.head.docs.get(&doc.file).copied() else {
+        let Some(HeadDoc { revision, sum: lost }) = self.head.docs.get(&*doc.file()).copied() else {
             return Ok(());
         };
         let doc = doc.clone();
@@ -79,7 +80,7 @@ impl Part<'_> {
             lost,
             doc: doc.clone(),
         };
-        self.loaded.insert(doc.file, loaded);
+        self.loaded.insert(doc.file().into_owned(), loaded);
         Ok(())
     }
 
@@ -149,14 +150,15 @@ impl Part<'_> {
             self.note_write(doc);
             return Ok(());
         }
-        if self.get(doc)?.is_some() && self.loaded[&doc.file].new.is_none() {
-            let copy = self.loaded[&doc.file].base.clone();
+        if self.get(doc)?.is_some() && self.loaded[&*doc.file()].new.is_none() {
+            let copy = self.loaded[&*doc.file()].base.clone();
             self.write(doc, copy)?;
         }
         match self.load(doc)?.new.as_mut() {
             Some(Some(value)) => engine::put_in(doc, value, id, item),
             _ => engine::put_in(doc, &mut Value::Null, id, item),
         }
+        .map_err(|unfit| unfit.of(doc.file()))
     }
 
     pub fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
@@ -171,7 +173,7 @@ impl Part<'_> {
 
     pub fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {
         if items.size() >= self.place.long && self.takes_bulk(doc)? {
-            self.bulks.insert(doc.file.clone(), items);
+            self.bulks.insert(doc.file().into_owned(), items);
             self.note_write(doc);
             return Ok(());
         }
@@ -201,12 +203,15 @@ impl Part<'_> {
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    pub fn folder(&mut self, dir: &'static str) -> Result<Vec<String>> {
+    pub fn papers(&mut self, sort: Papers) -> Result<Vec<Paper>> {
+        let dir = addresses::folder_of(&self.place.room, sort);
         let path = self.place.doc(dir);
         let stamp =
             self.place.fs.folder_stamp(&path).map_err(|error| self.place.failed("look at", &path, error))?;
         self.folders.insert(dir, stamp);
-        self.place.fs.entries(&path).map_err(|error| self.place.failed("list", &path, error))
+        let names = self.place.fs.entries(&path).map_err(|error| self.place.failed("list", &path, error))?;
+        let named = |name: &String| addresses::paper_named(&self.place.room, sort, name);
+        Ok(names.iter().filter_map(named).collect())
     }
 
     pub fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {

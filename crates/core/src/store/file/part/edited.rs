@@ -9,6 +9,7 @@ use crate::model::names::names_of;
 use crate::store::edits::{How, TakenIn};
 use crate::store::engine::Entry;
 use crate::store::error::Result;
+use crate::store::file::addresses::DocFiles;
 use crate::store::file::edits::{self, Edit};
 use crate::store::file::journal::{self, DocEntry, Line, Replay, Sum};
 use crate::store::file::list::{Answer, List, Lost};
@@ -91,10 +92,10 @@ impl Part<'_> {
         if changes.is_empty() && content.is_none() && edit.is_joined {
             return None;
         }
-        let known = self.head.docs.get(&doc.file).and_then(|known| known.sum);
+        let known = self.head.docs.get(&*doc.file()).and_then(|known| known.sum);
         // Where the file holds something else than the document, this line replaces it.
         let sums = if joined.is_some() { (file, joined) } else { (known, file) };
-        let by = self.place.fs.owner(&self.place.doc(&doc.file));
+        let by = self.place.fs.owner(&self.place.doc(&doc.file()));
         let op = if matches!(edit.how, How::Restored { .. }) { journal::RESTORE } else { journal::EDIT };
         let docs = vec![DocEntry {
             names: edit.names.clone(),
@@ -109,14 +110,14 @@ impl Part<'_> {
         if edit.clashes.is_empty() {
             return Ok(());
         }
-        let kept = self.place.put_aside(&doc.file, edit.bytes.as_deref().unwrap_or_default())?;
+        let kept = self.place.put_aside(&doc.file(), edit.bytes.as_deref().unwrap_or_default())?;
         self.warnings.push(edits::told(doc, &edit.clashes, &kept));
         Ok(())
     }
 
     /// Tells of a document that somebody removed, and that begins anew by this.
     pub(super) fn tell_reset(&mut self, loaded: &Loaded) {
-        let known = self.head.docs.get(&loaded.doc.file);
+        let known = self.head.docs.get(&*loaded.doc.file());
         if let (Some(HeadDoc { revision, sum: Some(_) }), None) = (known, &loaded.base)
             && loaded.doc.kind.gone != Gone::Derived
         {
@@ -131,7 +132,7 @@ impl Part<'_> {
     pub(super) fn journaled(&self, doc: &Doc) -> Result<Option<Value>> {
         let bytes = self.place.read(&self.place.journal())?.unwrap_or_default();
         let mut replay = Replay::of(&self.place.segment_of(&bytes, doc));
-        let known = replay.docs.remove(&doc.file).filter(|known| known.sum.is_some());
+        let known = replay.docs.remove(&*doc.file()).filter(|known| known.sum.is_some());
         Ok(known.map(|known| known.content))
     }
 }

@@ -14,6 +14,7 @@ use crate::model::kind::Doc;
 use crate::model::names;
 use crate::store::engine::{Event, Long, Stream};
 use crate::store::error::Result;
+use crate::store::file::addresses::DocFiles;
 use crate::store::file::fs::{Access, Handle};
 use crate::store::file::journal::{Line, SNAPSHOT, Segment};
 use crate::store::file::list;
@@ -31,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Whether a document is told by its changes.
 pub fn is_long(place: &Place<'_>, doc: &Doc) -> bool {
     list::field_of(doc).is_some()
-        && matches!(place.fs.size(&place.doc(&doc.file)), Ok(Some(size)) if size >= LONG)
+        && matches!(place.fs.size(&place.doc(&doc.file())), Ok(Some(size)) if size >= LONG)
 }
 
 /// How far a list was told.
@@ -65,7 +66,7 @@ impl LongWatch {
         for line in bytes.split_inclusive(|byte| *byte == b'\n').rev() {
             let length = line.len() as u64;
             let Some(line) = line.strip_suffix(b"\n").and_then(Line::parse) else { break };
-            let entry = line.docs.iter().find(|entry| entry.file == doc.file);
+            let entry = line.docs.iter().find(|entry| entry.file == doc.file());
             if entry.is_some_and(|entry| entry.revision <= revision) {
                 (self.seq, self.offset) = (seq, end);
                 return Ok(true);
@@ -86,7 +87,7 @@ impl LongWatch {
         }
         let Some(lines) = self.lines(place, &head)? else { return self.left_behind(place, doc) };
         for line in &lines {
-            let Some(entry) = line.docs.iter().find(|entry| entry.file == doc.file) else { continue };
+            let Some(entry) = line.docs.iter().find(|entry| entry.file == doc.file()) else { continue };
             if line.op == SNAPSHOT || entry.revision <= self.revision {
                 continue;
             }
@@ -153,7 +154,7 @@ impl LongWatch {
     fn show_all(&mut self, place: &Place<'_>, doc: &Doc) -> Result<()> {
         loop {
             let head = head(place)?;
-            let path = place.doc(&doc.file);
+            let path = place.doc(&doc.file());
             let file =
                 place.fs.open(&path, Access::Read).map_err(|error| place.no_file("open", &path, error))?;
             // Between two looks without a commit it is what the head tells of.
@@ -161,7 +162,7 @@ impl LongWatch {
                 continue;
             }
             (self.seq, self.offset) = (head.seq, head.end);
-            self.revision = head.docs.get(&doc.file).map_or(self.revision, |known| known.revision);
+            self.revision = head.docs.get(&*doc.file()).map_or(self.revision, |known| known.revision);
             let long = file.map(|file| Long::Whole(Stream::new(Pieces { file, at: 0 })));
             let event = Event::new(self.revision, None, "anthill", SNAPSHOT, "null".to_owned());
             self.queue.clear();
