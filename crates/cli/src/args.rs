@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use anthill_core::api::request::Seconds;
 use anthill_core::model::kind::{KINDS, Kind};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, FromArgMatches, Parser};
@@ -142,8 +143,10 @@ pub fn names(list: &[String]) -> Vec<String> {
 
 /// Reads a duration in seconds, fractions allowed.
 pub fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.0..=86_400_000.0).contains(&seconds) => Ok(seconds),
-        _ => Err("expected a number of seconds, such as 5 or 0.5".into()),
-    }
+    span(text).map(Seconds::get)
+}
+
+/// Reads a duration as requests have it.
+pub fn span(text: &str) -> Result<Seconds, String> {
+    Ok(Seconds::new(text.parse().unwrap_or(f64::NAN))?)
 }

@@ -113,6 +113,7 @@ impl From<ops::Error> for CliError {
             ops::Error::Refused { hint, .. }
             | ops::Error::Missing { hint, .. }
             | ops::Error::Clash { hint, .. }
+            | ops::Error::Invalid { hint, .. }
             | ops::Error::NoSuchList { hint, .. } => {
                 hint.lines().fold(base, CliError::hinted)
             }

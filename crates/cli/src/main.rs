@@ -15,6 +15,7 @@ mod consent;
 mod context;
 mod denied;
 mod direct;
+mod door;
 mod env;
 mod error;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
+use anthill_core::api::{Answer, Effect};
 use anthill_core::error::Code;
 use anthill_core::view::board::{Line, Tone};
 use anthill_core::view::table::{Table, cell};
@@ -77,6 +78,12 @@ impl Output {
     /// repeat it.
     pub fn changed(&self, value: &Value, format: Format) -> Result<()> {
         self.value(value, format).map_err(|error| CliError { indeterminate: true, ..error })
+    }
+
+    /// Prints an answer. A change has happened by now, see [`changed`](Output::changed).
+    pub fn answer(&self, answer: &impl Answer, effect: Effect) -> Result<()> {
+        let indeterminate = effect != Effect::Reads;
+        self.json_text(answer.text()).map_err(|error| CliError { indeterminate, ..error })
     }
 
     /// Tells a person what was done or found, as data.

@@ -1,7 +1,7 @@
 //! The library under anthill: documents, the store, and one function per use case.
 //!
 //! It reads no clock, environment, terminal or randomness; `cli` hands those in. Data walks one way:
-//! [`model`] (types and rules) <- [`store`] (keeping them) <- [`ops`] (use cases); [`view`] renders.
+//! [`model`] (types and rules) <- [`store`] (keeping them) <- [`ops`] (use cases) <- [`api`] (as anybody asks for them); [`view`] renders.
 //!
 //! # Files that anthill touches
 //!
@@ -17,6 +17,7 @@
 //! | settings, instructions and ignore rules of clients, `.anthill-install/*.json` | [`model::install`] says what goes in, cli `install/fs.rs` writes them |
 //! | `{room}/.anthill/lock`, `orchestration/locks/*.lock` | [`model::room`] names them, `store::file::place` takes them |
 
+pub mod api;
 pub mod error;
 pub mod model;
 pub mod ops;

@@ -11,6 +11,7 @@ mod brief;
 mod changes;
 mod client;
 mod commands;
+mod corpus;
 mod damage;
 mod doctor;
 mod exit_codes;

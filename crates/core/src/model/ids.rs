@@ -7,8 +7,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::shape::{Shape, Shaped};
 use super::time;
 
 /// What an id must look like.
@@ -90,6 +93,22 @@ macro_rules! id {
             fn from_str(text: &str) -> Result<Self, InvalidId> {
                 check($what, text).map(|()| $name(text.to_owned()))
             }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+            }
+        }
+
+        impl Shaped for $name {
+            const SHAPE: &'static Shape = &Shape::Text;
         }
 
         impl Id for $name {

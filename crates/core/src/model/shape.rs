@@ -41,6 +41,10 @@ pub enum Shape {
     /// Any of the two (a version that is a word in one seed and a number in another).
     Either(&'static Shape, &'static Shape),
     Object(&'static [Field]),
+    /// An object with these fields and no others.
+    Closed(&'static [Field]),
+    /// An object that has the fields of both.
+    Both(&'static Shape, &'static Shape),
 }
 
 /// One named field of an object.
@@ -57,6 +61,8 @@ pub trait Shaped: DeserializeOwned {
     const SHAPE: &'static Shape;
     /// Whether a field of this type must be present.
     const REQUIRED: bool = true;
+    /// What a request means that leaves a field of this type out, if it may.
+    const LEFT_OUT: Option<fn() -> Self> = None;
     /// What the thing is, in a sentence.
     const ABOUT: &'static str = "";
 
@@ -126,6 +132,12 @@ impl Shape {
             }
             (Shape::Map(item), Value::Object(map)) => return check_values(item, map, at),
             (Shape::Object(fields), Value::Object(map)) => return check_fields(fields, map, at),
+            (Shape::Closed(fields), Value::Object(map)) => {
+                return check_fields(fields, map, at).and_then(|()| check_names(fields, map, at));
+            }
+            (Shape::Both(left, right), _) => {
+                return left.check_at(value, at).and_then(|()| right.check_at(value, at));
+            }
             _ => false,
         };
         if fits {
@@ -150,7 +162,7 @@ impl Shape {
                 format!("one of {}", quoted.join(", "))
             }
             Shape::List(_) | Shape::ById(_) => "an array".into(),
-            Shape::Map(_) | Shape::Object(_) => "an object".into(),
+            Shape::Map(_) | Shape::Object(_) | Shape::Closed(_) | Shape::Both(..) => "an object".into(),
             Shape::Nullable(inner) => format!("{} or `null`", inner.expectation()),
             Shape::Either(left, right) => format!("{} or {}", left.expectation(), right.expectation()),
         }
@@ -230,6 +242,12 @@ impl Shape {
             Shape::Nullable(inner) => json!({"anyOf": [inner.json_schema(), {"type": "null"}]}),
             Shape::Either(left, right) => json!({"anyOf": [left.json_schema(), right.json_schema()]}),
             Shape::Object(fields) => object_schema(fields),
+            Shape::Closed(fields) => {
+                let mut schema = object_schema(fields);
+                schema["additionalProperties"] = false.into();
+                schema
+            }
+            Shape::Both(left, right) => json!({"allOf": [left.json_schema(), right.json_schema()]}),
         }
     }
 }
@@ -290,6 +308,14 @@ fn check_fields(fields: &[Field], map: &Map<String, Value>, at: &At<'_>) -> Resu
         }
     }
     Ok(())
+}
+
+/// Finds a field that nobody has declared.
+fn check_names(fields: &[Field], map: &Map<String, Value>, at: &At<'_>) -> Result<(), Misfit> {
+    match map.keys().find(|key| fields.iter().all(|field| field.name != **key)) {
+        Some(key) => Err(Misfit { path: at.path(), message: format!("there is no field `{key}`") }),
+        None => Ok(()),
+    }
 }
 
 /// Returns a field of an object. Comparing the name with a few others takes less than hashing it.
@@ -388,11 +414,15 @@ scalar_shapes! {
     Value => Shape::Any,
     String => Shape::Text,
     Time => Shape::Time,
-    bool => Shape::Bool,
     Integer => Shape::Integer,
     Decimal => Shape::Number,
     FormatVersion => Shape::Either(&Shape::Text, &Shape::Integer),
     Map<String, Value> => Shape::Map(&Shape::Any),
+}
+
+impl Shaped for bool {
+    const SHAPE: &'static Shape = &Shape::Bool;
+    const LEFT_OUT: Option<fn() -> bool> = Some(|| false);
 }
 
 kinds! {
@@ -428,6 +458,18 @@ impl<T> Put<ById<T>> for Vec<Value> {
 /// Any JSON integer, as written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Integer(pub Number);
+
+impl From<u64> for Integer {
+    fn from(number: u64) -> Integer {
+        Integer(number.into())
+    }
+}
+
+impl From<usize> for Integer {
+    fn from(number: usize) -> Integer {
+        Integer(number.into())
+    }
+}
 
 impl Default for Integer {
     fn default() -> Self {
@@ -480,6 +522,7 @@ impl<T: Serialize> Serialize for Entries<T> {
 
 impl<T: Shaped> Shaped for Vec<T> {
     const SHAPE: &'static Shape = &Shape::List(T::SHAPE);
+    const LEFT_OUT: Option<fn() -> Vec<T>> = Some(Vec::new);
 }
 
 impl<T: Shaped> Shaped for ById<T> {
@@ -493,6 +536,7 @@ impl<T: Shaped> Shaped for Entries<T> {
 impl<T: Shaped> Shaped for Option<T> {
     const SHAPE: &'static Shape = &Shape::Nullable(T::SHAPE);
     const REQUIRED: bool = false;
+    const LEFT_OUT: Option<fn() -> Option<T>> = Some(|| None);
 }
 
 impl<T: Shaped> Shaped for Maybe<T> {

@@ -153,6 +153,19 @@ pub enum Error {
     Circle { ids: Vec<String> },
     #[error("there are no results yet")]
     NoResults,
+    #[error("nothing is ready to be claimed")]
+    NothingReady { worker: String, others_work: bool },
+    #[error("nothing to change: say what is to be different")]
+    NothingToChange,
+    #[error("whose task is not known")]
+    WhoseTask,
+    #[error("`{name}` has no task in hand")]
+    NothingInHand { name: String },
+    #[error("`{name}` has {} tasks in hand: {}", ids.len(), ids.join(", "))]
+    SeveralInHand { name: String, ids: Vec<String> },
+    /// What is asked for does not mean anything.
+    #[error("{message}")]
+    Invalid { message: String, hint: String },
     #[error(transparent)]
     Task(Refusal),
     /// A rule says no.
@@ -180,6 +193,9 @@ impl Error {
             Error::Conflict { .. } | Error::OtherTask { .. } | Error::NoLease { .. } => Code::Conflict,
             Error::UnknownDependency { .. } | Error::Circle { .. } => Code::Invalid,
             Error::NoTask { .. } | Error::NoWorker { .. } | Error::NoResults => Code::NotFound,
+            Error::NothingReady { .. } | Error::NothingInHand { .. } => Code::NotFound,
+            Error::NothingToChange | Error::WhoseTask | Error::SeveralInHand { .. } => Code::Invalid,
+            Error::Invalid { .. } => Code::Invalid,
             Error::Task(Refusal::Taken { .. } | Refusal::LeaseOver { .. }) => Code::Conflict,
             Error::Task(Refusal::WrongState { .. }) | Error::Refused { .. } => Code::Refused,
             Error::Missing { .. } => Code::NotFound,
@@ -190,6 +206,11 @@ impl Error {
     /// A rule says no; `hint` is what to type instead.
     pub fn refused(message: impl Into<String>, hint: impl Into<String>) -> Error {
         Error::Refused { message: message.into(), hint: hint.into() }
+    }
+
+    /// What is asked for does not mean anything.
+    pub fn invalid(message: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error::Invalid { message: message.into(), hint: hint.into() }
     }
 
     pub fn missing(message: impl Into<String>, hint: impl Into<String>) -> Error {

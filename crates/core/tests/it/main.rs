@@ -1,2 +1,3 @@
+mod api;
 mod fields;
 mod schemas;

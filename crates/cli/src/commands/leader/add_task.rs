@@ -1,14 +1,11 @@
-use std::borrow::Cow;
-
-use anthill_core::model::new_task::NewTask;
-use anthill_core::ops::queue::lead;
+use anthill_core::api::queue::lead::AddTask;
 use clap::Args;
 
 use super::report;
 use crate::args::{names, prose};
 use crate::context::Context;
 use crate::direct::{Direct, Opt, Takes, Words};
-use crate::{env, error};
+use crate::error;
 
 /// Add a task to the queue
 ///
@@ -76,15 +73,14 @@ impl Direct for AddTaskArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &AddTaskArgs) -> error::Result<()> {
-    let new = NewTask {
-        id: args.id.as_deref().map(Cow::from),
-        description: env::told(&args.description),
+    let request = AddTask {
+        id: args.id.clone(),
+        description: args.description.clone(),
         priority: Some(args.priority),
-        dependencies: args.depends.iter().map(Cow::from).collect(),
-        files: args.files.iter().map(|file| context.below_root(file).into()).collect(),
-        hints: args.hints.as_deref().map(env::told),
-        needs: names(&args.needs).into_iter().map(Cow::from).collect(),
+        depends: args.depends.clone(),
+        files: args.files.clone(),
+        hints: args.hints.clone(),
+        needs: names(&args.needs),
     };
-    let task = lead::add(&*context.engine, &new, &context.actor)?;
-    report(context, "Added", &task)
+    context.perform(request, |task| report(context, "Added", task))
 }

@@ -1,12 +1,9 @@
+use anthill_core::api::queue::lead::AggregateResults;
 use anthill_core::model::changes::NO_CHANGE;
-use anthill_core::model::paper::Paper;
-use anthill_core::ops::queue::lead::{self, Aggregated};
 use clap::Args;
-use serde_json::json;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::Format;
 
 /// Put all results into one text, `.coordination/summary.md`
 ///
@@ -17,22 +14,11 @@ use crate::output::Format;
 pub struct AggregateArgs {}
 
 pub fn run(context: &Context<'_>, _: &AggregateArgs) -> Result<()> {
-    let Aggregated { results, hollow } = lead::aggregate(&*context.engine, &context.actor)?;
-    let path = context.shown(&Paper::Summary);
-    match context.output.json {
-        true => {
-            let mut value = json!({"path": path, "results": results});
-            if !hollow.is_empty() {
-                value["without_change"] = json!(hollow);
-            }
-            context.output.changed(&value, Format::Json)
+    context.perform(AggregateResults {}, |summary| {
+        context.output.said(&format!("Put {} results together: {}", summary.results.0, summary.path))?;
+        if let Some(hollow) = &summary.without_change.0 {
+            context.output.warning(&format!("done, {NO_CHANGE}: {}", hollow.join(", ")));
         }
-        false => {
-            context.output.said(&format!("Put {results} results together: {path}"))?;
-            if !hollow.is_empty() {
-                context.output.warning(&format!("done, {NO_CHANGE}: {}", hollow.join(", ")));
-            }
-            Ok(())
-        }
-    }
+        Ok(())
+    })
 }

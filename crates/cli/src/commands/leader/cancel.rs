@@ -1,4 +1,4 @@
-use anthill_core::ops::queue::lead;
+use anthill_core::api::queue::lead::CancelTask;
 use clap::Args;
 
 use super::report;
@@ -19,6 +19,6 @@ pub struct CancelArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &CancelArgs) -> Result<()> {
-    let task = lead::cancel(&*context.engine, &parse_id(&args.id)?, &context.actor)?;
-    report(context, "Cancelled", &task)
+    let request = CancelTask { id: parse_id(&args.id)? };
+    context.perform(request, |task| report(context, "Cancelled", task))
 }

@@ -1,12 +1,12 @@
-use anthill_core::model::task::{Changed, Removed, TaskEdit};
-use anthill_core::ops::queue::revise;
+use anthill_core::api::Request;
+use anthill_core::api::queue::lead::EditTask;
+use anthill_core::ops::Error;
 use clap::Args;
 
 use super::add_task::priority;
 use super::report;
 use crate::args::{names, prose};
 use crate::context::{Context, parse_id};
-use crate::env;
 use crate::error::{CliError, Result};
 
 /// Change a task: its words, priority, dependencies, files, labels
@@ -54,42 +54,30 @@ pub struct EditArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
-    let id = parse_id(&args.id)?;
-    let edit = args.edit(context);
-    if edit == TaskEdit::default() {
-        let hint = format!("for example: anthill leader edit {} --priority 1", args.id);
-        return Err(CliError::invalid("nothing to change: say what is to be different").hinted(hint));
-    }
-    let revised = revise::edit(&*context.engine, &id, &edit, &context.actor)?;
+    let hint = || format!("for example: anthill leader edit {} --priority 1", args.id);
+    let revised = args.request()?.perform(&context.caller()).map_err(|error| match error {
+        nothing @ Error::NothingToChange => CliError::invalid(nothing.to_string()).hinted(hint()),
+        other => other.into(),
+    })?;
     if let Some(owner) = &revised.at_work {
         context.output.warning(&format!("`{owner}` is at work on it and has seen it as it was before"));
     }
-    report(context, "Edited", &revised.task)
+    context.answer::<EditTask>(&revised, |revised| report(context, "Edited", &revised.task))
 }
 
 impl EditArgs {
-    fn edit(&self, context: &Context<'_>) -> TaskEdit {
-        let files = |files: &Vec<String>| {
-            names(files).iter().map(|file| context.below_root(file).to_string()).collect()
-        };
-        let told = |text: &str| env::told(text).into_owned();
-        TaskEdit {
-            description: self.description.as_deref().map(told),
+    fn request(&self) -> Result<EditTask> {
+        Ok(EditTask {
+            id: parse_id(&self.id)?,
+            description: self.description.clone(),
             priority: self.priority,
-            hints: self.hints.as_deref().map(told),
-            files: self.files.as_ref().map(files),
+            depends: self.depends.clone(),
+            no_depends: self.no_depends.clone(),
+            files: self.files.as_deref().map(names),
+            hints: self.hints.clone(),
             needs: self.needs.as_deref().map(names),
-            depends: changed(&self.depends, self.no_depends.as_deref()),
-            labels: changed(&names(&self.label), self.no_label.as_deref()),
-        }
+            labels: names(&self.label),
+            no_labels: self.no_label.clone(),
+        })
     }
-}
-
-/// An option that takes away, alone, takes away everything.
-fn changed(added: &[String], removed: Option<&[String]>) -> Changed {
-    let removed = match removed {
-        Some([]) => Removed::All,
-        removed => Removed::These(removed.unwrap_or_default().to_vec()),
-    };
-    Changed { added: added.to_vec(), removed }
 }

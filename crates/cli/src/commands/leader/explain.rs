@@ -1,12 +1,10 @@
-use anthill_core::model::ids::Key;
+use anthill_core::api::queue::look::ExplainTask;
 use anthill_core::model::task::word;
-use anthill_core::ops::queue::look;
 use anthill_core::view::papers;
 use clap::Args;
 
 use crate::context::{Context, parse_id};
 use crate::error::Result;
-use crate::output::Format;
 
 /// Say why a task is not running: which dependency, overlap, capability or lease
 ///
@@ -20,14 +18,12 @@ pub struct ExplainArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Result<()> {
-    let id: Key = parse_id(&args.id)?;
-    let explained = look::explain(&*context.engine, id.as_str(), &context.actor)?;
-    if context.output.json {
-        return context.output.value(&explained.json(), Format::Json);
-    }
-    let head = format!("{id} is {}", word(explained.task.status()));
-    let reasons = explained.reasons.iter().map(|reason| format!("  - {}", reason.text));
-    let usage = explained.task.value().get("usage").filter(|usage| usage.is_object());
-    let used = usage.map(|usage| format!("  - its agents have used {}", papers::used(usage)));
-    context.output.said(&std::iter::once(head).chain(reasons).chain(used).collect::<Vec<_>>().join("\n"))
+    context.perform(ExplainTask { id: parse_id(&args.id)? }, |explained| {
+        let task = &explained.task;
+        let head = format!("{} is {}", task.id(), word(task.status()));
+        let reasons = explained.reasons.iter().map(|reason| format!("  - {}", reason.text));
+        let usage = task.value().get("usage").filter(|usage| usage.is_object());
+        let used = usage.map(|usage| format!("  - its agents have used {}", papers::used(usage)));
+        context.output.said(&std::iter::once(head).chain(reasons).chain(used).collect::<Vec<_>>().join("\n"))
+    })
 }

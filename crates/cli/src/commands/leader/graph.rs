@@ -1,13 +1,10 @@
-use anthill_core::model::kind::Doc;
-use anthill_core::ops::read;
-use anthill_core::view::graph;
+use anthill_core::api::queue::look::{DrawTasks, GraphFormat};
 use anthill_core::view::text::escape;
-use clap::{Args, ValueEnum};
-use serde_json::json;
+use clap::Args;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::Format;
+use crate::planning::one_of;
 
 /// Draw what depends on what
 ///
@@ -18,30 +15,12 @@ use crate::output::Format;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct GraphArgs {
-    #[arg(long, value_enum, default_value = "text")]
-    format: Drawing,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Drawing {
-    /// A tree in the terminal
-    Text,
-    /// A Mermaid flow chart
-    Mermaid,
-    /// A Graphviz graph
-    Dot,
+    /// A tree in the terminal, a Mermaid flow chart or a Graphviz graph
+    #[arg(long, default_value = "text", value_parser = one_of::<GraphFormat>())]
+    format: GraphFormat,
 }
 
 pub fn run(context: &Context<'_>, args: &GraphArgs) -> Result<()> {
-    let queue = read::document(&*context.engine, &Doc::queue())?.value;
-    let format = match args.format {
-        Drawing::Text => graph::Format::Text,
-        Drawing::Mermaid => graph::Format::Mermaid,
-        Drawing::Dot => graph::Format::Dot,
-    };
-    let drawn = graph::graph(&queue, format);
-    match context.output.json {
-        true => context.output.value(&json!({ "graph": drawn }), Format::Json),
-        false => context.output.data(escape(&drawn).trim_end()),
-    }
+    let request = DrawTasks { format: Some(args.format) };
+    context.perform(request, |drawn| context.output.data(escape(&drawn.graph).trim_end()))
 }

@@ -1,18 +1,17 @@
 use std::io::IsTerminal;
-use std::iter;
 use std::mem::ManuallyDrop;
 
+use anthill_core::api::Described;
+use anthill_core::api::queue::TaskList;
+use anthill_core::api::queue::lead::{ImportTasks, prepare};
 use anthill_core::model::new_task;
 use anthill_core::ops::queue::lead;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::Value;
 
 use crate::commands::read_file;
 use crate::context::Context;
-use crate::env;
 use crate::error::{CliError, Result};
-use crate::output::Format;
 
 /// Add many tasks at once from a file: all of them, or none
 ///
@@ -49,18 +48,7 @@ pub fn run(context: &Context<'_>, args: &ImportArgs) -> Result<()> {
     })?;
     // The program ends with this: nobody needs the memory of each of them again.
     let mut tasks = ManuallyDrop::new(tasks);
-    if !env::is_person() {
-        for text in tasks.iter_mut().flat_map(|task| iter::once(&mut task.description).chain(&mut task.hints))
-        {
-            *text = env::told(text).into_owned().into();
-        }
-    }
-    for file in tasks.iter_mut().flat_map(|task| &mut task.files) {
-        let below = context.below_root(file);
-        if below.len() < file.len() {
-            *file = below.to_owned().into();
-        }
-    }
+    prepare(&mut tasks, &context.caller());
     let bar = progress(context, tasks.len());
     let imported = lead::import(&*context.engine, &tasks, &context.actor, &mut |done| {
         if done % 256 == 0 || done == tasks.len() {
@@ -73,7 +61,8 @@ pub fn run(context: &Context<'_>, args: &ImportArgs) -> Result<()> {
     bar.finish_and_clear();
     let imported = imported?;
     if context.output.json {
-        return context.output.changed(&Value::Array(imported.tasks()), Format::Json);
+        let answer = ManuallyDrop::new(TaskList::new(imported.tasks()));
+        return context.output.answer(&*answer, ImportTasks::EFFECT);
     }
     let same = tasks.len() - imported.added;
     let same = if same > 0 { format!(", {same} were there already") } else { String::new() };

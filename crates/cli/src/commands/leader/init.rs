@@ -1,14 +1,11 @@
-use anthill_core::ops::queue::lead;
+use anthill_core::api::queue::lead::InitQueue;
 use anthill_core::store::Called;
 use clap::Args;
-use serde_json::json;
 
 use crate::args::prose;
 use crate::context::Context;
-use crate::env;
 use crate::error::Result;
 use crate::git;
-use crate::output::Format;
 
 /// Lay out the queue of this project; what is there already stays
 ///
@@ -32,26 +29,22 @@ pub struct InitArgs {
 const OWN: [&str; 2] = [".coordination/.anthill/", ".coordination/logs/"];
 
 pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
-    let (goal, approach) = (env::told(&args.goal), args.approach.as_deref().map(env::told));
-    let done = lead::init(&*context.engine, &goal, approach.as_deref(), &context.actor)?;
-    if context.output.json {
-        let names = |all: &[Called]| all.iter().map(|called| called.name.clone()).collect::<Vec<_>>();
-        let value = json!({"goal": goal, "created": names(&done.created), "kept": names(&done.kept)});
-        return context.output.changed(&value, Format::Json);
-    }
     let list = |all: &[Called]| {
         let shown = |called: &Called| format!("  {}", context.typed(&called.path));
         all.iter().map(shown).collect::<Vec<_>>().join("\n")
     };
-    if !done.created.is_empty() {
-        context.output.said(&format!("Created:\n{}", list(&done.created)))?;
-    }
-    if !done.kept.is_empty() {
-        context.output.said(&format!("Kept as they are:\n{}", list(&done.kept)))?;
-    }
-    propose_ignoring(context);
-    context.output.status("next: anthill leader add-task \"what is to be done\" -p 1 --files PATH…");
-    Ok(())
+    let request = InitQueue { goal: args.goal.clone(), approach: args.approach.clone() };
+    context.perform(request, |done| {
+        if !done.created.is_empty() {
+            context.output.said(&format!("Created:\n{}", list(&done.created)))?;
+        }
+        if !done.kept.is_empty() {
+            context.output.said(&format!("Kept as they are:\n{}", list(&done.kept)))?;
+        }
+        propose_ignoring(context);
+        context.output.status("next: anthill leader add-task \"what is to be done\" -p 1 --files PATH…");
+        Ok(())
+    })
 }
 
 /// Says which rules keep git from taking along what should stay here.

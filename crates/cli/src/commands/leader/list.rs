@@ -1,15 +1,14 @@
+use anthill_core::api::queue::look::ListTasks;
 use anthill_core::model::kind::Doc;
 use anthill_core::ops::read;
 use anthill_core::view::board::{self, Wanted};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use serde_json::Value;
 
 use super::status::left;
 use crate::args::names;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::Format;
 
 /// List tasks, by how they stand
 ///
@@ -38,18 +37,17 @@ pub struct ListArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
-    let wanted = Wanted {
-        statuses: args.status.clone(),
+    let request = ListTasks {
+        status: args.status.clone(),
         worker: args.worker.clone(),
         labels: names(&args.label),
         all: args.all,
     };
-    let queue = read::document(&*context.engine, &Doc::queue())?.value;
-    let now = context.actor.clock.moment();
     if context.output.json {
-        let tasks = board::listed(&queue, &wanted, now.at);
-        return context.output.value(&Value::Array(tasks), Format::Json);
+        return context.perform(request, |_| Ok(()));
     }
+    let (wanted, now) = (request.wanted()?, context.actor.clock.moment());
+    let queue = read::document(&*context.engine, &Doc::queue())?.value;
     let lines = board::listing(&queue, &wanted, now.at, &left(&now), context.output.width());
     if lines.is_empty() {
         context.output.status("no task is like that; all of them: anthill leader list --all");

@@ -22,7 +22,6 @@ use clap::Subcommand;
 use crate::context::Context;
 use crate::direct::one;
 use crate::error::Result;
-use crate::output::Format;
 use crate::start::ExitCode;
 
 /// Plan work: add tasks, follow them, put the results together
@@ -82,10 +81,7 @@ pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
     }
 }
 
-/// Reports what a task is now.
+/// Tells what a task is now.
 fn report(context: &Context<'_>, what: &str, task: &Task) -> Result<()> {
-    match context.output.json {
-        true => context.output.changed(task.value(), Format::Json),
-        false => context.output.said(&format!("{what} ({}): {}", word(task.status()), task.id())),
-    }
+    context.output.said(&format!("{what} ({}): {}", word(task.status()), task.id()))
 }

@@ -1,10 +1,9 @@
-use anthill_core::ops::queue::revise;
+use anthill_core::api::queue::lead::NoteTask;
 use clap::Args;
 
 use super::report;
 use crate::args::prose;
 use crate::context::{Context, parse_id};
-use crate::env;
 use crate::error::Result;
 
 /// Write a remark on a task
@@ -22,6 +21,6 @@ pub struct NoteArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &NoteArgs) -> Result<()> {
-    let task = revise::note(&*context.engine, &parse_id(&args.id)?, &env::told(&args.text), &context.actor)?;
-    report(context, "Noted", &task)
+    let request = NoteTask { id: parse_id(&args.id)?, text: args.text.clone() };
+    context.perform(request, |task| report(context, "Noted", task))
 }

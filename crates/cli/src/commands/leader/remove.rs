@@ -1,11 +1,9 @@
-use anthill_core::model::ids::Key;
+use anthill_core::api::queue::lead::RemoveTasks;
 use anthill_core::model::task::{Task, word};
-use anthill_core::ops::queue::revise;
 use clap::Args;
 
 use crate::context::{Context, parse_id};
 use crate::error::Result;
-use crate::output::Format;
 
 /// Take tasks out of the queue, with their results
 ///
@@ -27,13 +25,11 @@ pub struct RemoveArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &RemoveArgs) -> Result<()> {
-    let ids = args.ids.iter().map(|id| parse_id(id)).collect::<Result<Vec<Key>>>()?;
-    let tasks = revise::remove(&*context.engine, &ids, args.dry_run, &context.actor)?;
-    if context.output.json {
-        let tasks = tasks.into_iter().map(Task::into_value).collect();
-        return context.output.changed(&tasks, Format::Json);
-    }
-    let what = if args.dry_run { "Would remove" } else { "Removed" };
-    let line = |task: &Task| format!("{what} ({}): {}", word(task.status()), task.id());
-    context.output.said(&tasks.iter().map(line).collect::<Vec<_>>().join("\n"))
+    let ids = args.ids.iter().map(|id| parse_id(id)).collect::<Result<_>>()?;
+    context.perform(RemoveTasks { ids, dry_run: args.dry_run }, |removed| {
+        let what = if args.dry_run { "Would remove" } else { "Removed" };
+        let tasks = removed.tasks().iter().cloned().map(Task::of);
+        let lines = tasks.map(|task| format!("{what} ({}): {}", word(task.status()), task.id()));
+        context.output.said(&lines.collect::<Vec<_>>().join("\n"))
+    })
 }

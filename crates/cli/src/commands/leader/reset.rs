@@ -1,4 +1,4 @@
-use anthill_core::ops::queue::lead;
+use anthill_core::api::queue::lead::ResetTask;
 use clap::Args;
 
 use super::report;
@@ -23,6 +23,6 @@ pub struct ResetArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ResetArgs) -> Result<()> {
-    let task = lead::reset(&*context.engine, &parse_id(&args.id)?, args.force, &context.actor)?;
-    report(context, "Reset", &task)
+    let request = ResetTask { id: parse_id(&args.id)?, force: args.force };
+    context.perform(request, |task| report(context, "Reset", task))
 }

@@ -1,8 +1,9 @@
-use anthill_core::ops::queue::lead;
+use anthill_core::api::queue::lead::RetryTask;
+use anthill_core::api::request::Seconds;
 use clap::Args;
 
 use super::report;
-use crate::args::seconds;
+use crate::args::span;
 use crate::context::{Context, parse_id};
 use crate::error::Result;
 
@@ -17,11 +18,11 @@ pub struct RetryArgs {
     /// The task
     id: String,
     /// Wait this long before it is given out again
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    after: Option<f64>,
+    #[arg(long, value_name = "SECONDS", value_parser = span)]
+    after: Option<Seconds>,
 }
 
 pub fn run(context: &Context<'_>, args: &RetryArgs) -> Result<()> {
-    let task = lead::retry(&*context.engine, &parse_id(&args.id)?, args.after, &context.actor)?;
-    report(context, "To be tried again", &task)
+    let request = RetryTask { id: parse_id(&args.id)?, after: args.after };
+    context.perform(request, |task| report(context, "To be tried again", task))
 }

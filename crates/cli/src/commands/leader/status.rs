@@ -3,13 +3,14 @@ use std::mem::ManuallyDrop;
 use std::thread;
 use std::time::Duration;
 
+use anthill_core::api::queue::look::ShowQueue;
 use anthill_core::model::flaws::flaws;
 use anthill_core::model::kind::{Doc, UNFIT};
 use anthill_core::model::task::Task;
 use anthill_core::model::time::Moment;
 use anthill_core::ops::merge::in_words;
 use anthill_core::ops::{doctor, read};
-use anthill_core::view::board::{self, Line, Sheet};
+use anthill_core::view::board::{self, Line};
 use clap::Args;
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -17,7 +18,7 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
-use crate::output::{Format, compact};
+use crate::output::compact;
 
 /// Show how far the work is: counts, who works on what, what waits and why
 ///
@@ -49,20 +50,14 @@ pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
         return follow(context);
     }
     if context.output.json {
-        let mut sheet = Sheet::default();
-        let all = read::each_item(&*context.engine, &Doc::queue(), &mut |task| sheet.add(task));
-        if let Some(text) = all.then(|| sheet.text()).flatten() {
-            return context.output.json_text(text);
-        }
-    } else if let Some(lines) = draw_excerpt(context) {
+        return context.perform(ShowQueue {}, |_| Ok(()));
+    }
+    if let Some(lines) = draw_excerpt(context) {
         return context.output.lines(&lines);
     }
     // The program ends with this: giving thousands of tasks back one by one would take a tenth of the time.
     let queue = ManuallyDrop::new(read::document(&*context.engine, &Doc::queue())?.value);
-    match context.output.json {
-        true => context.output.value(&board::json(&queue), Format::Json),
-        false => context.output.lines(&draw(context, &queue)),
-    }
+    context.output.lines(&draw(context, &queue))
 }
 
 /// Draws the board without reading the whole queue, if that can be done.

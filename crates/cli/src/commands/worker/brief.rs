@@ -1,16 +1,11 @@
-use anthill_core::error::Code;
+use anthill_core::api::queue::work::{BriefTask, Briefed};
 use anthill_core::model::ids::Key;
 use anthill_core::model::session::Session;
-use anthill_core::model::task::Task;
-use anthill_core::ops::queue::brief::{self, Holder};
-use anthill_core::view::brief::{Brief, Length};
-use anthill_core::view::shell;
 use clap::Args;
 
 use crate::context::{Context, parse_id};
 use crate::env;
-use crate::error::{CliError, Result};
-use crate::output::Format;
+use crate::error::Result;
 
 /// Tell what a worker should know for a task: the same that `worker run` and hooks tell
 ///
@@ -42,49 +37,17 @@ pub fn run(context: &Context<'_>, args: &BriefArgs) -> Result<()> {
     let worker = args.worker.clone().or_else(|| env::text(env::ANTHILL_WORKER));
     let worker = worker.as_deref().map(parse_id::<Key>).transpose()?;
     let told = if args.worker.is_some() { None } else { env::text(env::ANTHILL_TASK_ID) };
-    let id = match args.id.clone().or(told) {
-        Some(id) => parse_id::<Key>(&id)?.to_string(),
-        None => in_hand(context, worker.as_ref())?,
-    };
-    let brief = brief::brief(&*context.engine, &id)?;
-    let length = if args.full { Length::Full } else { Length::Short };
-    match context.output.json {
-        true => context.output.value(&brief.json(length), Format::Json),
-        false => context.output.said(text(context, &brief, worker.as_ref(), length).trim_end()),
-    }
+    let task = args.id.clone().or(told).as_deref().map(parse_id).transpose()?;
+    let request = BriefTask { task, worker: worker.clone(), full: args.full };
+    context.perform(request, |told| context.output.said(text(context, told, worker.as_ref()).trim_end()))
 }
 
-fn text(context: &Context<'_>, brief: &Brief, worker: Option<&Key>, length: Length) -> String {
+fn text(context: &Context<'_>, Briefed { brief, length }: &Briefed, worker: Option<&Key>) -> String {
     let is_ours = context.own_session().is_some_and(|session| Session::has(session, &brief.task));
     let reader = if is_ours { brief.task.owner() } else { worker.map(Key::as_str) };
-    let mut text = brief.text(reader, length);
+    let mut text = brief.text(reader, *length);
     if let Some([complete, fail]) = brief.report() {
         text += &format!("\n## How to report\n\n- Done: {complete}\n- It does not work out: {fail}\n");
     }
     text
-}
-
-/// Returns the one task that the worker, or the session, has in hand.
-fn in_hand(context: &Context<'_>, worker: Option<&Key>) -> Result<String> {
-    let (holder, name) = match (worker, context.own_session()) {
-        (Some(worker), _) => (Holder::Worker(worker), worker.to_string()),
-        (None, Some(session)) => (Holder::Session(session), session.to_string()),
-        (None, None) => {
-            return Err(CliError::invalid("whose task is not known")
-                .hinted("name it: anthill worker brief TASK")
-                .hinted("or its worker: anthill worker brief --worker W"));
-        }
-    };
-    let tasks = brief::in_hand(&*context.engine, holder)?;
-    match &tasks[..] {
-        [task] => Ok(task.id().to_owned()),
-        [] => Err(CliError::new(Code::NotFound, format!("`{name}` has no task in hand"))
-            .hinted("take one: anthill worker claim W")
-            .hinted("or name any task: anthill worker brief TASK")),
-        [first, ..] => {
-            let ids = tasks.iter().map(Task::id).collect::<Vec<_>>().join(", ");
-            Err(CliError::invalid(format!("`{name}` has {} tasks in hand: {ids}", tasks.len()))
-                .hinted(format!("name one: anthill worker brief {}", shell::word(first.id()))))
-        }
-    }
 }

@@ -1,20 +1,19 @@
 use std::time::{Duration, Instant};
 
-use anthill_core::error::Code;
-use anthill_core::model::ids::Key;
-use anthill_core::model::task::{Task, priority};
+use anthill_core::api::queue::work::{ClaimTask, Claimed};
+use anthill_core::api::request::Seconds;
+use anthill_core::model::task::priority;
 use anthill_core::model::time;
-use anthill_core::ops::queue::register;
-use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, NothingReady};
+use anthill_core::ops::queue::work::{self, NothingReady};
 use anthill_core::view::shell;
 use anthill_live::waiting;
 use clap::Args;
 
-use crate::args::seconds;
-use crate::context::{Context, parse_new_id};
+use crate::args::{seconds, span};
+use crate::context::{Context, parse_id};
 use crate::direct::{Direct, Opt, Takes, Words};
-use crate::error::{CliError, Result};
-use crate::output::Format;
+use crate::door::in_words;
+use crate::error::Result;
 
 /// Take the best task that is ready
 ///
@@ -39,8 +38,8 @@ pub struct ClaimArgs {
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "86400000", value_parser = seconds)]
     wait: Option<f64>,
     /// How long you may be silent before the task goes back [default: 600]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    lease: Option<f64>,
+    #[arg(long, value_name = "SECONDS", value_parser = span)]
+    lease: Option<Seconds>,
 }
 
 impl Direct for ClaimArgs {
@@ -51,21 +50,18 @@ impl Direct for ClaimArgs {
         Some(ClaimArgs {
             worker: words.plain(),
             wait,
-            lease: words.parsed("--lease", |text| seconds(text).ok())?,
+            lease: words.parsed("--lease", |text| span(text).ok())?,
         })
     }
 }
 
 pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
-    let worker: Key = match &args.worker {
-        Some(worker) => parse_new_id(worker)?,
-        None => {
-            let seed = format!("{} {}", context.actor.user, std::process::id());
-            register::new_name(&*context.engine, &seed, &context.actor)?
-        }
+    let worker = args.worker.as_deref().map(parse_id).transpose()?;
+    let request = ClaimTask { worker, lease: args.lease };
+    let Some(wait) = args.wait else {
+        return context.perform(request, |claimed| tell(context, claimed));
     };
-    let request = ClaimRequest { worker: &worker, lease: args.lease };
-    let deadline = args.wait.map(|wait| Instant::now() + Duration::from_secs_f64(wait));
+    let deadline = Instant::now() + Duration::from_secs_f64(wait);
     let mut told = false;
     let mut wait_on = |_: &NothingReady| {
         if !std::mem::replace(&mut told, true) {
@@ -73,35 +69,15 @@ pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
         }
         true
     };
-    let (engine, actor) = (&*context.engine, &context.actor);
-    let mut listener = deadline.map(|_| waiting::listen(engine)).transpose()?;
-    let claim = match &mut listener {
-        None => work::claim(engine, &request, actor)?,
-        Some(listener) => waiting::claim(engine, &mut **listener, &request, actor, deadline, &mut wait_on)?,
-    };
-    match claim {
-        Claim::Claimed { task, warnings } => {
-            warnings.iter().for_each(|warning| context.output.warning(warning));
-            show(context, &worker, &task)
-        }
-        Claim::NothingReady(nothing) => Err(nothing_ready(&worker, &nothing)),
-    }
+    let caller = context.caller();
+    let mut listener = waiting::listen(caller.engine)?;
+    let claimed = request.perform_by(&caller, |request| {
+        waiting::claim(caller.engine, &mut *listener, request, caller.actor, Some(deadline), &mut wait_on)
+    });
+    context.answer::<ClaimTask>(&claimed.map_err(in_words)?, |claimed| tell(context, claimed))
 }
 
-fn nothing_ready(worker: &Key, nothing: &NothingReady) -> CliError {
-    let wait = match nothing.others_work {
-        true => "others are at work; wait for what they set free",
-        false => "wait for the next task",
-    };
-    CliError::new(Code::NotFound, "nothing is ready to be claimed")
-        .hinted(format!("{wait}: anthill worker claim {worker} --wait 600"))
-        .hinted("see what is open and why: anthill leader status")
-}
-
-fn show(context: &Context<'_>, worker: &Key, task: &Task) -> Result<()> {
-    if context.output.json {
-        return context.output.changed(task.value(), Format::Json);
-    }
+fn tell(context: &Context<'_>, Claimed { worker, task, .. }: &Claimed) -> Result<()> {
     let until = work::lease_end(task).map(time::stamp).unwrap_or_default();
     let (value, mut lines) = (task.value(), Vec::new());
     lines.push(format!("Claimed for {worker} until {until} (lease {}): {}", task.epoch(), task.id()));

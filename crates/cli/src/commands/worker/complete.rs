@@ -1,6 +1,5 @@
+use anthill_core::api::queue::work::CompleteTask;
 use anthill_core::model::paper::Paper;
-use anthill_core::model::task::Report;
-use anthill_core::ops::queue::work;
 use clap::Args;
 
 use super::{OnArgs, report};
@@ -47,11 +46,19 @@ impl Direct for CompleteArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &CompleteArgs) -> Result<()> {
-    let ids = args.on.ids()?;
-    let (output, modified, created) = (args.summary.clone(), args.modified.clone(), args.created.clone());
-    let result = Report { output, modified, created };
-    let done = work::complete(&*context.engine, args.on.on(&ids), &result, &context.actor)?;
-    report(context, "Completed", &done)?;
-    context.output.status(&format!("result: {}", context.shown(&Paper::Result(ids.1))));
-    Ok(())
+    let (worker, task) = args.on.ids()?;
+    let result = Paper::Result(task.clone());
+    let request = CompleteTask {
+        worker,
+        task,
+        summary: args.summary.clone(),
+        modified: args.modified.clone(),
+        created: args.created.clone(),
+        epoch: args.on.epoch,
+    };
+    context.perform(request, |done| {
+        report(context, "Completed", done)?;
+        context.output.status(&format!("result: {}", context.shown(&result)));
+        Ok(())
+    })
 }

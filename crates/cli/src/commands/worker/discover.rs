@@ -1,13 +1,9 @@
-use anthill_core::model::ids::Key;
-use anthill_core::model::paper::Paper;
-use anthill_core::ops::queue::work;
+use anthill_core::api::queue::work::Discover;
 use clap::Args;
-use serde_json::json;
 
 use crate::args::prose;
-use crate::context::{Context, parse_new_id};
+use crate::context::{Context, parse_id};
 use crate::error::Result;
-use crate::output::Format;
 
 /// Tell everybody what you found out
 ///
@@ -26,13 +22,7 @@ pub struct DiscoverArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &DiscoverArgs) -> Result<()> {
-    let worker: Key = parse_new_id(&args.worker)?;
-    work::discover(&*context.engine, &worker, &args.text, &context.actor)?;
-    let path = context.shown(&Paper::Discoveries);
-    match context.output.json {
-        true => context
-            .output
-            .changed(&json!({"worker": args.worker, "text": args.text, "path": path}), Format::Json),
-        false => context.output.said(&format!("Noted by {worker}: {path}")),
-    }
+    let request = Discover { worker: parse_id(&args.worker)?, text: args.text.clone() };
+    context
+        .perform(request, |found| context.output.said(&format!("Noted by {}: {}", found.worker, found.path)))
 }

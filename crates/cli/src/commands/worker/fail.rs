@@ -1,4 +1,4 @@
-use anthill_core::ops::queue::work;
+use anthill_core::api::queue::work::FailTask;
 use clap::Args;
 
 use super::{OnArgs, report};
@@ -32,7 +32,7 @@ impl Direct for FailArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &FailArgs) -> Result<()> {
-    let ids = args.on.ids()?;
-    let done = work::fail(&*context.engine, args.on.on(&ids), &args.reason, &context.actor)?;
-    report(context, "Failed", &done)
+    let (worker, task) = args.on.ids()?;
+    let request = FailTask { worker, task, reason: args.reason.clone(), epoch: args.on.epoch };
+    context.perform(request, |done| report(context, "Failed", done))
 }

@@ -1,12 +1,10 @@
-use anthill_core::model::ids::Key;
-use anthill_core::ops::queue::work;
+use anthill_core::api::queue::work::RenewTasks;
 use clap::Args;
-use serde_json::Value;
 
 use crate::context::{Context, parse_id};
 use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
-use crate::output::Format;
+use crate::planning::text;
 
 /// Give a sign of life: renew the leases of all your tasks, or of one
 ///
@@ -38,16 +36,13 @@ impl Direct for HeartbeatArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &HeartbeatArgs) -> Result<()> {
-    let worker: Key = parse_id(&args.worker)?;
-    let only: Option<Key> = args.id.as_deref().map(parse_id).transpose()?;
-    let renewed = work::heartbeat(&*context.engine, &worker, only.as_ref(), args.epoch, &context.actor)?;
-    if context.output.json {
-        let tasks = renewed.into_iter().map(|task| task.into_value()).collect();
-        return context.output.changed(&Value::Array(tasks), Format::Json);
-    }
-    if renewed.is_empty() {
-        return context.output.said(&format!("Noted, without a task: {worker}"));
-    }
-    let ids: Vec<_> = renewed.iter().map(|task| task.id()).collect();
-    context.output.said(&format!("Renewed for {worker}: {}", ids.join(" ")))
+    let task = args.id.as_deref().map(parse_id).transpose()?;
+    let request = RenewTasks { worker: parse_id(&args.worker)?, task, epoch: args.epoch };
+    context.perform(request, |renewed| {
+        let ids: Vec<_> = renewed.tasks().iter().map(|task| text(task, "id")).collect();
+        context.output.said(&match ids.is_empty() {
+            true => format!("Noted, without a task: {}", args.worker),
+            false => format!("Renewed for {}: {}", args.worker, ids.join(" ")),
+        })
+    })
 }

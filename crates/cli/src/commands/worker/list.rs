@@ -1,5 +1,5 @@
+use anthill_core::api::queue::look::ListReady;
 use anthill_core::model::task::priority;
-use anthill_core::ops::queue::look;
 use anthill_core::view::text::escape;
 use clap::Args;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
-use crate::output::{Format, shorten};
+use crate::output::shorten;
 
 /// List the tasks that can be claimed now, best first
 ///
@@ -31,17 +31,17 @@ impl Direct for ListArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
-    let ready = look::ready(&*context.engine, args.limit, &context.actor)?;
-    if context.output.json {
-        return context.output.value(&Value::Array(ready), Format::Json);
-    }
+    context.perform(ListReady { limit: args.limit }, |ready| tell(context, ready.tasks(), args.limit))
+}
+
+fn tell(context: &Context<'_>, ready: &[Value], limit: Option<usize>) -> Result<()> {
     let text =
         |task: &Value, field: &str| task.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let line = |task: &Value| {
         let description = shorten(&text(task, "description"), 60).replace(['\n', '\r', '\t'], " ");
         format!("  [{}] {}: {description}", priority(task), text(task, "id"))
     };
-    let head = match args.limit == Some(ready.len()) {
+    let head = match limit == Some(ready.len()) {
         true => format!("Available tasks (the first {}):", ready.len()),
         false => format!("Available tasks ({}):", ready.len()),
     };

@@ -14,14 +14,13 @@ pub(super) mod start;
 mod watchdog;
 
 use anthill_core::model::ids::Key;
-use anthill_core::model::task::{Task, word};
-use anthill_core::ops::queue::work::{Done, On};
+use anthill_core::model::task::word;
+use anthill_core::ops::queue::work::Done;
 use clap::{Args, Subcommand};
 
 use crate::context::{Context, parse_id};
 use crate::direct::{Words, one};
 use crate::error::Result;
-use crate::output::Format;
 use crate::start::ExitCode;
 
 /// Do work: claim tasks, report results
@@ -106,22 +105,11 @@ impl OnArgs {
     fn ids(&self) -> Result<(Key, Key)> {
         Ok((parse_id(&self.worker)?, parse_id(&self.id)?))
     }
-
-    fn on<'a>(&self, (worker, task): &'a (Key, Key)) -> On<'a> {
-        On { worker, task, epoch: self.epoch }
-    }
 }
 
-/// Reports what a task is now.
+/// Tells what a task is now.
 fn report(context: &Context<'_>, what: &str, done: &Done) -> Result<()> {
-    done.warnings.iter().for_each(|warning| context.output.warning(warning));
     let again = if done.repeated { ", as before" } else { "" };
-    tell(context, &format!("{what}{again}"), &done.task)
-}
-
-fn tell(context: &Context<'_>, what: &str, task: &Task) -> Result<()> {
-    match context.output.json {
-        true => context.output.changed(task.value(), Format::Json),
-        false => context.output.said(&format!("{what} ({}): {}", word(task.status()), task.id())),
-    }
+    let task = &done.task;
+    context.output.said(&format!("{what}{again} ({}): {}", word(task.status()), task.id()))
 }

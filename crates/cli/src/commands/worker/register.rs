@@ -1,11 +1,9 @@
-use anthill_core::model::ids::Key;
-use anthill_core::ops::queue::register;
+use anthill_core::api::queue::work::RegisterWorker;
 use clap::Args;
 
 use crate::args::names;
-use crate::context::{Context, parse_new_id};
+use crate::context::{Context, parse_id};
 use crate::error::Result;
-use crate::output::Format;
 
 /// Tell the team who you are and what you can do
 ///
@@ -26,10 +24,6 @@ pub struct RegisterArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &RegisterArgs) -> Result<()> {
-    let worker: Key = parse_new_id(&args.worker)?;
-    let entry = register::register(&*context.engine, &worker, &names(&args.capabilities), &context.actor)?;
-    match context.output.json {
-        true => context.output.changed(&entry, Format::Json),
-        false => context.output.said(&format!("Registered: {worker}")),
-    }
+    let request = RegisterWorker { worker: parse_id(&args.worker)?, capabilities: names(&args.capabilities) };
+    context.perform(request, |_| context.output.said(&format!("Registered: {}", args.worker)))
 }

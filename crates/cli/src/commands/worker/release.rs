@@ -1,4 +1,4 @@
-use anthill_core::ops::queue::work;
+use anthill_core::api::queue::work::ReleaseTask;
 use clap::Args;
 
 use super::{OnArgs, report};
@@ -26,7 +26,7 @@ impl Direct for ReleaseArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ReleaseArgs) -> Result<()> {
-    let ids = args.on.ids()?;
-    let done = work::release(&*context.engine, args.on.on(&ids), &context.actor)?;
-    report(context, "Released", &done)
+    let (worker, task) = args.on.ids()?;
+    let request = ReleaseTask { worker, task, epoch: args.on.epoch };
+    context.perform(request, |done| report(context, "Released", done))
 }

@@ -1,4 +1,4 @@
-use anthill_core::ops::queue::work;
+use anthill_core::api::queue::work::StartTask;
 use clap::Args;
 
 use super::{OnArgs, report};
@@ -26,7 +26,7 @@ impl Direct for StartArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
-    let ids = args.on.ids()?;
-    let done = work::start(&*context.engine, args.on.on(&ids), &context.actor)?;
-    report(context, "Started", &done)
+    let (worker, task) = args.on.ids()?;
+    let request = StartTask { worker, task, epoch: args.on.epoch };
+    context.perform(request, |done| report(context, "Started", done))
 }

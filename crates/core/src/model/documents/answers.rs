@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::dispatch::{Escalation, LimitCounts};
+use super::queue::{QueueStatus, QueueTask};
 use super::workflow::Workflow;
-use crate::model::shape::{Entries, Integer, Time, document};
+use crate::model::shape::{Entries, Integer, Maybe, Time, document};
 
 document!(
     /// Everything at a glance; each part may be a [`Failure`].
@@ -122,6 +123,54 @@ document!(
 );
 
 document!(Wait { what: String, detail: String });
+
+document!(
+    /// What a queue was laid out for, and which of its files are new.
+    QueueBegun {
+        goal: String,
+        created: Vec<String>,
+        kept: Vec<String>,
+    }
+);
+
+document!(
+    /// The text that all results were put into.
+    QueueSummary {
+        path: String,
+        results: Integer,
+        /// Tasks that are done and changed nothing.
+        without_change: Maybe<Vec<String>>,
+    }
+);
+
+document!(
+    /// A queue as it stands: a count for every status, and the tasks.
+    QueueBoard {
+        counts: Entries<Integer>,
+        tasks: Vec<QueueTask>,
+        progress: Progress,
+    }
+);
+
+document!(Drawing { graph: String });
+
+document!(
+    /// Why a task stands as it does.
+    ExplainedTask {
+        id: String,
+        status: QueueStatus,
+        ready: bool,
+        reasons: Vec<Reason>,
+        task: QueueTask,
+    }
+);
+
+document!(Discovery {
+    worker: String,
+    text: String,
+    /// Where everybody reads it.
+    path: String,
+});
 
 document!(
     /// What is shown of a task beside what is stored of it.

@@ -1,0 +1,181 @@
+//! The command line as one of the doors: arguments become a request, the answer is told to a person or printed as JSON.
+
+use std::mem::ManuallyDrop;
+
+use anthill_core::api::{Answer, Caller, Request, Surroundings};
+use anthill_core::model::ids::ProjectId;
+use anthill_core::ops::{self, Error};
+use anthill_core::view::shell;
+
+use crate::context::Context;
+use crate::env;
+use crate::error::{CliError, Result};
+
+impl Context<'_> {
+    pub fn caller(&self) -> Caller<'_> {
+        Caller { engine: &*self.engine, actor: &self.actor, around: self }
+    }
+
+    /// Performs a request and prints the answer as JSON, or lets `tell` say what came of it.
+    pub fn perform<R: Request>(&self, request: R, tell: impl FnOnce(&R::Answer) -> Result<()>) -> Result<()> {
+        // The program ends with this: giving thousands of values back one by one would take longer than some requests.
+        let answer = ManuallyDrop::new(self.ask(request)?);
+        self.answer::<R>(&answer, tell)
+    }
+
+    /// Performs a request for somebody who decides what to do with the answer.
+    pub fn ask<R: Request>(&self, request: R) -> Result<R::Answer> {
+        request.perform(&self.caller()).map_err(in_words)
+    }
+
+    /// Prints an answer as JSON, or lets `tell` say what came of it.
+    pub fn answer<R: Request>(
+        &self,
+        answer: &R::Answer,
+        tell: impl FnOnce(&R::Answer) -> Result<()>,
+    ) -> Result<()> {
+        answer.warnings().iter().for_each(|warning| self.output.warning(warning));
+        match self.output.json {
+            true => self.output.answer(answer, R::EFFECT),
+            false => tell(answer),
+        }
+    }
+}
+
+impl Surroundings for Context<'_> {
+    fn project(&self) -> Option<ProjectId> {
+        self.own_project()
+    }
+
+    fn is_person(&self) -> bool {
+        env::is_person()
+    }
+
+    fn is_agent(&self) -> bool {
+        env::is_agent()
+    }
+
+    fn below_root(&self, path: String) -> String {
+        match Context::below_root(self, &path) {
+            below if below.len() < path.len() => below.to_owned(),
+            _ => path,
+        }
+    }
+
+    fn shown(&self, path: &str) -> String {
+        self.typed(path)
+    }
+
+    fn mark(&self) -> String {
+        format!("{} {}", self.actor.user, std::process::id())
+    }
+}
+
+/// Says what to type next where only the command line can know it.
+pub fn in_words(error: ops::Error) -> CliError {
+    let base = |error: &Error| CliError::new(error.code(), error.to_string());
+    match &error {
+        Error::NothingReady { worker, others_work } => {
+            let wait = match others_work {
+                true => "others are at work; wait for what they set free",
+                false => "wait for the next task",
+            };
+            base(&error)
+                .hinted(format!("{wait}: anthill worker claim {worker} --wait 600"))
+                .hinted("see what is open and why: anthill leader status")
+        }
+        Error::WhoseTask => base(&error)
+            .hinted("name it: anthill worker brief TASK")
+            .hinted("or its worker: anthill worker brief --worker W"),
+        Error::NothingInHand { .. } => base(&error)
+            .hinted("take one: anthill worker claim W")
+            .hinted("or name any task: anthill worker brief TASK"),
+        Error::SeveralInHand { ids, .. } => {
+            base(&error).hinted(format!("name one: anthill worker brief {}", shell::word(&ids[0])))
+        }
+        _ => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anthill_core::api::registry::USE_CASES;
+    use clap::CommandFactory;
+
+    use crate::args::Cli;
+
+    /// Commands that are no use case, and why.
+    const OTHERS: &[(&str, &str)] = &[
+        ("agents", "next"),
+        ("append", "next"),
+        ("clean", "next"),
+        ("compact", "next"),
+        ("delete", "next"),
+        ("diff", "next"),
+        ("doctor", "next"),
+        ("epic", "next"),
+        ("error", "next"),
+        ("get", "next"),
+        ("history", "next"),
+        ("list", "next"),
+        ("log", "next"),
+        ("loop", "next"),
+        ("merge", "next"),
+        ("message", "next"),
+        ("metrics", "next"),
+        ("on", "next"),
+        ("pipeline", "next"),
+        ("restore", "next"),
+        ("schema", "next"),
+        ("session", "next"),
+        ("set", "next"),
+        ("sprint", "next"),
+        ("status", "next"),
+        ("story", "next"),
+        ("team", "next"),
+        ("tool", "next"),
+        ("trust", "next"),
+        ("undo", "next"),
+        ("update-task", "next"),
+        ("validate", "next"),
+        ("workflow", "next"),
+        ("bench", "measures this machine"),
+        ("completions", "for the shell of this machine"),
+        ("demo", "a show in a directory of its own"),
+        ("edit", "opens an editor on this machine"),
+        ("hook", "speaks the language of a client"),
+        ("hooks-run", "a process of this machine, started by commands"),
+        ("init", "changes files of clients on this machine"),
+        ("list-active", "another word for `session list --active`"),
+        ("orchestrate", "keeps running"),
+        ("uninstall", "changes files of clients on this machine"),
+        ("watch", "keeps running"),
+        ("worker run", "keeps running"),
+        ("worker watchdog", "a process of this machine, started by `worker run`"),
+    ];
+
+    /// Returns every command that can be typed, as its words, and what is said about it.
+    fn typed(command: &clap::Command, words: &str) -> Vec<(String, String)> {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let verbs = command
+            .get_subcommands()
+            .flat_map(|verb| typed(verb, format!("{words} {}", verb.get_name()).trim_start()));
+        let verbs: Vec<_> = verbs.collect();
+        if verbs.is_empty() { vec![(words.to_owned(), about)] } else { verbs }
+    }
+
+    #[test]
+    fn every_command_is_a_use_case_or_says_why_not() {
+        let commands = typed(&Cli::command(), "");
+        for case in USE_CASES.iter().filter(|case| !case.command.is_empty()) {
+            let about = commands.iter().find(|(words, _)| words == case.command).map(|(_, about)| about);
+            assert!(about.is_some_and(|about| !about.is_empty()), "`{}` has no help", case.command);
+        }
+        let is_other = |words: &str, other: &str| words == other || words.starts_with(&format!("{other} "));
+        for (words, _) in &commands {
+            let is_use_case = USE_CASES.iter().any(|case| case.command == words);
+            let is_other = OTHERS.iter().any(|(other, _)| is_other(words, other));
+            assert!(is_use_case != is_other, "`{words}` is a use case, or says why not");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Every use case, through the door that speaks JSON: its example runs, and fits its schemas.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use anthill_core::api::registry::{Performed, USE_CASES, UseCase};
+use anthill_core::api::{Caller, Effect, Surroundings};
+use anthill_core::model::shape::{Shape, schema_document};
+use anthill_core::ops::{Actor, Error};
+use anthill_core::store::Engine;
+use anthill_core::store::file::real_fs::RealFs;
+use anthill_core::store::file::{FileEngine, Options};
+use anthill_core::store::memory::MemoryEngine;
+use jiff::Timestamp;
+use jsonschema::Draft;
+use serde_json::{Value, json};
+
+/// What has to happen before some examples, beside the examples before them.
+const BEFORE: &[(&str, &[(&str, &str)])] = &[
+    ("task.fail", &[("task.claim", r#"{"worker": "w1"}"#)]),
+    ("task.release", &[("task.claim", r#"{"worker": "w1"}"#)]),
+];
+
+struct Nowhere;
+
+impl Surroundings for Nowhere {
+    fn mark(&self) -> String {
+        "somebody".into()
+    }
+}
+
+fn perform(engine: &dyn Engine, name: &str, request: Value) -> Result<Performed, Error> {
+    let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    let actor = Actor { clock: Arc::new(now), session: None, acting: None, user: "tester".into() };
+    let case = UseCase::find(name).unwrap_or_else(|| panic!("{name} is a use case"));
+    (case.perform)(&Caller { engine, actor: &actor, around: &Nowhere }, request)
+}
+
+/// Insists that a value fits a shape, and the schema that is printed from it.
+fn fits(name: &str, shape: &Shape, value: &Value) {
+    assert_eq!(shape.check(value), Ok(()), "{name}: {value}");
+    let schema = schema_document(name, "", shape);
+    let options = jsonschema::options().with_draft(Draft::Draft7).should_validate_formats(false);
+    let validator = options.build(&schema).unwrap();
+    assert!(validator.is_valid(value), "{name}: {value} does not fit {schema}");
+}
+
+fn play(engine: &dyn Engine) {
+    for case in USE_CASES {
+        let before = BEFORE.iter().filter(|(name, _)| *name == case.name);
+        for (name, request) in before.flat_map(|(_, before)| *before) {
+            perform(engine, name, serde_json::from_str(request).unwrap())
+                .unwrap_or_else(|error| panic!("before {}, {name}: {error}", case.name));
+        }
+        let request: Value = serde_json::from_str(case.example).unwrap();
+        fits(case.name, case.request, &request);
+        let done =
+            perform(engine, case.name, request).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        fits(case.name, case.answer, &done.answer);
+    }
+}
+
+#[test]
+fn the_examples_are_a_story_in_memory() {
+    play(&MemoryEngine::default());
+}
+
+#[test]
+fn the_examples_are_a_story_on_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let fs = |name: &str| Arc::new(RealFs::new(dir.path().join(name)));
+    play(&FileEngine::new(fs("home"), fs("project"), Options::default()));
+}
+
+#[test]
+fn requests_are_read_strictly() {
+    let engine = MemoryEngine::default();
+    for case in USE_CASES {
+        let mut request: Value = serde_json::from_str(case.example).unwrap();
+        request["no_such_field"] = true.into();
+        let error = perform(&engine, case.name, request).unwrap_err().to_string();
+        assert_eq!(error, "there is no field `no_such_field`", "{}", case.name);
+        assert!(perform(&engine, case.name, json!([])).is_err(), "{}", case.name);
+        assert_eq!(case.request.json_schema()["additionalProperties"], false);
+    }
+    let wrong = perform(&engine, "task.show", json!({"id": "../x"})).unwrap_err().to_string();
+    assert!(wrong.starts_with("`id`: \"../x\" is not a valid id"), "{wrong}");
+    let wrong = perform(&engine, "task.claim", json!({"lease": -1})).unwrap_err().to_string();
+    assert_eq!(wrong, "`lease`: expected a number of seconds, such as 5 or 0.5");
+}
+
+#[test]
+fn use_cases_have_names_and_words_of_their_own() {
+    let (mut names, mut commands) = (HashSet::new(), HashSet::new());
+    for case in USE_CASES {
+        assert!(names.insert(case.name), "{} is there twice", case.name);
+        assert!(case.command.is_empty() || commands.insert(case.command), "{} is there twice", case.command);
+        let words: Vec<_> = case.name.split('.').collect();
+        assert!(words.len() == 2 && words.iter().all(|word| word.bytes().all(|b| b.is_ascii_lowercase())));
+        assert!(case.about.ends_with('.'), "{} says what it does", case.name);
+        let Shape::Closed(fields) = case.request else { panic!("{} is closed", case.name) };
+        for field in *fields {
+            assert!(!field.about.is_empty(), "{} says what `{}` is", case.name, field.name);
+        }
+    }
+}
+
+/// Whoever only reads must not be able to change anything: doors go by this.
+#[test]
+fn what_reads_changes_nothing() {
+    let engine = MemoryEngine::default();
+    play(&engine);
+    let commits = || engine.commits_since(&Default::default(), usize::MAX).unwrap().commits.len();
+    for case in USE_CASES.iter().filter(|case| case.effect == Effect::Reads) {
+        let before = commits();
+        // What it is about may be gone by now.
+        let _ = perform(&engine, case.name, serde_json::from_str(case.example).unwrap());
+        assert_eq!(commits(), before, "{}", case.name);
+    }
+}
