@@ -1,2 +1,3 @@
+mod clients;
 mod fields;
 mod schemas;
