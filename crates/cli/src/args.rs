@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use anthill_core::api::request::Seconds;
 use anthill_core::model::kind::{KINDS, Kind};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ColorChoice, FromArgMatches, Parser};
+use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser};
 
 use crate::commands::{self, Command};
 use crate::direct::{Words, first_word};
+use crate::help;
 
 /// Let many coding-agent sessions work as a team through human-readable JSON files
 #[derive(Debug, Parser)]
@@ -25,7 +26,18 @@ impl Cli {
     /// Reads a command line, the program's name included. The parser of all commands costs more than most of them do, so
     /// only that of this one is made; what it does not take, the whole one reads again and finds the right words for.
     pub fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
-        Cli::read_alone(args).map_or_else(|| Cli::try_parse_from(args), Ok)
+        Cli::read_alone(args).map_or_else(|| Cli::read_whole(args), Ok)
+    }
+
+    /// Returns the parser of all commands.
+    pub fn whole() -> clap::Command {
+        help::filled(Cli::command())
+    }
+
+    fn read_whole(args: &[OsString]) -> Result<Cli, clap::Error> {
+        let mut whole = Cli::whole();
+        let matches = whole.try_get_matches_from_mut(args)?;
+        Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut whole))
     }
 
     fn read_alone(args: &[OsString]) -> Option<Cli> {
@@ -55,10 +67,10 @@ Exit codes: 0 done, 1 refused by a rule, 2 invalid input, 3 conflict, 4 nothing 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// Project root [default: ANTHILL_ROOT, CLAUDE_PROJECT_DIR, or the nearest directory with a mark]
+    /// Project root [default: ANTHILL_ROOT, {project}, or the nearest directory with a mark]
     #[arg(long, global = true, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Home root [default: ANTHILL_HOME, CLAUDE_CONFIG_DIR, or ~/.claude]
+    /// Home root [default: ANTHILL_HOME, {home}, or ~/.claude]
     #[arg(long, global = true, value_name = "DIR")]
     pub home: Option<PathBuf>,
     /// Where state is kept

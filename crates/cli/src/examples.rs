@@ -13,8 +13,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use clap::Parser;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
 
 use crate::args::Cli;
 
@@ -101,7 +101,7 @@ fn examples(command: &clap::Command, found: &mut Vec<(String, String)>) {
 #[test]
 fn every_example_of_the_help_can_be_typed() {
     let mut found = Vec::new();
-    examples(&Cli::command(), &mut found);
+    examples(&Cli::whole(), &mut found);
     check(found, false);
 }
 

@@ -21,6 +21,7 @@ mod error;
 #[cfg(test)]
 mod examples;
 mod git;
+mod help;
 mod hooks;
 mod install;
 mod output;

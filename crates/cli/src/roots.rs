@@ -21,7 +21,7 @@ pub fn home(given: Option<&Path>) -> PathBuf {
     let told = given
         .map(Path::to_owned)
         .or_else(|| env::path(env::ANTHILL_HOME))
-        .or_else(|| env::path(env::CLAUDE_CONFIG_DIR));
+        .or_else(|| env::of_clients(|variables| variables.home).map(Into::into));
     told.unwrap_or_else(|| env::path(env::HOME).unwrap_or_else(|| "/".into()).join(".claude"))
 }
 
@@ -33,8 +33,8 @@ pub fn project(given: Option<&Path>, home: &Path) -> io::Result<PathBuf> {
     if let Some(root) = given.map(Path::to_owned).or_else(|| env::path(env::ANTHILL_ROOT)) {
         return Ok(root);
     }
-    match env::path(env::CLAUDE_PROJECT_DIR) {
-        Some(client) => main_checkout(&client),
+    match env::of_clients(|variables| variables.project) {
+        Some(client) => main_checkout(Path::new(&client)),
         None => main_checkout(&nearest(&std::env::current_dir()?, home)?),
     }
 }

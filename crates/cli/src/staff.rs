@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anthill_core::error::Code;
+use anthill_core::model::clients::{self, Client};
 use anthill_core::model::usage::Usage;
 use anthill_core::ops::Actor;
-use anthill_live::runner::profile::{Agent, Profile};
+use anthill_live::runner::agent::Agent;
 use anthill_live::runner::{self, Limits, Site, brief};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
@@ -49,7 +50,7 @@ pub fn site(context: &Context<'_>) -> Result<Site> {
     let found = |root: io::Result<PathBuf>| root.map_err(|error| io_error("run", &error));
     let (home, root) = (found(context.roots.home())?, found(context.roots.project())?);
     let environment = vec![(env::ANTHILL_ROOT, root.clone().into()), (env::ANTHILL_HOME, home.into())];
-    Ok(Site { root, environment, watchdog: watchdog(), gemini: env::gemini() })
+    Ok(Site { root, environment, watchdog: watchdog(), variable: env::raw })
 }
 
 /// Returns this program as a watchdog, if it knows where it is.
@@ -61,21 +62,23 @@ fn watchdog() -> Option<Vec<OsString>> {
 /// Returns the agent of that name. A coding agent that is not there is better told before anything begins.
 pub fn agent(name: &str) -> Result<Agent> {
     if name.trim().is_empty() {
-        return Err(CliError::invalid("the agent is blank").hinted(AGENTS));
+        return Err(CliError::invalid("the agent is blank").hinted(agents()));
     }
     let agent = Agent::named(name);
     let missing =
-        |profile: &&Profile| !env::search_path().iter().any(|dir: &PathBuf| dir.join(profile.name).is_file());
-    match agent.profile.filter(missing) {
-        Some(profile) => {
-            let missing = format!("`{}` is not in the PATH", profile.name);
-            Err(CliError::new(Code::Refused, missing).hinted(AGENTS))
+        |client: &&Client| !env::search_path().iter().any(|dir: &PathBuf| dir.join(client.name).is_file());
+    match agent.client.filter(missing) {
+        Some(client) => {
+            let missing = format!("`{}` is not in the PATH", client.name);
+            Err(CliError::new(Code::Refused, missing).hinted(agents()))
         }
         None => Ok(agent),
     }
 }
 
-const AGENTS: &str = "name another: --agent claude|codex|gemini|opencode|'LINE OF SHELL'";
+fn agents() -> String {
+    format!("name another: --agent {}|'LINE OF SHELL'", clients::names("|"))
+}
 
 /// Says that an agent is tried again, and why.
 pub fn again(work: &str, reason: &str, delay: Duration) -> String {
@@ -120,7 +123,7 @@ impl From<runner::Error> for CliError {
             runner::Error::Service { ref cure, .. } => {
                 CliError::new(Code::Refused, error.to_string()).hinted(cure)
             }
-            runner::Error::Agent { .. } => CliError::invalid(error.to_string()).hinted(AGENTS),
+            runner::Error::Agent { .. } => CliError::invalid(error.to_string()).hinted(agents()),
             runner::Error::Command { program, source } => {
                 CliError::invalid(format!("cannot run `{program}`: {source}"))
                     .hinted("the command follows `--`, program first; a line of shell needs: sh -c 'LINE'")

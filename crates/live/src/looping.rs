@@ -25,9 +25,9 @@ use serde_json::Value;
 
 use crate::crew::look_out;
 use crate::gates::{self, Bench, Gate};
+use crate::runner::agent::Agent;
 use crate::runner::asking::{Ailing, Answered, Asking, Reply};
 use crate::runner::minder::{Beat, Call, Cut, Minder, Pulse};
-use crate::runner::profile::Agent;
 use crate::runner::report::Verdict as Answer;
 use crate::runner::shift::{Place, Shift};
 use crate::runner::task_file::TaskFiles;

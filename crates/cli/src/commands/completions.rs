@@ -1,4 +1,4 @@
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
 use crate::args::Cli;
@@ -17,6 +17,6 @@ pub struct CompletionsArgs {
 
 pub fn run(output: &Output, args: &CompletionsArgs) -> Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "anthill", &mut script);
+    clap_complete::generate(args.shell, &mut Cli::whole(), "anthill", &mut script);
     output.data(String::from_utf8_lossy(&script).trim_end())
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anthill_core::model::changes::Changes;
 use anthill_core::model::client_event::{Event, What};
+use anthill_core::model::clients::Denial;
 use anthill_core::model::ids::ProjectId;
 use anthill_core::model::present::Arrival;
 use anthill_core::ops::client::{self, Charge, Reply, World};
@@ -33,7 +34,7 @@ use crate::{env, git};
 
 /// Take one hook event of a coding agent's client on stdin
 ///
-/// Clients run it (Claude Code, Codex CLI, Gemini CLI); `anthill init` tells them to. It registers
+/// Clients run it ({hooks}); `anthill init` tells them to. It registers
 /// the session, keeps its signs of life, counts what it does, follows its agents and the workflow,
 /// records errors, saves state before the context is shortened; and answers with what the agent
 /// should know: messages, its task, saved state. It always exits with 0 for events that it does not
@@ -178,13 +179,13 @@ fn answer(event: &Event, reply: &Reply, text: Option<&str>) -> Option<Value> {
     if let Some(text) = text {
         answer["hookSpecificOutput"] = json!({"hookEventName": event.name, "additionalContext": text});
     }
-    match (&reply.deny, &*event.name) {
+    match (&reply.deny, event.denial) {
         (None, _) => {}
-        (Some(reason), "BeforeTool") => {
+        (Some(reason), Denial::Decision) => {
             answer["decision"] = "deny".into();
             answer["reason"] = reason.as_str().into();
         }
-        (Some(reason), _) => {
+        (Some(reason), Denial::Permission) => {
             answer["hookSpecificOutput"] = json!({
                 "hookEventName": event.name, "permissionDecision": "deny", "permissionDecisionReason": reason,
             });
@@ -200,9 +201,9 @@ fn answer(event: &Event, reply: &Reply, text: Option<&str>) -> Option<Value> {
     Some(answer)
 }
 
-/// Tells the shell commands of this session its id, by the file that Claude Code reads for that.
+/// Tells the shell commands of this session its id, by the file that a client reads for that.
 fn tell_session(event: &Event) {
-    let Some(path) = env::path(env::CLAUDE_ENV_FILE) else { return };
+    let Some(path) = env::of_clients(|variables| variables.exports).map(PathBuf::from) else { return };
     let line = format!("export {}={}\n", env::ANTHILL_SESSION_ID, event.session);
     let known = foreign::read_text(&path, foreign::CONFIG);
     // Only a file is added to: somebody may wait at the other end of a pipe, or nobody.
@@ -230,7 +231,7 @@ impl World for Process<'_> {
     }
 
     fn client(&self) -> Option<String> {
-        env::text(env::CLAUDE_PID)
+        env::of_clients(|variables| variables.process)?.into_string().ok()
     }
 
     fn below_root(&self, path: &str) -> String {
@@ -252,7 +253,7 @@ impl World for Process<'_> {
     }
 
     fn hides_session(&self) -> bool {
-        env::text(env::GEMINI_SESSION_ID).is_some()
+        env::of_clients(|variables| variables.session_of_hooks).is_some()
     }
 
     fn charge(&self) -> Option<Charge> {

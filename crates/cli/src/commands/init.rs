@@ -1,22 +1,24 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anthill_core::model::clients::{self, CLIENTS, Client, DEFAULT};
 use anthill_core::model::ids::ProjectId;
 use anthill_core::ops::settings::{self, Guard, Settings};
 use anthill_core::view::shell;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
 
 use crate::args::Global;
 use crate::context::{Context, parse_new_id};
 use crate::error::{CliError, Result};
-use crate::install::{Client, Detail, Install, Places, Scope, Told, Wish, program, show, tell};
+use crate::install::{Detail, Install, Places, Scope, Told, Wish, program, show, tell};
 
 /// Set up a project: hooks, protocol, agents, commands, ignore rules
 ///
 /// Names the files that change, then writes; with --dry-run it shows the changes and writes nothing.
 /// Your settings keep every other byte: comments, order, hooks of others. Run it again after an
 /// update: what is older is renewed in its place, the rest is not touched. `anthill uninstall` gives
-/// back what was there. Without --client it is Claude Code, and every other client that the project
+/// back what was there. Without --client it is {client}, and every other client that the project
 /// shows signs of.
 ///
 /// Examples:
@@ -36,12 +38,12 @@ pub struct InitArgs {
     #[arg(long, default_value = "project")]
     scope: Scope,
     /// For these clients and no others
-    #[arg(long, value_name = "CLIENT", num_args = 1.., value_delimiter = ',')]
-    client: Vec<ClientArg>,
+    #[arg(long, value_name = "CLIENT", num_args = 1.., value_delimiter = ',', value_parser = client_parser())]
+    client: Vec<String>,
     /// Also let hooks look at tool calls before they happen, and turn the edit guard on
     #[arg(long)]
     guard: bool,
-    /// Also show `anthill status --line` in the status line of Claude Code, if it shows nothing else
+    /// Also show `anthill status --line` in the status line of {status line}, if it shows nothing else
     #[arg(long)]
     status_line: bool,
     /// Where the plugin goes [default: anthill-plugin in the home root]
@@ -58,25 +60,17 @@ pub struct InitArgs {
     yes: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ClientArg {
-    Claude,
-    Codex,
-    Gemini,
-    Opencode,
-    All,
+/// What stands for all of them.
+const ALL: &str = "all";
+
+fn client_parser() -> PossibleValuesParser {
+    PossibleValuesParser::new(CLIENTS.iter().map(|client| client.name).chain([ALL]))
 }
 
-impl ClientArg {
-    fn clients(self) -> Vec<Client> {
-        match self {
-            ClientArg::Claude => vec![Client::Claude],
-            ClientArg::Codex => vec![Client::Codex],
-            ClientArg::Gemini => vec![Client::Gemini],
-            ClientArg::Opencode => vec![Client::Opencode],
-            ClientArg::All => Client::ALL.to_vec(),
-        }
-    }
+/// Returns the clients that were named.
+fn named_clients(args: &InitArgs) -> Vec<&'static Client> {
+    let is_named = |client: &&Client| args.client.iter().any(|name| name == client.name || name == ALL);
+    CLIENTS.into_iter().filter(is_named).collect()
 }
 
 pub fn run(context: &Context<'_>, global: &Global, args: &InitArgs) -> Result<()> {
@@ -111,15 +105,16 @@ fn check(args: &InitArgs) -> Result<()> {
             CliError::invalid("--to says where a plugin goes").hinted("add --scope plugin, or leave it out")
         );
     }
-    let claude = args.client.is_empty()
-        || args.client.iter().any(|client| matches!(client, ClientArg::Claude | ClientArg::All));
-    if args.status_line && (args.scope == Scope::Plugin || !claude) {
-        return Err(CliError::invalid("--status-line is for the settings of Claude Code")
+    let clients = named_clients(args);
+    let shows = |client: &Client| client.files.has_status_line();
+    let nobody_shows = !clients.is_empty() && !clients.iter().any(|client| shows(client));
+    if args.status_line && (args.scope == Scope::Plugin || nobody_shows) {
+        let titles = clients::titles(shows);
+        return Err(CliError::invalid(format!("--status-line is for the settings of {titles}"))
             .hinted("leave it out, or: anthill init --status-line --scope user"));
     }
-    let others = args.client.iter().any(|client| *client != ClientArg::Claude);
-    if others && matches!(args.scope, Scope::Local | Scope::Plugin) {
-        let message = format!("the scope `{}` exists for Claude Code only", args.scope.word());
+    if clients.iter().any(|client| !args.scope.has(client)) {
+        let message = format!("the scope `{}` exists for {} only", args.scope.word(), args.scope.titles());
         return Err(CliError::invalid(message).hinted("for other clients: --scope project or --scope user"));
     }
     Ok(())
@@ -127,12 +122,12 @@ fn check(args: &InitArgs) -> Result<()> {
 
 fn wish(args: &InitArgs, places: &Places) -> Result<Wish> {
     let program = program::find()?;
-    let named: Vec<_> = args.client.iter().flat_map(|client| client.clients()).collect();
+    let named = named_clients(args);
     // Elsewhere than in a project there are no signs to go by.
     let clients = match (named.is_empty(), args.scope) {
         (true, Scope::Project) => places.clients(),
-        (true, _) => vec![Client::Claude],
-        (false, _) => Client::ALL.into_iter().filter(|client| named.contains(client)).collect(),
+        (true, _) => vec![DEFAULT],
+        (false, _) => named,
     };
     Ok(Wish {
         scope: args.scope,
@@ -180,21 +175,10 @@ fn notes(args: &InitArgs, wish: &Wish, places: &Places) -> Vec<String> {
             wish.bare_program
         ));
     }
-    if wish.clients.contains(&Client::Codex) && args.scope != Scope::Plugin {
-        notes.push(
-            "codex: new and changed hooks do not run before you trust them: type /hooks in Codex".into(),
-        );
-    }
-    if wish.clients.contains(&Client::Gemini) {
-        notes.push(
-            "gemini: hooks run only in a folder that you trust: start gemini here once and say so".into(),
-        );
-    }
-    if args.scope == Scope::Plugin {
-        let dir = places.plugin.display().to_string();
-        let dir = shell::word(&dir);
-        notes.push(format!("now type: claude plugin marketplace add {dir}"));
-        notes.push("and then: claude plugin install anthill@anthill".into());
+    notes.extend(wish.clients.iter().filter_map(|client| client.files.advice).map(Into::into));
+    let plugins = wish.clients.iter().filter_map(|client| client.files.plugin.as_ref());
+    for plugin in plugins.filter(|_| args.scope == Scope::Plugin) {
+        notes.extend((plugin.install)(&shell::word(&places.plugin.display().to_string())));
     }
     notes
 }

@@ -23,7 +23,7 @@ use crate::start::ExitCode;
 /// if yours is not known.
 ///
 /// --line prints one line of at most 80 columns for the status line of a client, or nothing when
-/// there is nothing to say. Claude Code shows it after `anthill init --status-line`; the session is
+/// there is nothing to say. {status line} shows it after `anthill init --status-line`; the session is
 /// then taken from the JSON on stdin.
 ///
 /// Examples:

@@ -1,6 +1,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use anthill_core::model::clients::CLIENTS;
 use anthill_core::ops::settings::Settings;
 use anthill_core::view::shell;
 use clap::Args;
@@ -8,7 +9,7 @@ use clap::Args;
 use crate::args::Global;
 use crate::context::Context;
 use crate::error::Result;
-use crate::install::{Client, Detail, Install, Places, Scope, Told, Wish, program, show, tell};
+use crate::install::{Detail, Install, Places, Scope, Told, Wish, program, show, tell};
 
 /// Take back what init changed
 ///
@@ -70,7 +71,7 @@ fn everything(scope: Scope, install: &Install<'_>) -> Result<Wish> {
     let program = program::find()?;
     Ok(Wish {
         scope,
-        clients: if scope == Scope::Local { vec![Client::Claude] } else { Client::ALL.to_vec() },
+        clients: CLIENTS.into_iter().filter(|client| scope.has(client)).collect(),
         guard: true,
         status_line: true,
         program: shell::word(&program),
@@ -93,7 +94,7 @@ fn left(places: &Places, scopes: &[Scope]) -> Vec<String> {
             found.join(" ")
         ));
     }
-    // Claude Code keeps files of its own among our sessions, which are directories.
+    // A client keeps files of its own among our sessions, which are directories.
     let shared: Vec<_> = [("orchestration", ""), ("sessions", "/*/")]
         .into_iter()
         .map(|(name, ours)| (home.join(name), ours))
@@ -107,7 +108,8 @@ fn left(places: &Places, scopes: &[Scope]) -> Vec<String> {
         ));
     }
     if scopes.contains(&Scope::Plugin) {
-        notes.push("Claude Code still knows the plugin: claude plugin uninstall anthill@anthill, claude plugin marketplace remove anthill".into());
+        let plugins = CLIENTS.iter().filter_map(|client| client.files.plugin.as_ref());
+        notes.extend(plugins.map(|plugin| plugin.removed.into()));
     }
     notes
 }

@@ -15,8 +15,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anthill_core::error::Code;
+use anthill_core::model::clients::{self, CLIENTS, Client, DEFAULT, Dir, File};
 use anthill_core::model::ids::ProjectId;
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use serde_json::{Value, json};
 
 use self::fs::Guard;
@@ -30,15 +32,11 @@ use crate::error::{CliError, Result, io_error};
 use crate::output::Format;
 
 /// Whose settings are changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of this project, which everybody who works on it shares
     Project,
-    /// Yours, for all projects
     User,
-    /// Yours, for this project: hooks in `.claude/settings.local.json` and nothing else
     Local,
-    /// None: makes a plugin for Claude Code
     Plugin,
 }
 
@@ -51,28 +49,47 @@ impl Scope {
             Scope::Plugin => "plugin",
         }
     }
+
+    fn about(self) -> String {
+        let files = || CLIENTS.iter().flat_map(|client| self.files(client)).map(|file| file.path);
+        match self {
+            Scope::Project => "Those of this project, which everybody who works on it shares".into(),
+            Scope::User => "Yours, for all projects".into(),
+            Scope::Local => {
+                let files: Vec<_> = files().map(|file| format!("`{file}`")).collect();
+                format!("Yours, for this project: hooks in {} and nothing else", files.join(", "))
+            }
+            Scope::Plugin => format!("None: makes a plugin for {}", self.titles()),
+        }
+    }
+
+    /// Whether it exists for a client.
+    pub fn has(self, client: &Client) -> bool {
+        !self.files(client).is_empty() || self == Scope::Plugin && client.files.plugin.is_some()
+    }
+
+    /// Names the clients that it exists for.
+    pub fn titles(self) -> String {
+        clients::titles(|client| self.has(client))
+    }
+
+    fn files(self, client: &Client) -> &'static [File] {
+        match self {
+            Scope::Project => client.files.project,
+            Scope::User => client.files.user,
+            Scope::Local => client.files.local,
+            Scope::Plugin => &[],
+        }
+    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Client {
-    Claude,
-    Codex,
-    Gemini,
-    Opencode,
-}
+impl ValueEnum for Scope {
+    fn value_variants<'a>() -> &'a [Scope] {
+        &[Scope::Project, Scope::User, Scope::Local, Scope::Plugin]
+    }
 
-impl Client {
-    pub const ALL: [Client; 4] = [Client::Claude, Client::Codex, Client::Gemini, Client::Opencode];
-
-    /// Whether a project shows signs of this client.
-    fn is_used_in(self, project: &Path) -> bool {
-        let signs: &[&str] = match self {
-            Client::Claude => return true,
-            Client::Codex => &[".codex"],
-            Client::Gemini => &[".gemini"],
-            Client::Opencode => &[".opencode", "opencode.json", "opencode.jsonc"],
-        };
-        signs.iter().any(|sign| project.join(sign).exists())
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.word()).help(self.about()))
     }
 }
 
@@ -102,9 +119,20 @@ impl Places {
         Ok(Places { project: found(context.roots.project())?, home, user, plugin })
     }
 
-    /// Returns Claude Code, and the clients that the project shows signs of.
-    pub fn clients(&self) -> Vec<Client> {
-        Client::ALL.into_iter().filter(|client| client.is_used_in(&self.project)).collect()
+    /// Returns the client that is meant unless told, and those that the project shows traces of.
+    pub fn clients(&self) -> Vec<&'static Client> {
+        let has = |trace: &str| self.project.join(trace).exists();
+        let is_used =
+            |client: &&Client| *client == DEFAULT || client.files.traces.iter().any(|trace| has(trace));
+        CLIENTS.into_iter().filter(is_used).collect()
+    }
+
+    fn dir(&self, dir: Dir) -> &Path {
+        match dir {
+            Dir::Project => &self.project,
+            Dir::Home => &self.home,
+            Dir::User => &self.user,
+        }
     }
 
     /// Returns the directory that paths in the record are relative to.

@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use anthill_core::model::clients::{self, CLIENTS, Client, HookEvent, SHARED_INSTRUCTIONS, Setting, What};
 use anthill_core::model::ids::ProjectId;
 use anthill_core::model::install::{Hook, Hooks, Part, Project, StatusLine};
 use anthill_core::model::json;
 use anthill_live::{foreign, gates};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::texts::{self, AGENTS, FORMER_SKILLS, SKILLS};
-use super::{Client, Places, Scope};
+use super::{Places, Scope};
 
 /// A file and what it should hold.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ pub enum Content {
 #[derive(Debug)]
 pub struct Wish {
     pub scope: Scope,
-    pub clients: Vec<Client>,
+    pub clients: Vec<&'static Client>,
     /// Whether hooks may refuse tool calls.
     pub guard: bool,
     /// Whether the client's status line shows how things stand.
@@ -49,69 +50,14 @@ pub struct Wish {
     pub follow_links: bool,
 }
 
-const SECONDS: u64 = 10;
-/// What Codex gives the end of a session; it complains about more.
-const SECONDS_AT_CODEX_END: u64 = 3;
-const GUARDED: &str = "Write|Edit|MultiEdit|NotebookEdit|Bash";
-const GUARDED_BY_CODEX: &str = "Bash|apply_patch";
-const GUARDED_BY_GEMINI: &str = "write_file|replace|run_shell_command";
-
-const CLAUDE: [&str; 13] = [
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "SubagentStart",
-    "SubagentStop",
-    "PreCompact",
-    "Stop",
-    "StopFailure",
-    "SessionEnd",
-    "TaskCreated",
-    "TaskCompleted",
-];
-const CODEX: [&str; 9] = [
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUse",
-    "PreCompact",
-    "SubagentStart",
-    "SubagentStop",
-    "Stop",
-    "SessionEnd",
-];
-const GEMINI: [&str; 7] =
-    ["SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool", "PreCompress"];
-
 impl Wish {
     /// Returns every file, in the order in which they are written.
     pub fn targets(&self, places: &Places) -> Vec<Target> {
         if self.scope == Scope::Plugin {
-            return self.plugin(&places.plugin);
+            return self.clients.iter().flat_map(|client| self.plugin(client, &places.plugin)).collect();
         }
-        let mut targets = Vec::new();
-        for client in &self.clients {
-            match client {
-                Client::Claude => self.claude(places, &mut targets),
-                Client::Codex => {
-                    let hooks = self.dir(places, ".codex").join("hooks.json");
-                    targets.push(parts(hooks, [self.codex_hooks()]));
-                }
-                Client::Gemini => {
-                    let settings = self.dir(places, ".gemini").join("settings.json");
-                    targets.push(parts(settings, [self.gemini_hooks(), Part::Server]));
-                }
-                Client::Opencode => {
-                    let dir = match self.scope {
-                        Scope::User => places.user.join(".config/opencode"),
-                        _ => places.project.join(".opencode"),
-                    };
-                    targets.push(whole(dir.join("plugins/anthill.js"), texts::opencode(&self.command())));
-                }
-            }
-        }
+        let clients = self.clients.iter();
+        let mut targets: Vec<_> = clients.flat_map(|client| self.of_client(client, places)).collect();
         if let (Scope::Project, Some(id)) = (self.scope, &self.project) {
             let named = Part::Project(Project { id: id.clone() });
             targets.push(parts(places.project.join(gates::config::FILE), [named]));
@@ -130,11 +76,9 @@ impl Wish {
     /// Returns every file that may hold something of ours.
     pub fn suspects(&self, places: &Places) -> Vec<Target> {
         let mut targets = self.targets(places);
-        let instructions = match self.scope {
-            Scope::Project => ["CLAUDE.md", ".claude/CLAUDE.md"].as_slice(),
-            _ => &[],
-        };
-        for path in instructions.iter().map(|name| places.project.join(name)) {
+        let instructions = CLIENTS.iter().flat_map(|client| client.files.instructions.project);
+        let instructions = instructions.filter(|_| self.scope == Scope::Project);
+        for path in instructions.map(|name| places.project.join(name)) {
             if targets.iter().all(|target| target.path != path) {
                 targets.push(parts(path, [Part::Section(texts::protocol())]));
             }
@@ -142,119 +86,101 @@ impl Wish {
         targets
     }
 
-    fn claude(&self, places: &Places, targets: &mut Vec<Target>) {
-        let dir = match self.scope {
-            Scope::User => places.home.clone(),
-            _ => places.project.join(".claude"),
-        };
-        let settings = if self.scope == Scope::Local { "settings.local.json" } else { "settings.json" };
-        targets.push(parts(dir.join(settings), [self.claude_hooks(), self.claude_status_line()]));
-        if self.scope == Scope::Local {
-            return;
-        }
-        if self.scope == Scope::Project {
-            targets.push(parts(places.project.join(".mcp.json"), [Part::Server]));
-        }
-        targets.extend(agents_and_skills(&dir));
-    }
-
-    /// Returns the files of instructions. Where a client reads one of two, it is the one that exists.
-    fn instructions(&self, places: &Places) -> Vec<PathBuf> {
-        let named = |client: Client| self.clients.contains(&client);
-        let project = &places.project;
-        match self.scope {
-            Scope::Plugin | Scope::Local => Vec::new(),
-            Scope::User => {
-                let claude = named(Client::Claude).then(|| places.home.join("CLAUDE.md"));
-                let codex = named(Client::Codex).then(|| places.user.join(".codex/AGENTS.md"));
-                let gemini = named(Client::Gemini).then(|| places.user.join(".gemini/GEMINI.md"));
-                let opencode =
-                    named(Client::Opencode).then(|| places.user.join(".config/opencode/AGENTS.md"));
-                [claude, codex, gemini, opencode].into_iter().flatten().collect()
-            }
-            Scope::Project => {
-                let hidden = !exists(project, "CLAUDE.md") && exists(project, ".claude/CLAUDE.md");
-                let claude = if hidden { ".claude/CLAUDE.md" } else { "CLAUDE.md" };
-                let agents = named(Client::Codex) || named(Client::Opencode) || exists(project, "AGENTS.md");
-                // Instructions that take in those of `AGENTS.md` have the protocol from there.
-                let twice = agents && imports(&project.join(claude), "@AGENTS.md");
-                let claude = (named(Client::Claude) && !twice).then(|| project.join(claude));
-                let agents = agents.then(|| project.join("AGENTS.md"));
-                let gemini = named(Client::Gemini).then(|| project.join("GEMINI.md"));
-                [claude, agents, gemini].into_iter().flatten().collect()
+    /// Returns the files of a client, but for its instructions.
+    fn of_client(&self, client: &Client, places: &Places) -> Vec<Target> {
+        let mut targets = Vec::new();
+        for file in self.scope.files(client) {
+            let path = places.dir(file.dir).join(file.path);
+            match file.content {
+                clients::Content::Team => targets.extend(agents_and_skills(&path)),
+                clients::Content::Script(text) => targets.push(whole(path, text(&self.command()))),
+                clients::Content::Settings(settings) => {
+                    let parts = settings.iter().map(|setting| self.part(client, *setting)).collect();
+                    targets.push(Target { path, content: Content::Parts(parts) });
+                }
             }
         }
-    }
-
-    /// Returns a plugin of Claude Code in a marketplace of its own.
-    fn plugin(&self, dir: &Path) -> Vec<Target> {
-        let version = env!("CARGO_PKG_VERSION");
-        let about =
-            "Lets sessions work as a team: tasks, messages, workflow and progress through shared files";
-        let marketplace = json!({
-            "name": "anthill",
-            "description": about,
-            "owner": {"name": "anthill"},
-            "plugins": [{"name": "anthill", "source": "./plugins/anthill", "description": about}],
-        });
-        let plugin = dir.join("plugins/anthill");
-        let manifest = json!({"name": "anthill", "version": version, "description": about, "author": {"name": "anthill"}, "license": "MIT OR Apache-2.0"});
-        let hooks = json!({"description": about, "hooks": self.hooks(&CLAUDE, GUARDED, SECONDS).value()});
-        let mut targets = vec![
-            document(dir.join(".claude-plugin/marketplace.json"), &marketplace),
-            document(plugin.join(".claude-plugin/plugin.json"), &manifest),
-            document(plugin.join("hooks/hooks.json"), &hooks),
-            whole(plugin.join("skills/team-protocol/SKILL.md"), texts::protocol_skill()),
-        ];
-        targets.extend(agents_and_skills(&plugin));
         targets
     }
 
-    /// Returns a client's directory in the project or in the user's home.
-    fn dir(&self, places: &Places, name: &str) -> PathBuf {
-        if self.scope == Scope::User { places.user.join(name) } else { places.project.join(name) }
+    fn part(&self, client: &Client, setting: Setting) -> Part {
+        match setting {
+            Setting::Hooks => Part::Hooks(self.hooks(client)),
+            Setting::StatusLine => Part::StatusLine(self.status_line_part()),
+            Setting::Server => Part::Server,
+        }
+    }
+
+    /// Returns the files of instructions.
+    fn instructions(&self, places: &Places) -> Vec<PathBuf> {
+        match self.scope {
+            Scope::Plugin | Scope::Local => Vec::new(),
+            Scope::User => {
+                let files = self.clients.iter().map(|client| client.files.instructions.user);
+                files.map(|(dir, path)| places.dir(dir).join(path)).collect()
+            }
+            Scope::Project => self.instructions_of(&places.project),
+        }
+    }
+
+    /// Returns the files of instructions in a project. The shared one counts where it is, whoever reads it.
+    fn instructions_of(&self, project: &Path) -> Vec<PathBuf> {
+        let is_read =
+            |name: &str| self.clients.iter().any(|client| own_instructions(client, project) == name);
+        let shared = is_read(SHARED_INSTRUCTIONS) || exists(project, SHARED_INSTRUCTIONS);
+        let is_wanted = |client: &&Client| {
+            let name = own_instructions(client, project);
+            // Instructions that take in the shared ones have the protocol from there.
+            let import = client.files.instructions.import.filter(|_| shared);
+            let twice = || import.is_some_and(|import| imports(&project.join(name), import));
+            if name == SHARED_INSTRUCTIONS { shared } else { is_read(name) && !twice() }
+        };
+        let mut names: Vec<&str> = Vec::new();
+        for client in CLIENTS.into_iter().filter(is_wanted) {
+            let name = own_instructions(client, project);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names.into_iter().map(|name| project.join(name)).collect()
+    }
+
+    /// Returns the plugin of a client that has one, in a marketplace of its own.
+    fn plugin(&self, client: &Client, marketplace: &Path) -> Vec<Target> {
+        let Some(plugin) = &client.files.plugin else { return Vec::new() };
+        let dir = marketplace.join(plugin.dir);
+        let documents = (plugin.documents)(&self.hooks(client).value(), env!("CARGO_PKG_VERSION"));
+        let documents = documents.iter().map(|(path, value)| document(marketplace.join(path), value));
+        let protocol = whole(dir.join(plugin.protocol), texts::protocol_skill());
+        documents.chain([protocol]).chain(agents_and_skills(&dir)).collect()
     }
 
     pub fn command(&self) -> String {
         format!("{} hook", self.program)
     }
 
-    fn claude_hooks(&self) -> Part {
-        Part::Hooks(self.hooks(&CLAUDE, GUARDED, SECONDS))
-    }
-
-    fn claude_status_line(&self) -> Part {
+    fn status_line_part(&self) -> StatusLine {
         let line = |program: &str| format!("{program} status --line");
         let known = self.known.iter().filter_map(|command| command.strip_suffix(" hook")).map(line).collect();
-        Part::StatusLine(StatusLine { command: line(&self.program), wanted: self.status_line, known })
+        StatusLine { command: line(&self.program), wanted: self.status_line, known }
     }
 
-    fn codex_hooks(&self) -> Part {
-        let mut hooks = self.hooks(&CODEX, GUARDED_BY_CODEX, SECONDS);
-        let end = hooks.events.iter_mut().filter(|hook| hook.event == "SessionEnd");
-        end.for_each(|hook| hook.timeout = SECONDS_AT_CODEX_END);
-        Part::Hooks(hooks)
-    }
-
-    /// Gemini CLI counts in milliseconds.
-    fn gemini_hooks(&self) -> Part {
-        Part::Hooks(self.hooks(&GEMINI, GUARDED_BY_GEMINI, SECONDS * 1000))
-    }
-
-    fn hooks(&self, events: &[&'static str], guarded: &'static str, timeout: u64) -> Hooks {
-        let hook = |event: &&'static str| {
-            let guards = matches!(*event, "PreToolUse" | "BeforeTool");
-            let matcher = match *event {
-                _ if guards => Some(guarded),
-                // Gemini announces every request otherwise, as it may have to be shortened.
-                "PreCompress" => Some("manual"),
-                _ => None,
-            };
-            Hook { event, matcher, timeout, wanted: !guards || self.guard }
+    fn hooks(&self, client: &Client) -> Hooks {
+        let hook = |event: &HookEvent| Hook {
+            event: event.name,
+            matcher: event.matcher,
+            timeout: event.timeout.unwrap_or(client.hooks.timeout),
+            wanted: event.what != What::BeforeTool || self.guard,
         };
-        let events = events.iter().map(hook).collect();
+        let events = client.hooks.events.iter().map(hook).collect();
         Hooks { events, command: self.command(), known: self.known.clone() }
     }
+}
+
+/// Returns the file of instructions that a client reads in a project.
+fn own_instructions(client: &Client, project: &Path) -> &'static str {
+    let names = client.files.instructions.project;
+    names.iter().find(|name| exists(project, name)).unwrap_or(&names[0])
 }
 
 fn agents_and_skills(dir: &Path) -> Vec<Target> {

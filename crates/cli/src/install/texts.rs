@@ -3,7 +3,6 @@
 use anthill_core::model::install::Section;
 
 pub const PROTOCOL: &str = include_str!("texts/protocol.md");
-const OPENCODE: &str = include_str!("texts/opencode.js");
 const TEAM_PROTOCOL: &str = include_str!("texts/skills/team-protocol.md");
 
 /// Agents: file name and text.
@@ -24,7 +23,7 @@ pub const SKILLS: [(&str, &str); 5] = [
     ("team-status", include_str!("texts/skills/team-status.md")),
 ];
 
-/// Skills of earlier versions. Claude Code has a `/loop` of its own, which ours hid.
+/// Skills of earlier versions. A client has a `/loop` of its own, which ours hid.
 pub const FORMER_SKILLS: [&str; 1] = ["loop"];
 
 /// What git is told to ignore, and what it is told to keep.
@@ -66,11 +65,6 @@ pub fn protocol_skill() -> String {
     format!("{TEAM_PROTOCOL}{PROTOCOL}")
 }
 
-/// The plugin for opencode that calls this command.
-pub fn opencode(command: &str) -> String {
-    OPENCODE.replace("\"@COMMAND@\"", &serde_json::Value::from(command).to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +82,5 @@ mod tests {
             let about = head.lines().find_map(|line| line.strip_prefix("description: ")).unwrap();
             assert!(about.starts_with('"') || !about.contains(": "), "{about}");
         }
-        assert!(opencode("'/a b/anthill' hook").contains("const COMMAND = \"'/a b/anthill' hook\"\n"));
     }
 }

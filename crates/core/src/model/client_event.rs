@@ -1,69 +1,18 @@
 //! What a coding agent's client says to its hooks: one JSON object per event.
 //!
-//! Claude Code, Codex CLI and Gemini CLI say much the same, by other names. What is not understood is no event: an
-//! agent must never feel that.
+//! They say much the same, by names that are in the table of clients. What is not understood is no event: an agent must never
+//! feel that.
 
 use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+pub use super::clients::What;
+use super::clients::{self, Denial, Tool};
 use super::ids::{Id, Key, SessionId};
 use super::raw::Raw;
 use super::redact::redact;
-
-/// What happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
-    SessionStart,
-    SessionEnd,
-    Prompt,
-    BeforeTool,
-    AfterTool,
-    ToolFailed,
-    TurnFailed,
-    AgentStart,
-    AgentStop,
-    BeforeCompact,
-    Stop,
-    TaskCreated,
-    TaskCompleted,
-}
-
-/// The names of events, of all clients.
-const NAMES: [(&str, What); 18] = [
-    ("PostToolUse", What::AfterTool),
-    ("AfterTool", What::AfterTool),
-    ("PreToolUse", What::BeforeTool),
-    ("BeforeTool", What::BeforeTool),
-    ("UserPromptSubmit", What::Prompt),
-    ("BeforeAgent", What::Prompt),
-    ("SessionStart", What::SessionStart),
-    ("SessionEnd", What::SessionEnd),
-    ("Stop", What::Stop),
-    ("AfterAgent", What::Stop),
-    ("SubagentStart", What::AgentStart),
-    ("SubagentStop", What::AgentStop),
-    ("PreCompact", What::BeforeCompact),
-    ("PreCompress", What::BeforeCompact),
-    ("PostToolUseFailure", What::ToolFailed),
-    ("StopFailure", What::TurnFailed),
-    ("TaskCreated", What::TaskCreated),
-    ("TaskCompleted", What::TaskCompleted),
-];
-
-/// The tools that change one file, and the field that names it.
-const EDITS: [(&str, &str); 6] = [
-    ("Write", "file_path"),
-    ("Edit", "file_path"),
-    ("MultiEdit", "file_path"),
-    ("NotebookEdit", "notebook_path"),
-    ("write_file", "file_path"),
-    ("replace", "file_path"),
-];
-
-/// The tools that run a line of shell, by which Codex applies patches too.
-const SHELLS: [&str; 2] = ["Bash", "run_shell_command"];
 
 /// How a patch begins, and how its lines name files.
 const PATCH: &str = "*** Begin Patch";
@@ -76,6 +25,8 @@ pub struct Event {
     /// As the client calls it, to answer by the same name.
     pub name: String,
     pub session: SessionId,
+    /// How the client wants to be denied a tool call.
+    pub denial: Denial,
     raw: Raw,
 }
 
@@ -94,16 +45,16 @@ impl Event {
         let mut raw = Raw::default();
         raw.read(bytes, 0)?;
         let name = raw.string("hook_event_name")?.into_owned();
-        let (_, mut what) = *NAMES.iter().find(|(known, _)| *known == name)?;
+        let (client, known) = clients::event(&name)?;
         let session = SessionId::chosen(&raw.string("session_id")?).ok()?;
-        // Gemini says so before every request that might have to be shortened.
-        if name == "PreCompress" && raw.string("trigger").as_deref() != Some("manual") {
+        // An older registration may not say which ones are wanted.
+        let is_wanted = || known.matcher.is_none() || raw.string("trigger").as_deref() == known.matcher;
+        if known.what == What::BeforeCompact && !is_wanted() {
             return None;
         }
-        if what == What::AfterTool && has_failed(&raw) {
-            what = What::ToolFailed;
-        }
-        Some(Event { what, name, session, raw })
+        let failed = known.what == What::AfterTool && has_failed(&raw);
+        let what = if failed { What::ToolFailed } else { known.what };
+        Some(Event { what, name, session, denial: client.hooks.denial, raw })
     }
 
     /// Returns a text that is there and not empty.
@@ -135,13 +86,18 @@ impl Event {
         self.text("tool_name").unwrap_or_default()
     }
 
+    /// Returns what the tool of a call does.
+    pub fn does(&self) -> Option<Tool> {
+        clients::tool(&self.tool())
+    }
+
     /// Returns the files that a tool call changes, as it names them.
     pub fn edited_files(&self) -> Vec<String> {
-        let tool = self.tool();
-        if tool == "apply_patch" || SHELLS.contains(&&*tool) {
-            return self.patched_files();
-        }
-        let Some((_, field)) = EDITS.iter().find(|(edit, _)| *edit == tool) else { return Vec::new() };
+        let field = match self.does() {
+            Some(Tool::Shell | Tool::Patch) => return self.patched_files(),
+            Some(Tool::Edit(field)) => field,
+            _ => return Vec::new(),
+        };
         let input = self.raw.object("tool_input");
         let file = input.as_ref().and_then(|input| input.string(field));
         file.filter(|file| !file.is_empty()).map(Cow::into_owned).into_iter().collect()
@@ -163,7 +119,7 @@ impl Event {
     pub fn command(&self) -> Option<String> {
         let named = match self.what {
             What::Prompt => self.text("prompt")?.trim_start().strip_prefix('/')?.to_owned(),
-            What::AfterTool if self.tool() == "Skill" => {
+            What::AfterTool if self.does() == Some(Tool::Skill) => {
                 self.value("tool_input").get("skill")?.as_str()?.to_owned()
             }
             _ => return None,
@@ -195,7 +151,7 @@ impl Event {
     }
 }
 
-/// Gemini tells of a failed tool call by the same event.
+/// Some tell of a failed tool call by the same event.
 fn has_failed(raw: &Raw) -> bool {
     let error = || raw.object("tool_response")?.field("error").map(<[u8]>::to_vec);
     // Most responses, however long, do not even have the word.
@@ -255,8 +211,10 @@ mod tests {
 
     #[test]
     fn names_of_all_clients_mean_the_same() {
-        for (name, what) in NAMES {
-            assert_eq!(event(&json!({"hook_event_name": name, "trigger": "manual"})).what, what, "{name}");
+        for known in clients::CLIENTS.iter().flat_map(|client| client.hooks.events) {
+            let name = known.name;
+            let read = event(&json!({"hook_event_name": name, "trigger": "manual"}));
+            assert_eq!(read.what, known.what, "{name}");
         }
     }
 

@@ -1,9 +1,11 @@
 //! Plain types and what is allowed; knows no files, clocks or users.
 
 pub mod agent_loop;
+pub mod ailment;
 pub(crate) mod both;
 pub mod changes;
 pub mod client_event;
+pub mod clients;
 pub mod diff;
 pub mod documents;
 pub mod error_class;

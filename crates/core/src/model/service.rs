@@ -1,7 +1,7 @@
 //! The health of the service that an agent depends on: what clients say when the trouble is not the task's.
 //!
-//! Claude Code, Codex, Gemini CLI and opencode say it in their own words; [`diagnose`] is the one table of them. Limits,
-//! overload and a lost connection pass; a login, credit or place needs a person. Pure: text in, diagnosis out.
+//! Each says it in its own words, which [`diagnose`] looks for. Limits, overload and a lost connection pass; a login, credit
+//! or place needs a person. Pure: text in, diagnosis out.
 
 use std::time::Duration;
 
@@ -10,20 +10,9 @@ use jiff::fmt::rfc2822;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 
+pub use super::ailment::Ailment;
+use super::clients;
 use super::error_class::{self, ErrorClass};
-
-/// What is wrong with the service, or with our way to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ailment {
-    /// So much and no more, for a while.
-    Limit,
-    Overload,
-    Network,
-    Login,
-    Credit,
-    /// The client does not work in this directory.
-    Place,
-}
 
 /// What a client's words tell about the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,47 +22,18 @@ pub struct Diagnosis {
     pub until: Option<Timestamp>,
 }
 
-impl Ailment {
-    /// Whether it goes away by itself.
-    pub fn passes(self) -> bool {
-        matches!(self, Ailment::Limit | Ailment::Overload | Ailment::Network)
-    }
-
-    /// Returns what people are told.
-    pub fn words(self) -> &'static str {
-        match self {
-            Ailment::Limit => "usage limit",
-            Ailment::Overload => "the service is overloaded",
-            Ailment::Network => "no connection to the service",
-            Ailment::Login => "the client is not logged in",
-            Ailment::Credit => "no credit left",
-            Ailment::Place => "the client does not trust this directory",
-        }
-    }
-
-    /// Returns how long to wait when nobody says how long, after so many pauses in a row.
-    pub fn pause(self, pauses: u32) -> Duration {
-        let (first, most) = if self == Ailment::Limit { (60, 900) } else { (5, 300) };
-        Duration::from_secs(2_u64.saturating_pow(pauses).saturating_mul(first).min(most))
-    }
-}
-
-/// First those that would also be found by their class: no credit is a quota, too.
+/// First those that would also be found by their class: no credit is a quota, too. What single clients say beside this is in
+/// their modules.
 const SIGNS: [(Ailment, &[&str]); 4] = [
     // "You've hit your usage limit … purchase more credits or try again at 3 PM" is a limit.
-    (
-        Ailment::Limit,
-        &["usage limit", "hit your limit", "session limit", "weekly limit", "out of extra usage"],
-    ),
+    (Ailment::Limit, &["usage limit"]),
     (
         Ailment::Credit,
         &[
-            "credit balance is too low",
             "insufficient_quota",
             "insufficient credits",
             "out of credits",
             "payment required",
-            "billing_error",
             "check your plan and billing",
             "billing hard limit",
         ],
@@ -83,47 +43,25 @@ const SIGNS: [(Ailment, &[&str]); 4] = [
         &[
             "invalid api key",
             "incorrect api key",
-            "api key not valid",
             "no api key",
             "missing api key",
             "api key is missing",
-            "please run /login",
-            "run /login",
             "not logged in",
             "please log in",
-            "log in again",
             "login required",
-            "authentication_error",
-            "authentication_failed",
-            "invalid x-api-key",
             "token has expired",
             "token expired",
-            "invalid bearer token",
-            "set an auth method",
-            "401 unauthorized",
-            "token revoked",
-            "refresh token",
-            "sign in again",
-            "providerautherror",
         ],
     ),
-    (
-        Ailment::Place,
-        &[
-            "not inside a trusted directory",
-            "not running in a trusted directory",
-            "--skip-git-repo-check",
-            "untrusted folder",
-            "untrusted workspace",
-            "folder is not trusted",
-        ],
-    ),
+    (Ailment::Place, &[]),
 ];
 
 /// Returns what a client's error says about its service; `None` if it says nothing.
 pub fn diagnose(text: &str, now: &Zoned) -> Option<Diagnosis> {
     let small = text.to_lowercase();
-    let named = SIGNS.iter().find(|(_, signs)| signs.iter().any(|sign| small.contains(sign)));
+    let named = SIGNS.iter().find(|(ailment, signs)| {
+        signs.iter().chain(clients::ailment_words(*ailment)).any(|sign| small.contains(sign))
+    });
     let by_class = || match error_class::classify(text) {
         ErrorClass::RateLimit => Some(Ailment::Limit),
         ErrorClass::External => Some(Ailment::Overload),

@@ -43,6 +43,8 @@ fn same_halves<const HALF: usize>(one: &[u8], other: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -59,6 +61,24 @@ mod tests {
                 let mut other = piece.to_vec();
                 other[at] ^= 1;
                 assert!(!same(piece, &other), "{length} {at}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn they_do_what_the_library_does(
+            begun in prop::collection::vec(any::<u8>(), 0..80),
+            piece in prop::collection::vec(0..2_u8, 0..80),
+            other in prop::collection::vec(0..2_u8, 0..80),
+        ) {
+            let (mut ours, mut plain) = (begun.clone(), begun);
+            append(&mut ours, &piece);
+            plain.extend_from_slice(&piece);
+            prop_assert_eq!(ours, plain);
+            let cut = &other[..other.len().min(piece.len())];
+            for other in [&piece[..], &other, cut] {
+                prop_assert_eq!(same(&piece, other), piece == other);
             }
         }
     }

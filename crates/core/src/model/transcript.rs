@@ -3,11 +3,14 @@
 
 use serde_json::Value;
 
+use super::clients::{self, CLIENTS, Tool};
+
 /// Returns how many tokens were in the context at the last answer of the main agent, by the end of a record in JSON lines.
 pub fn context_tokens(tail: &str) -> Option<u64> {
     tail.lines().rev().filter(|line| line.contains("token")).find_map(|line| {
         let line: Value = serde_json::from_str(line).ok()?;
-        claude(&line).or_else(|| codex(&line)).filter(|tokens| *tokens > 0)
+        let count = CLIENTS.into_iter().find_map(|client| (client.speech.context_tokens)(&line));
+        count.filter(|tokens| *tokens > 0)
     })
 }
 
@@ -23,8 +26,8 @@ pub fn agent_task(tail: &str, kind: &str) -> Option<String> {
             if block["type"] == "tool_result" {
                 returned.push(text(&block["tool_use_id"]));
             }
-            let starts =
-                block["type"] == "tool_use" && matches!(block["name"].as_str(), Some("Agent" | "Task"));
+            let tool = block["name"].as_str().and_then(clients::tool);
+            let starts = block["type"] == "tool_use" && tool == Some(Tool::Agent);
             let asked = block["input"]["subagent_type"].as_str().unwrap_or("general-purpose");
             if starts && asked == kind && !returned.contains(&text(&block["id"])) {
                 tasks.push(text(&block["input"]["description"]));
@@ -32,26 +35,6 @@ pub fn agent_task(tail: &str, kind: &str) -> Option<String> {
         }
     }
     tasks.pop().filter(|task| tasks.is_empty() && !task.is_empty())
-}
-
-/// Claude Code: the answer's usage. What its other agents use stands in its record too, or beside it.
-fn claude(line: &Value) -> Option<u64> {
-    if line["type"] != "assistant" || line["isSidechain"] == true {
-        return None;
-    }
-    let usage = line["message"]["usage"].as_object()?;
-    let count = |field: &str| usage.get(field).and_then(Value::as_u64).unwrap_or(0);
-    let counts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
-    Some(counts.map(count).iter().fold(0, |sum, count| sum.saturating_add(*count)))
-}
-
-/// Codex CLI: an event of its own.
-fn codex(line: &Value) -> Option<u64> {
-    let payload = &line["payload"];
-    if payload["type"] != "token_count" {
-        return None;
-    }
-    payload["info"]["last_token_usage"]["total_tokens"].as_u64()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 /// Where names are not those of our documents, and why.
 const TEXTS: &[(&str, &str)] = &[
     ("model/client_event.rs", "events of clients"),
+    ("model/clients/", "what clients print, and their settings"),
     ("model/transcript.rs", "records of clients"),
     ("model/outcome.rs", "what agents say"),
     ("model/redact.rs", "whatever may hold a secret"),

@@ -1,3 +1,4 @@
 mod api;
+mod clients;
 mod fields;
 mod schemas;

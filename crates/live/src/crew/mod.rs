@@ -21,7 +21,7 @@ use anthill_core::store::{Engine, Listener};
 use jiff::Timestamp;
 
 use self::dispatch::Crew;
-use crate::runner::profile::Agent;
+use crate::runner::agent::Agent;
 use crate::runner::shift::Shift;
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;

@@ -125,15 +125,13 @@ fn lines(said: String) -> String {
 mod tests {
     use super::super::Run;
     use super::*;
-    use crate::runner::place::Gemini;
 
     fn gate(name: &str, line: &str) -> Gate {
         Gate::new(name.parse().unwrap(), Run::Line(line.into()))
     }
 
     fn run_in_root(gates: &[Gate]) -> Vec<Ran> {
-        let site =
-            Site { root: "/".into(), environment: Vec::new(), watchdog: None, gemini: Gemini::default() };
+        let site = Site { root: "/".into(), environment: Vec::new(), watchdog: None, variable: |_| None };
         let watchdog = Watchdog::start(None);
         run_within(gates, &site, (&Shift::default(), &watchdog), &|_| {}).unwrap()
     }

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use anthill_core::model::clients::SEED_SESSION;
 use anthill_core::model::ids::SessionId;
 use anthill_core::model::redact::redact;
 use anthill_core::model::room::{Room, Root};
@@ -139,7 +140,7 @@ impl Runner<'_> {
             .env("ANTHILL_HOME", &self.home)
             .env("ANTHILL_ROOT", &self.root)
             .env("ANTHILL_SESSION_ID", session)
-            .env("CLAUDE_SESSION_ID", session)
+            .env(SEED_SESSION, session)
             .env("ANTHILL_HOOK_DEPTH", (self.depth + 1).to_string());
         shell
     }

@@ -78,7 +78,7 @@ impl Orchestra<'_> {
                 return self.failed(order, number, run, &trouble, Ended::default());
             }
         };
-        let (usage, log) = (finished.transcript.usage, finished.said());
+        let (usage, log) = (finished.transcript.heard.usage, finished.said());
         let ended = Ended { usage, log, changed, ..Ended::default() };
         if finished.cut == Some(Cut::Stopped) {
             self.end_try(order, number, &ended, None)?;
@@ -158,7 +158,7 @@ impl Orchestra<'_> {
         self.tell(Event::Unclear { order: order.clone() });
         let mut again =
             minder.question(&call, agent, &finished, &prompt::question(order)).map_err(cannot_run)?;
-        again.transcript.usage.add(finished.transcript.usage);
+        again.transcript.heard.usage.add(finished.transcript.heard.usage);
         again.stdout = format!("{}\n--- asked for an answer\n{}", finished.said(), again.stdout);
         Ok((again, changed()))
     }

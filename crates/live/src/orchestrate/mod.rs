@@ -33,7 +33,7 @@ use jiff::Timestamp;
 
 use self::idle::Idle;
 use self::worktrees::Worktrees;
-use crate::runner::profile::Agent;
+use crate::runner::agent::Agent;
 use crate::runner::shift::{Nudge, Pause, Shift};
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;

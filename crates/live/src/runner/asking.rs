@@ -12,10 +12,10 @@ use anthill_core::model::usage::Tries;
 use anthill_core::view::papers;
 use jiff::Zoned;
 
+use super::agent::{Agent, CONVERSATION};
 use super::clip::tail;
 use super::health;
 use super::minder::{Call, Cut, Finished, Minder};
-use super::profile::{Agent, CONVERSATION};
 use super::report::{self, Speaker, Verdict};
 use super::trouble::{Trouble, with_details};
 use crate::changes::{self, Effort};
@@ -188,23 +188,23 @@ impl Minder<'_> {
         ended: &Finished,
         question: &str,
     ) -> io::Result<Finished> {
-        let heard = &ended.transcript;
+        let ended = &ended.transcript;
         let mut used = None;
-        if let (Some(profile), Some(conversation)) = (agent.profile, &heard.conversation) {
-            let mut resumed = call.of_line(profile.resume, question.to_owned());
+        if let (Some(client), Some(conversation)) = (agent.client, &ended.heard.conversation) {
+            let mut resumed = call.of_line(client.run.resume, question.to_owned());
             resumed.command.env(CONVERSATION, conversation.as_str());
             let answered = self.run(&mut resumed)?;
             let is_silent =
-                answered.transcript.words().trim().is_empty() && answered.transcript.error.is_none();
+                answered.transcript.words().trim().is_empty() && answered.transcript.heard.error.is_none();
             if answered.cut.is_some() || !is_silent {
                 return Ok(answered);
             }
             // The client does not know the conversation any more, or keeps the answer to itself.
-            used = Some(answered.transcript.usage);
+            used = Some(answered.transcript.heard.usage);
         }
-        let reminder = papers::reminder(question, tail(heard.words(), REMINDER));
+        let reminder = papers::reminder(question, tail(ended.words(), REMINDER));
         let mut answered = self.run(&mut call.of_line(&agent.line, reminder))?;
-        used.into_iter().for_each(|used| answered.transcript.usage.add(used));
+        used.into_iter().for_each(|used| answered.transcript.heard.usage.add(used));
         Ok(answered)
     }
 }
@@ -216,6 +216,6 @@ fn cut_off(finished: &Finished) -> Option<Cut> {
 
 fn note(tries: &mut Tries, finished: &Finished, result: &str) {
     tries.count += 1;
-    tries.usage.add(finished.transcript.usage);
+    tries.usage.add(finished.transcript.heard.usage);
     tries.log += &format!("--- try {}: {result}\n{}\n", tries.count, finished.said());
 }

@@ -9,9 +9,9 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
 use super::Error;
+use super::agent::Agent;
 use super::clip::tail;
 use super::minder::Finished;
-use super::profile::Agent;
 use super::trouble::{Trouble, brief};
 
 /// What is longer than this is no message of a client, but words of its agent.
@@ -44,12 +44,15 @@ pub fn now(actor: &Actor) -> Zoned {
 /// Returns what is wrong with the service of an agent; `None` if its client ended well, or for another reason.
 pub fn diagnose(agent: &Agent, finished: &Finished, now: &Zoned) -> Option<Diagnosis> {
     let trouble = Trouble::of(finished)?;
-    let heard = &finished.transcript;
+    let transcript = &finished.transcript;
     // Who was stopped, could not be started or has answered had no trouble with the service.
-    if finished.cut.is_some() || trouble.cannot_run || Answer::of(heard.words()).outcome != Outcome::Unclear {
+    if finished.cut.is_some()
+        || trouble.cannot_run
+        || Answer::of(transcript.words()).outcome != Outcome::Unclear
+    {
         return None;
     }
-    let told = [heard.error.as_deref(), Some(tail(&finished.stderr, MESSAGE)), message(finished)];
+    let told = [transcript.heard.error.as_deref(), Some(tail(&finished.stderr, MESSAGE)), message(finished)];
     let by_words = told.into_iter().flatten().find_map(|told| service::diagnose(told, now));
     let by_code = || agent.ailment(finished.status.code()).map(|ailment| Diagnosis { ailment, until: None });
     by_words.or_else(by_code)

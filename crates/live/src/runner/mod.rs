@@ -3,7 +3,7 @@
 //! Whoever has work to give away runs it with these parts: the queue ([`crate::crew`]), the loop ([`crate::looping`]), the
 //! pipeline ([`crate::orchestrate`]), and those who judge ([`crate::gates`]).
 //!
-//! - [`Site`]: where commands are run; [`profile`]: which command line a coding agent is.
+//! - [`Site`]: where commands are run; [`agent`]: which command line a coding agent is.
 //! - `child`: one process group: start, feed, listen, kill.
 //! - `minder`: looks after one command: limits and signs of life; `asking`: asks until there is an answer.
 //! - `transcript`: what coding agents print about themselves.
@@ -12,13 +12,13 @@
 //! - `shift`: what the threads of one run know together; `signals`: Ctrl-C and its kin end it.
 //! - [`watchdog`]: if the runner is killed, its commands do not go on without it.
 
+pub mod agent;
 pub(crate) mod asking;
 pub(crate) mod child;
 pub(crate) mod clip;
 pub(crate) mod health;
 pub(crate) mod minder;
 pub mod place;
-pub mod profile;
 pub(crate) mod report;
 pub(crate) mod shift;
 pub(crate) mod signals;

@@ -2,7 +2,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::place::Gemini;
+use anthill_core::model::clients::CLIENTS;
 
 /// Where commands are run, and what they find there.
 #[derive(Debug)]
@@ -11,7 +11,8 @@ pub struct Site {
     pub environment: Vec<(&'static str, OsString)>,
     /// The program that calls [`super::watchdog::watch`] on its input.
     pub watchdog: Option<Vec<OsString>>,
-    pub gemini: Gemini,
+    /// Returns a variable of our own environment that is set and not empty.
+    pub variable: fn(&str) -> Option<OsString>,
 }
 
 /// What to run.
@@ -37,7 +38,9 @@ impl Site {
         };
         command.current_dir(&self.root).envs(self.environment.iter().map(|(name, value)| (name, value)));
         // An agent may have started us; ours is none of its inner ones.
-        command.env_remove("CLAUDECODE");
+        CLIENTS.iter().filter_map(|client| client.variables.inner).for_each(|name| {
+            command.env_remove(name);
+        });
         command
     }
 }

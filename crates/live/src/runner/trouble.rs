@@ -42,7 +42,7 @@ impl Trouble {
                 cannot_run: code.is_some_and(|code| CANNOT_RUN.contains(&code)),
             });
         }
-        let error = finished.transcript.error.as_deref()?;
+        let error = finished.transcript.heard.error.as_deref()?;
         Some(Trouble::new(error_class::classify(error), tail(error, DETAILS).into()))
     }
 
@@ -69,11 +69,11 @@ pub fn bad_end(finished: &Finished) -> Option<String> {
 
 /// Adds to what happened what the command had to say about it.
 pub fn with_details(what: &str, finished: &Finished) -> String {
-    let heard = &finished.transcript;
-    let fields = Answer::of(heard.words()).fields;
+    let transcript = &finished.transcript;
+    let fields = Answer::of(transcript.words()).fields;
     let summary = fields.get("summary").and_then(Value::as_str).unwrap_or_default();
-    let error = heard.error.as_deref().unwrap_or_default();
-    let told = [error, summary, &finished.stderr, heard.words(), &finished.stdout];
+    let error = transcript.heard.error.as_deref().unwrap_or_default();
+    let told = [error, summary, &finished.stderr, transcript.words(), &finished.stdout];
     match told.into_iter().find(|text| !text.trim().is_empty()) {
         Some(told) => format!("{what}\n{}", tail(told, DETAILS)),
         None => what.to_owned(),

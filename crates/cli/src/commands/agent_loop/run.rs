@@ -1,3 +1,4 @@
+use anthill_core::model::clients::DEFAULT;
 use anthill_core::ops::agent_loop;
 use anthill_live::gates::Gate;
 use anthill_live::looping::{self, End, Event, Job};
@@ -16,7 +17,7 @@ use crate::start::ExitCode;
 
 /// Let an agent do the items, and judge by the gates, until the loop is complete
 ///
-/// An agent is `claude`, `codex`, `gemini`, `opencode`, or any line of shell. It works in the project
+/// An agent is {`agents`}, or any line of shell. It works in the project
 /// root, gets an item as a prompt on stdin, and says in its last words how the item stands, as for
 /// `anthill worker run`. What fails, takes too long or falls silent is tried again as its kind of
 /// error deserves; then the item is put back and the run ends. What the agent's service cannot do
@@ -38,8 +39,8 @@ use crate::start::ExitCode;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RunArgs {
-    /// What does an item: claude, codex, gemini, opencode, or a line of shell
-    #[arg(long, value_name = "AGENT", default_value = "claude")]
+    /// What does an item: {agents}, or a line of shell
+    #[arg(long, value_name = "AGENT", default_value = DEFAULT.name)]
     agent: String,
     /// Who takes the items, for people [default: the run's own name, such as run-1]
     #[arg(long = "as", value_name = "WHO")]

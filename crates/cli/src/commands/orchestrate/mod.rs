@@ -3,6 +3,7 @@
 mod progress;
 
 use anthill_core::error::Code;
+use anthill_core::model::clients::DEFAULT;
 use anthill_core::model::documents::pipeline::Mode;
 use anthill_core::model::documents::state::Features;
 use anthill_core::model::pipeline::table::Role;
@@ -29,11 +30,11 @@ use crate::staff::{self, CareArgs};
 use crate::start::ExitCode;
 
 /// Who works unless told.
-const AGENT: &str = "claude";
+const AGENT: &str = DEFAULT.name;
 
 /// Run a whole pipeline: start an agent for every order until the requirements are met
 ///
-/// An agent is `claude`, `codex`, `gemini`, `opencode`, or any line of shell. It gets the order as a
+/// An agent is {`agents`}, or any line of shell. It gets the order as a
 /// prompt on stdin and works in the project root. It reports by itself (anthill pipeline report ...,
 /// as the prompt says), or its last words are a JSON object with `status` and what to hand over. It
 /// finds ANTHILL_ORDER_ID, ANTHILL_TASK_FILE (the order and its state as JSON), ANTHILL_ROLE,
@@ -68,7 +69,7 @@ pub struct OrchestrateArgs {
     /// One developer at a time, or several, whatever the plan says
     #[arg(long, value_parser = one_of::<Mode>(), conflicts_with = "resume")]
     mode: Option<Mode>,
-    /// Who does the work: claude, codex, gemini, opencode, or a line of shell
+    /// Who does the work: {agents}, or a line of shell
     #[arg(long, value_name = "AGENT", default_value = AGENT)]
     agent: String,
     /// Who does it in one role (pm, developer, qa_expert, tech_lead, or how it begins); may be repeated

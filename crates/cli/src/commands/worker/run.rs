@@ -19,7 +19,7 @@ use crate::start::ExitCode;
 
 /// Run a command or an agent for every task that the worker can claim
 ///
-/// It is `claude`, `codex`, `gemini`, `opencode` or a line of shell (--agent), or a program with its
+/// It is {`agents`} or a line of shell (--agent), or a program with its
 /// arguments (after `--`). It gets the task as a prompt on stdin and works in the project root. It
 /// may report by itself (anthill worker complete "$ANTHILL_WORKER" "$ANTHILL_TASK_ID" ...).
 ///
@@ -68,7 +68,7 @@ pub struct RunArgs {
     lease: Option<f64>,
     #[command(flatten)]
     care: CareArgs,
-    /// Who does the tasks: claude, codex, gemini, opencode, or a line of shell
+    /// Who does the tasks: {agents}, or a line of shell
     #[arg(long, value_name = "AGENT", conflicts_with = "command")]
     agent: Option<String>,
     /// The command and its arguments

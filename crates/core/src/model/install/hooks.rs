@@ -1,4 +1,4 @@
-//! Hook entries in the settings of Claude Code, Codex and Gemini CLI, which have the same form:
+//! Hook entries in the settings of clients, which have the same form in all of them:
 //! `{"hooks": {EVENT: [{"matcher": M, "hooks": [{"type": "command", "command": C, "timeout": T}]}]}}`.
 
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Our command in the status line of Claude Code: `{"statusLine": {"type": "command", "command": C, "padding": 0}}`.
+//! Our command in the status line of a client: `{"statusLine": {"type": "command", "command": C, "padding": 0}}`.
 
 use serde_json::{Value, json};
 

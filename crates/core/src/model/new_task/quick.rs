@@ -96,7 +96,11 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::model::json::samples;
 
     #[test]
     fn it_agrees_with_the_strict_reader_or_leaves_it_the_line() {
@@ -132,6 +136,34 @@ mod tests {
             "",
         ] {
             check(other, false);
+        }
+    }
+
+    /// Fields of a line, with values that fit mostly.
+    fn fields() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
+        let names: [&'static str; 8] =
+            ["id", "priority", "dependencies", "context", "files", "hints", "required_capabilities", "more"];
+        let texts = prop::collection::vec("\\PC{0,4}", 0..3);
+        let values = prop_oneof![
+            4 => "\\PC{0,9}".prop_map(Value::from),
+            2 => (-1..13_i64).prop_map(Value::from),
+            4 => texts.clone().prop_map(Value::from),
+            2 => (texts, "\\PC{0,9}").prop_map(|(files, hints)| json!({"files": files, "hints": hints})),
+            1 => Just(Value::Null),
+            1 => samples::values(),
+        ];
+        prop::collection::vec((prop::sample::select(names.to_vec()), values), 0..5)
+    }
+
+    proptest! {
+        #[test]
+        fn what_it_reads_the_strict_reader_reads_alike(about in "\\PC{0,9}", fields in fields()) {
+            let about = ("description", Value::from(about));
+            let fields: Vec<_> = fields.iter().chain([&about]).map(|(name, value)| format!("\"{name}\": {value}")).collect();
+            let line = format!("{{{}}}", fields.join(", "));
+            if let Some(task) = read(&line) {
+                prop_assert_eq!(Ok(task), super::super::from_json_line_strictly(&line), "{}", line);
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use super::{OP, Turn, document};
 use crate::error::Code;
 use crate::model::changes::Changes;
 use crate::model::client_event::Agent;
+use crate::model::clients::Tool;
 use crate::model::documents::agent_loop::{ActiveAgent, ActiveAgents, AgentResult, Checkout, CurrentSession};
 use crate::model::documents::workflow::Phase;
 use crate::model::finished;
@@ -102,7 +103,7 @@ fn worker<'a>(turn: &Turn<'a>, agent: &'a Agent, moment: Moment, named: Named<'a
 
 /// The tool call that starts an agent has returned: at its launch, or with what came out.
 pub fn follow_tool(turn: &mut Turn<'_>) -> Result<()> {
-    if !matches!(&*turn.event.tool(), "Agent" | "Task") {
+    if turn.event.does() != Some(Tool::Agent) {
         return Ok(());
     }
     let (input, response) = (turn.event.value("tool_input"), turn.event.value("tool_response"));

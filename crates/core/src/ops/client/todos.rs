@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{OP, Turn};
 use crate::model::client_event::What;
+use crate::model::clients::Tool;
 use crate::model::documents::state::{SessionTask, SessionTaskStatus, Tasks};
 use crate::model::json::check_input;
 use crate::model::key::FieldsMut;
@@ -23,22 +24,22 @@ const MOST: usize = 500;
 const TITLE: usize = 500;
 const ID: usize = 128;
 
-/// Mirrors what TodoWrite, TaskCreate and TaskUpdate did.
+/// Mirrors what the tools for lists and tasks did.
 pub fn mirror(turn: &mut Turn<'_>) -> Result<()> {
-    match &*turn.event.tool() {
-        "TodoWrite" | "write_todos" => {
+    match turn.event.does() {
+        Some(Tool::Todos) => {
             let input = turn.event.value("tool_input");
             let Some(todos) = input["todos"].as_array() else { return Ok(()) };
             let list: Vec<_> = todos.iter().take(MOST).enumerate().map(Change::of_todo).collect();
             write(turn, LISTED, &list, true)
         }
-        "TaskCreate" => {
+        Some(Tool::TaskCreate) => {
             let response = turn.event.value("tool_response");
             let Some(id) = response["task"]["id"].as_str() else { return Ok(()) };
             let (title, status) = (response["task"]["subject"].as_str(), None);
             write(turn, NATIVE, &[Change { id: cut(&redact(id), ID), title, status, owner: None }], false)
         }
-        "TaskUpdate" => {
+        Some(Tool::TaskUpdate) => {
             let (input, response) = (turn.event.value("tool_input"), turn.event.value("tool_response"));
             let Some(id) = input["taskId"].as_str() else { return Ok(()) };
             if response["success"] == false {

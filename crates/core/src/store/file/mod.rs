@@ -485,7 +485,7 @@ impl Engine for FileEngine {
 
     fn rooms(&self) -> Result<Vec<Room>> {
         let mut rooms = vec![Room::Shared, Room::Archive];
-        // Clients keep files of their own in here: Claude Code in `sessions`.
+        // Clients keep files of their own in here, beside our sessions.
         let ids = |dir: &str| {
             self.home.folders(dir).map_err(|source| Error::Io {
                 action: "list",
