@@ -1,2 +1,3 @@
 mod fields;
+mod modules;
 mod schemas;
