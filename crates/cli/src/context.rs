@@ -14,7 +14,7 @@ use anthill_core::model::paper::Paper;
 use anthill_core::model::path::Path;
 use anthill_core::model::room::Room;
 use anthill_core::model::time::{self, Boot, Clock, Moment};
-use anthill_core::ops::{Actor, read};
+use anthill_core::ops::{Actor, read, settings};
 use anthill_core::store::file::addresses::KindFiles;
 use anthill_core::store::file::fs::Fs;
 use anthill_core::store::file::moved::MovedFs;
@@ -199,6 +199,7 @@ fn open_store(global: &Global, roots: &Roots) -> Result<Box<dyn Engine>> {
     let options = Options {
         patience: Duration::from_secs_f64(global.lock_timeout),
         allow_network_fs: global.allow_network_fs,
+        told_segments: Some(settings::kept_segments),
         ..Options::default()
     };
     let (for_home, for_project) = (roots.clone(), roots.clone());

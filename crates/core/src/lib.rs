@@ -15,7 +15,7 @@
 //! | `{room}/.anthill/next-*` (contents on their way) | `store::file::place` |
 //! | `{room}/.anthill/quarantine/*` (bytes we would not throw away) | `store::file::place` |
 //! | settings, instructions and ignore rules of clients, `.anthill-install/*.json` | [`model::install`] says what goes in, cli `install/fs.rs` writes them |
-//! | `{room}/.anthill/lock`, `orchestration/locks/*.lock` | [`model::room`] names them, `store::file::place` takes them |
+//! | `{room}/.anthill/lock`, `orchestration/locks/*.lock` | [`store::file::addresses`] names them, `store::file::place` takes them |
 
 pub mod api;
 pub mod error;

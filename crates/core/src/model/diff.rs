@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 use super::documents::common::Item;
 use super::json::identical;
 use super::key::Fields;
+use super::key_text::push_key;
 use super::path::{Path, PathError, PathSyntaxError, Segment, push_index};
-use super::shape::push_key;
 
 /// One step of an edit script.
 ///

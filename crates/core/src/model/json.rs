@@ -17,8 +17,8 @@ use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
+use super::key_text::{is_reserved, push_key};
 use super::path::Path;
-use super::shape::push_key;
 
 /// How deep objects and arrays of a document may be nested.
 pub const MAX_DEPTH: usize = 64;
@@ -121,11 +121,6 @@ pub fn check_input(value: &Value) -> Result<(), String> {
         return Err(format!("the value is nested {levels} levels deep; at most {MAX_DEPTH} are allowed"));
     }
     check_texts(value, &mut String::new())
-}
-
-/// Whether a key belongs to serde_json's own signalling and would not survive reading.
-pub fn is_reserved(key: &str) -> bool {
-    key.starts_with("$serde_json::private::")
 }
 
 fn check_texts(value: &Value, path: &mut String) -> Result<(), String> {

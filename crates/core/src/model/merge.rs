@@ -26,8 +26,8 @@ use super::documents::queue::QueueTask;
 use super::documents::state::Session;
 use super::documents::workflow::{Phase, Workflow};
 use super::key::Fields;
+use super::key_text::push_key;
 use super::kind::{Items, Kind};
-use super::shape::push_key;
 
 pub use epochs::{keep_epoch, keep_epochs};
 pub use origin::{Made, is_at_work, made_from, resembles, stated};

@@ -20,6 +20,7 @@ pub mod item_text;
 pub mod json;
 pub mod jsonc;
 pub mod key;
+pub mod key_text;
 pub mod kind;
 pub mod lease;
 pub mod listing;

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::diff::Change;
 use super::documents::common::Item;
 use super::key::Fields;
+use super::key_text::push_key;
 use super::path::{Path, Segment, push_index};
-use super::shape::push_key;
 
 /// The ids of items, by their places (`tasks[17]`).
 pub type Names = BTreeMap<String, String>;

@@ -16,8 +16,8 @@ use super::documents::state::{
 use super::documents::workflow::{Phase, Workflow};
 use super::ids;
 use super::key::Fields;
+use super::key_text::push_key;
 use super::kind::Kind;
-use super::shape::push_key;
 
 /// An id that is none, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]

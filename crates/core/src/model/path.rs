@@ -12,13 +12,10 @@ mod parser;
 use std::borrow::Cow;
 use std::fmt;
 use std::fmt::Write as _;
-use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-use self::parser::Parser;
-use super::json::is_reserved;
-use super::shape::push_key;
+use super::key_text::push_key;
 
 /// How many bytes a typed path may have.
 pub const MAX_BYTES: usize = 1024;
@@ -75,13 +72,6 @@ impl Path {
     /// Returns the path of the whole document.
     pub fn root() -> Self {
         Path::default()
-    }
-
-    /// Reads a path out of a record (a misfit, a change), where the empty text is the whole document.
-    ///
-    /// Such a path was printed from a document that is already there, so no limits apply.
-    pub fn from_record(text: &str) -> Result<Self, PathSyntaxError> {
-        if text.is_empty() { Ok(Path::root()) } else { Parser::new(text).path() }
     }
 
     pub fn segments(&self) -> &[Segment] {
@@ -371,25 +361,6 @@ impl fmt::Display for Path {
         }
         formatter.write_str(if text.is_empty() { "." } else { &text })
     }
-}
-
-impl FromStr for Path {
-    type Err = PathSyntaxError;
-
-    fn from_str(text: &str) -> Result<Self, PathSyntaxError> {
-        check_limit(text.len(), "bytes", MAX_BYTES)?;
-        let path = Parser::new(text).path()?;
-        check_limit(path.0.len(), "segments", MAX_SEGMENTS)?;
-        let reserved = path.0.iter().find_map(|segment| match segment {
-            Segment::Key(key) if is_reserved(key) => Some(key.clone()),
-            _ => None,
-        });
-        reserved.map_or(Ok(path), |key| Err(PathSyntaxError::Reserved(key)))
-    }
-}
-
-fn check_limit(found: usize, unit: &'static str, limit: usize) -> Result<(), PathSyntaxError> {
-    if found <= limit { Ok(()) } else { Err(PathSyntaxError::TooLong { found, unit, limit }) }
 }
 
 #[cfg(test)]

@@ -9,13 +9,13 @@
 //! unknown fields are always allowed. Times are strings here; a seed document may hold `"..."`.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Number, Value, json};
 
 use super::key::{Fields, Held, Key, List, Numeric, Put, Text, kinds, puts};
+use super::key_text::push_key;
 use super::path::Segment;
 
 /// What a JSON value must look like.
@@ -324,18 +324,6 @@ fn field_of<'v>(map: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
     match map.len() {
         0..=FEW => map.iter().find(|(key, _)| *key == name).map(|(_, value)| value),
         _ => map.get(name),
-    }
-}
-
-/// Appends `key` to a path expression, quoted where the key is not a plain word.
-pub fn push_key(path: &mut String, key: &str) {
-    let plain = !key.is_empty() && !key.contains(['.', '[', ']', '"', '=', '\\']) && !key.starts_with('$');
-    if !plain {
-        let _ = write!(path, "[{}]", Value::from(key));
-    } else if path.is_empty() {
-        path.push_str(key);
-    } else {
-        let _ = write!(path, ".{key}");
     }
 }
 

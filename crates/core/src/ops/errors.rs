@@ -10,7 +10,6 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::agent_loop::work_queue;
 use super::edit::Target;
 use super::surplus::What;
 use super::{Actor, Error, Result, document_of_state, readable, views};
@@ -374,7 +373,7 @@ fn plan_retry(
 
 /// Makes an error an item of the loop's queue, if there is a loop.
 fn hand_on(transaction: &mut dyn Transaction, error: &Value, priority: Severity) -> Result<Option<String>> {
-    let doc = work_queue();
+    let doc = document_of_state("work_queue");
     let Some(queue) = readable(transaction, &doc)? else { return Ok(None) };
     let line: String = error
         .text(ClassifiedError::message)

@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Actor, Error, Result};
-use crate::model::documents::state::{Config, Features, GlobalSettings, RetentionSettings};
+use crate::model::documents::state::{Config, Features, GlobalSettings, JournalSettings, RetentionSettings};
 use crate::model::key::{Fields, FieldsMut, Key as Field};
 use crate::model::kind::Doc;
 use crate::model::shape::Integer;
-use crate::store::Engine;
+use crate::store::{self, Engine};
 
 /// The settings of `config.json` that operations keep to.
 #[derive(Debug, Clone, Default)]
@@ -123,6 +123,13 @@ impl Settings {
         let message = format!("{what} is off: the configuration says `features.{feature}: false`");
         Err(Error::refused(message, format!("turn it on: anthill set config features.{feature} true")))
     }
+}
+
+/// Returns how many older segments of each journal stay, if the configuration says so: for the file engine's options.
+pub fn kept_segments(engine: &dyn Engine) -> store::Result<Option<usize>> {
+    let config = engine.read(&Doc::config())?.map(|config| config.value);
+    let told = config.as_ref().at(Config::journal).read(JournalSettings::kept_segments);
+    Ok(told.and_then(|told| usize::try_from(told).ok()))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 mod api;
 mod clients;
 mod fields;
+mod modules;
 mod schemas;

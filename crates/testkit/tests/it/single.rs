@@ -8,9 +8,9 @@ use anthill_core::model::time::Clock;
 use anthill_core::ops::edit::{self, Target};
 use anthill_core::ops::queue::look;
 use anthill_core::ops::{Actor, read};
-use anthill_core::store::Engine;
 use anthill_core::store::file::addresses::DocFiles;
 use anthill_core::store::memory::MemoryEngine;
+use anthill_core::store::{Engine, Kept};
 use anthill_testkit::conformance::entry;
 use anthill_testkit::sim_fs::{Plan, SimFs};
 use jiff::Timestamp;
@@ -92,7 +92,10 @@ fn acts() -> Vec<(String, Act)> {
             let target = Target { doc: &Doc::queue(), path: &path, expect: None };
             match edit::set(engine, &target, value.clone(), &actor()) {
                 Ok(changed) => format!("{} {} {:?}", changed.revision, changed.value, changed.warnings),
-                Err(error) => error.to_string(),
+                // Each engine has a name of its own for it.
+                Err(error) => {
+                    error.to_string().replace(&engine.called(Kept::Document(&Doc::queue())).name, "it")
+                }
             }
         };
         acts.push((format!("set {text}"), Box::new(set)));

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use anthill_core::ops::settings;
 use anthill_core::store::Engine;
 use anthill_core::store::file::real_fs::RealFs;
 use anthill_core::store::file::{FileEngine, Options};
@@ -22,6 +23,7 @@ pub fn options(segment_bytes: u64) -> Options {
         segment_bytes,
         long_bytes,
         kept_segments: 100_000,
+        told_segments: Some(settings::kept_segments),
         patience: Duration::from_secs(20),
         ..defaults
     }

@@ -1,20 +1,51 @@
 //! Reading a path expression.
 
-use super::{Path, PathSyntaxError, Segment};
+use std::str::FromStr;
+
+use super::{MAX_BYTES, MAX_SEGMENTS, Path, PathSyntaxError, Segment};
+use crate::model::key_text::is_reserved;
+
+impl Path {
+    /// Reads a path out of a record (a misfit, a change), where the empty text is the whole document.
+    ///
+    /// Such a path was printed from a document that is already there, so no limits apply.
+    pub fn from_record(text: &str) -> Result<Self, PathSyntaxError> {
+        if text.is_empty() { Ok(Path::root()) } else { Parser::new(text).path() }
+    }
+}
+
+impl FromStr for Path {
+    type Err = PathSyntaxError;
+
+    fn from_str(text: &str) -> Result<Self, PathSyntaxError> {
+        check_limit(text.len(), "bytes", MAX_BYTES)?;
+        let path = Parser::new(text).path()?;
+        check_limit(path.0.len(), "segments", MAX_SEGMENTS)?;
+        let reserved = path.0.iter().find_map(|segment| match segment {
+            Segment::Key(key) if is_reserved(key) => Some(key.clone()),
+            _ => None,
+        });
+        reserved.map_or(Ok(path), |key| Err(PathSyntaxError::Reserved(key)))
+    }
+}
+
+fn check_limit(found: usize, unit: &'static str, limit: usize) -> Result<(), PathSyntaxError> {
+    if found <= limit { Ok(()) } else { Err(PathSyntaxError::TooLong { found, unit, limit }) }
+}
 
 /// Reads a path from left to right.
-pub(super) struct Parser<'t> {
+struct Parser<'t> {
     text: &'t str,
     /// Offset of the next byte.
     at: usize,
 }
 
 impl<'t> Parser<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
+    fn new(text: &'t str) -> Self {
         Parser { text, at: 0 }
     }
 
-    pub(super) fn path(mut self) -> Result<Path, PathSyntaxError> {
+    fn path(mut self) -> Result<Path, PathSyntaxError> {
         if self.text == "." || self.text == "$" {
             return Ok(Path::root());
         }

@@ -38,6 +38,7 @@
 //! - **Waking.** Whatever is committed after [`Engine::watch`] returned is reported by the watch, and wakes
 //!   what [`Engine::listen`] returned before.
 
+mod entry;
 mod items;
 mod past;
 mod picking;
@@ -48,7 +49,6 @@ mod watching;
 use std::process::Stdio;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde_json::Value;
 
 use super::edits::Edits;
@@ -59,6 +59,7 @@ use crate::model::paper::{Paper, Papers};
 use crate::model::room::Room;
 use crate::model::time::{Clock, Moment};
 
+pub use entry::{Durability, Entry};
 pub use items::{
     best_in, counts_in, extend_in, find_in, frame_of, item_in, items, keep_in, put_in, remove_in,
 };
@@ -200,29 +201,6 @@ pub trait Seat: Send + Sync {
 pub struct Document {
     pub value: Value,
     pub revision: u64,
-}
-
-/// How sure a commit must be before it is reported as done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    Synced,
-    Lazy,
-}
-
-/// What the log says about a commit.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    pub at: Timestamp,
-    /// Who, for the log.
-    pub by: String,
-    /// Whom to name in `updated_by`, if known.
-    pub author: Option<String>,
-    pub op: String,
-    /// The revision that this commit takes back, for `undo`.
-    pub undoes: Option<u64>,
-    /// What the commit is to be known by.
-    pub token: Option<Key>,
-    pub durability: Durability,
 }
 
 /// What a commit did.

@@ -8,7 +8,9 @@ use super::fs::{Access, Lock};
 use super::journal::{Replay, Segment};
 use super::place::{self, Head, Place, QUARANTINE, parent};
 use super::recover::sweep;
-use super::{FileEngine, papers, recover, rotate};
+use super::roots::FileEngine;
+use super::segments::old_segments;
+use super::{papers, recover};
 use crate::error::Code;
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
@@ -323,7 +325,7 @@ fn check_journal(
 /// Looks for older segments with damage.
 fn check_segments(place: &Place<'_>, repair: bool) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    for path in rotate::old_segments(place)? {
+    for path in old_segments(place)? {
         let bytes = match place.read(&path) {
             // Named already.
             Err(Error::NotAFile { .. }) => continue,

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::journal::{Lead, Line};
-use super::{FileEngine, past};
+use super::past;
+use super::roots::FileEngine;
 use crate::model::room::Room;
 use crate::store::engine::{Commit, Commits, Cursor, Engine, Revision};
 use crate::store::error::{Error, Result};

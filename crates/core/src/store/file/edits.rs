@@ -5,9 +5,10 @@ use std::io::ErrorKind;
 use serde_json::Value;
 
 use super::addresses::{DocFiles, RoomFiles};
-use super::journal::Replay;
+use super::journal::{Replay, Sum};
+use super::place;
 use super::place::{HeadDoc, Place};
-use super::{each_line, place};
+use super::segments::{current_segment, each_line};
 use crate::model::diff::Change;
 use crate::model::kind::Doc;
 use crate::model::merge::{self, Clash};
@@ -75,7 +76,7 @@ fn each_state(place: &Place<'_>, doc: &Doc, visit: &mut dyn FnMut(u64, &Value)) 
 
 /// Returns what the last commit left of a document, as of line `seq`.
 pub fn committed(place: &Place<'_>, doc: &Doc, seq: u64) -> Result<Option<Value>> {
-    let mut segment = place.segment_of(&super::current_segment(place)?, doc);
+    let mut segment = place.segment_of(&current_segment(place)?, doc);
     segment.lines.retain(|line| line.seq <= seq);
     let known = Replay::of(&segment).docs.remove(&*doc.file()).filter(|known| known.sum.is_some());
     Ok(known.map(|known| known.content))
@@ -189,7 +190,7 @@ impl Place<'_> {
     /// Puts an edit that was swapped out back into the place of the document, so that it is taken in like any other. It may be half
     /// saved: whoever writes in place goes on in the file that they opened. `holder` is where it is now, `ours` what was published.
     /// Returns what a person should hear.
-    pub fn put_back(&self, doc: &Doc, holder: &str, ours: Option<super::Sum>) -> Option<String> {
+    pub fn put_back(&self, doc: &Doc, holder: &str, ours: Option<Sum>) -> Option<String> {
         let path = self.doc(&doc.file());
         let read = |path: &str| self.fs.read(path, doc.kind.limit).ok().flatten();
         let keep = || Some(self.keep_unreadable(doc, &read(holder).unwrap_or_default()));
@@ -202,7 +203,7 @@ impl Place<'_> {
     }
 
     /// Does the same for a commit whose process died. Nobody may be left who would finish a half saved edit: that is kept aside.
-    pub fn put_back_later(&self, doc: &Doc, holder: &str, ours: Option<super::Sum>) {
+    pub fn put_back_later(&self, doc: &Doc, holder: &str, ours: Option<Sum>) {
         let read = || self.fs.read(holder, doc.kind.limit).ok().flatten().unwrap_or_default();
         let opened = place::unless_damaged_for_long(self.patience.min(place::MID_SAVE), || {
             state::open(doc, &self.show(doc), &read())

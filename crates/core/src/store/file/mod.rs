@@ -8,6 +8,7 @@ pub mod addresses;
 pub mod check;
 mod course;
 mod edits;
+mod entering;
 pub mod events;
 pub mod fs;
 mod journal;
@@ -26,110 +27,47 @@ mod place;
 pub mod real_fs;
 mod recover;
 mod removal;
+mod roots;
 mod roster;
 mod rotate;
+mod seeing;
+mod segments;
 mod transaction;
 mod watch;
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use self::addresses::{DocFiles, KindFiles, PaperFiles, RoomFiles};
-use self::fs::{Fs, Lock, LockMode};
-use self::journal::{SNAPSHOT, Segment, Sum};
-use self::list::{List, Opened};
-use self::part::{Part, effective_revision};
-use self::place::{Head, HeadDoc, Place};
+use self::fs::{Fs, Lock};
+use self::journal::SNAPSHOT;
+use self::list::{List, Opened, layout};
+use self::part::Part;
+use self::place::{HeadDoc, Place};
 use self::recover::{Glance, View};
+use self::seeing::{Seen, see};
+use self::segments::each_line;
 use self::transaction::FileTransaction;
+
+pub use self::roots::{FileEngine, Options};
+
 use super::engine::{
     Aside, Called, Commits, Cursor, Document, Engine, Expected, Finding, Glimpse, Kept, Listener, Live,
     Reading, Revision, Seat, Transaction, Upkeep, Visit, Watch, keep_in,
 };
-use super::error::{Error, Result, forbids_writing};
-use super::state;
-use crate::model::documents::common::Stamps;
-use crate::model::documents::state::{Config, JournalSettings};
+use super::error::{Error, Result};
 use crate::model::ids::{Key, SessionId};
-use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::{Doc, Items, KINDS, Kind};
 use crate::model::listing::{Excerpt, Most};
 use crate::model::raw::{self, Raw};
-use crate::model::room::{Room, Root};
-
-/// Settings of the file engine.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// How long to wait for a lock.
-    pub patience: Duration,
-    pub allow_network_fs: bool,
-    /// A journal longer than this starts a new segment.
-    pub segment_bytes: u64,
-    /// How many older segments stay for `history`.
-    pub kept_segments: usize,
-    /// The content of a list that is at least this long is kept beside the journal instead of in it.
-    pub long_bytes: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            patience: Duration::from_secs(10),
-            allow_network_fs: false,
-            segment_bytes: 1 << 20,
-            kept_segments: 16,
-            long_bytes: 64 << 10,
-        }
-    }
-}
-
-/// How long a look waits for writers before it reads the whole document instead.
-const BROWSE: Duration = Duration::from_millis(50);
-
-/// Documents in files below two roots.
-#[derive(Debug, Clone)]
-pub struct FileEngine {
-    home: Arc<dyn Fs>,
-    project: Arc<dyn Fs>,
-    options: Options,
-    /// Whether each root was found to be local, by [`Root`].
-    local: Arc<[OnceLock<()>; 2]>,
-    /// Rooms in which nothing that is not there can be a lost write.
-    settled: Arc<Mutex<BTreeSet<Room>>>,
-}
+use crate::model::room::Room;
 
 impl FileEngine {
-    pub fn new(home: Arc<dyn Fs>, project: Arc<dyn Fs>, options: Options) -> FileEngine {
-        FileEngine { home, project, options, local: Arc::default(), settled: Arc::default() }
-    }
-
-    fn fs(&self, root: Root) -> &dyn Fs {
-        match root {
-            Root::Home => &*self.home,
-            Root::Project => &*self.project,
-        }
-    }
-
-    /// Returns how many older segments stay: what the configuration says, else the default. It is asked
-    /// only when a segment is put aside.
-    fn kept_segments(&self) -> usize {
-        let told = |config: &Document| {
-            usize::try_from(config.value.at(Config::journal).read(JournalSettings::kept_segments)?).ok()
-        };
-        match self.read(&Doc::config()) {
-            Ok(config) => config.as_ref().and_then(told).unwrap_or(self.options.kept_segments),
-            // What cannot be read now may say that all of them stay.
-            Err(_) => usize::MAX,
-        }
-    }
-
     /// Returns the text of a document with a list, the list's field, and the revision, if its file is what our last commit
     /// left: then it is known to be good.
     fn known_text(&self, doc: &Doc) -> Result<Option<(Vec<u8>, &'static str, u64)>> {
@@ -142,34 +80,6 @@ impl FileEngine {
         let bytes =
             place.read_doc(&doc.file(), doc.kind.limit)?.filter(|bytes| place::sum(doc, bytes) == sum);
         Ok(bytes.map(|bytes| (bytes, field, revision)))
-    }
-
-    fn place_of(&self, room: &Room) -> Place<'_> {
-        let Options { patience, long_bytes: long, .. } = self.options;
-        Place {
-            engine: self,
-            fs: self.fs(room.root()),
-            room: room.clone(),
-            patience,
-            long,
-            writes: false,
-            open: RefCell::default(),
-        }
-    }
-
-    /// Returns the room's place, after making sure that its locks can be trusted.
-    fn open(&self, room: &Room) -> Result<Place<'_>> {
-        let root = room.root();
-        let place = self.place_of(room);
-        if self.options.allow_network_fs || self.local[root as usize].get().is_some() {
-            return Ok(place);
-        }
-        let found = place.fs.network_fs().map_err(|error| place.failed("look at", "", error))?;
-        if let Some(name) = found {
-            return Err(Error::NetworkFs { path: place.fs.display(""), name });
-        }
-        let _ = self.local[root as usize].set(());
-        Ok(place)
     }
 
     /// Returns whether a room has documents, a history, or what somebody left who was about to begin one; a lock that
@@ -203,42 +113,6 @@ impl FileEngine {
         }
         !is_settled
     }
-
-    fn settled(&self) -> MutexGuard<'_, BTreeSet<Room>> {
-        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes the lock and finishes what a crash left.
-    fn enter(&self, place: &Place<'_>) -> Result<(Box<dyn fs::Lock>, Head)> {
-        let lock = place.lock()?;
-        let head = match recover::look(place)? {
-            View::Fresh => Head { life: place.life()?, ..Head::default() },
-            View::Clean(head) => head,
-            View::Unfinished(plan) => recover::finish(place, &plan)?,
-        };
-        self.settled().insert(place.room.clone());
-        Ok((lock, head))
-    }
-
-    /// Takes the lock for a look, if that is free within a moment and nothing is left to do. Who only looks leaves it
-    /// to others to make directories and locks, and to finish what a crash left.
-    fn peep(&self, room: &Room) -> Result<Option<Peeped<'_>>> {
-        let place = Place { patience: BROWSE, ..self.open(room)? };
-        if !place.fs.may_exist(&room.lock()) {
-            return Ok(None);
-        }
-        let lock = |mode| place.fs.lock(&room.lock(), mode, BROWSE);
-        let locked = match lock(LockMode::Exclusive) {
-            // Where we cannot write, keeping writers out is enough.
-            Err(error) if forbids_writing(&error) => lock(LockMode::Shared),
-            other => other,
-        };
-        let Ok(lock) = locked else { return Ok(None) };
-        match recover::look(&place)? {
-            View::Clean(head) => Ok(Some((place, head, lock))),
-            View::Fresh | View::Unfinished(_) => Ok(None),
-        }
-    }
 }
 
 /// The lock of a room that nobody has written to yet. If nobody does, as when a command names a session that does not exist,
@@ -263,134 +137,6 @@ impl Drop for PassingLock {
             let _ = self.fs.remove(&self.room.lock());
         }
     }
-}
-
-/// A room that somebody looks into, while nobody changes it.
-type Peeped<'e> = (Place<'e>, Head, Box<dyn Lock>);
-
-/// A document as a reader found it.
-struct Seen {
-    /// `None` if there is no such document.
-    value: Option<Value>,
-    /// Counts an edit by hand, also one that deleted the file.
-    revision: u64,
-    sum: Option<Sum>,
-    /// What the last commit left, if the file is something else.
-    edited: Option<HeadDoc>,
-}
-
-/// Reads a document as of one moment. A file that the head does not know was edited by hand, unless a
-/// commit came between the two looks: then it is time to look again.
-fn see(place: &Place<'_>, doc: &Doc) -> Result<Seen> {
-    let mut view = recover::look_as_reader(place)?;
-    loop {
-        let seen = read_document(place, doc, &view);
-        let in_doubt = match &seen {
-            Ok(seen) => seen.edited.is_some(),
-            Err(error) => matches!(error, Error::Gone { .. }),
-        };
-        if !in_doubt {
-            return seen;
-        }
-        let again = recover::look_as_reader(place)?;
-        if again.seq() == view.seq() {
-            return join(place, doc, &view, seen?);
-        }
-        view = again;
-    }
-}
-
-fn read_document(place: &Place<'_>, doc: &Doc, view: &View) -> Result<Seen> {
-    let planned;
-    let head = match view {
-        View::Fresh => None,
-        View::Clean(head) => Some(head),
-        View::Unfinished(plan) => {
-            if let Some(known) = plan.pending(&doc.file()) {
-                let (revision, sum) = (known.revision, known.sum);
-                let value = sum.map(|_| known.content.clone());
-                return Ok(Seen { value, revision, sum, edited: None });
-            }
-            planned = plan.head();
-            Some(&planned)
-        }
-    };
-    let mut known = head.and_then(|head| head.docs.get(&*doc.file()));
-    let mut opened = place.open_doc(doc)?;
-    if let (None, Some(head)) = (&opened, head)
-        && place.missed(doc, head)?
-    {
-        opened = place.open_doc(doc)?;
-    }
-    if opened.is_none() {
-        known = head.and_then(|head| head.gone(doc));
-    }
-    let (value, sum) = opened.map(|opened| (opened.value, opened.sum)).unzip();
-    let revision = effective_revision(known, sum, value.as_ref());
-    let nothing = HeadDoc { revision: 0, sum: None };
-    let edited = Some(*known.unwrap_or(&nothing)).filter(|known| known.sum != sum);
-    Ok(Seen { value, revision, sum, edited })
-}
-
-/// Lets an edit count for what it is: one that was made from an older state is joined with what came after that.
-fn join(place: &Place<'_>, doc: &Doc, view: &View, mut seen: Seen) -> Result<Seen> {
-    if let (Some(known), Some(theirs)) = (seen.edited, seen.value.take()) {
-        let ours = || edits::committed(place, doc, view.seq());
-        let (value, revision) = edits::shown(place, doc, theirs, &known, ours)?;
-        (seen.value, seen.revision) = (Some(value), revision);
-    }
-    let Seen { value, revision, .. } = &mut seen;
-    if let Some(value) = value.as_mut().filter(|value| *revision != state::revision_in(value)) {
-        show_revision(doc, value, *revision);
-    }
-    Ok(seen)
-}
-
-/// Shows the revision that an edited document counts as, so that `--expect-revision` can rely on it.
-fn show_revision(doc: &Doc, value: &mut Value, revision: u64) {
-    if let (false, Some(document)) = (doc.kind.items == Items::Document, value.as_object_mut()) {
-        document.set(Stamps::revision, revision);
-    }
-}
-
-/// Calls `visit` with every line of every kept segment, oldest first, each once; with what they say of `only` this document,
-/// if one is named.
-///
-/// No lock is held. The current segment is read first, so that one that is put aside meanwhile shows up
-/// twice instead of not at all; the numbers of the lines then tell what was there already.
-fn each_line(place: &Place<'_>, only: Option<&Doc>, visit: &mut dyn FnMut(&journal::Line)) -> Result<()> {
-    let read = |bytes: &[u8]| match only {
-        Some(doc) => place.segment_of(bytes, doc),
-        None => place.segment(bytes),
-    };
-    let mut current = read(&current_segment(place)?);
-    if recover::in_doubt(&current, place.read_head()?.as_ref()).is_some() {
-        current.drop_last();
-    }
-    let mut seen = 0;
-    let mut visit_new = |segment: Segment| {
-        for line in segment.lines {
-            if line.seq > seen || (line.seq == seen && line.op == SNAPSHOT) {
-                seen = line.seq;
-                visit(&line);
-            }
-        }
-    };
-    for path in rotate::old_segments(place)? {
-        visit_new(read(&place.read(&path)?.unwrap_or_default()));
-    }
-    visit_new(current);
-    Ok(())
-}
-
-/// Returns the bytes of the current segment, which has no name for a moment while it is put aside.
-fn current_segment(place: &Place<'_>) -> Result<Vec<u8>> {
-    for path in [place.journal(), place.next_journal(), place.journal()] {
-        if let Some(bytes) = place.read(&path)? {
-            return Ok(bytes);
-        }
-    }
-    Ok(Vec::new())
 }
 
 struct TakenSeat(Box<dyn Lock>);
@@ -540,7 +286,7 @@ impl Reading for FileEngine {
         let place = self.open(&doc.room)?;
         let View::Clean(head) = recover::look_as_reader(&place)? else { return Ok(false) };
         let known = head.docs.get(&*doc.file()).and_then(|known| known.sum);
-        let (Some(field), Some(known)) = (list::field_of(doc), known) else { return Ok(false) };
+        let (Some(field), Some(known)) = (layout::field_of(doc), known) else { return Ok(false) };
         let Some(bytes) = place.read_doc(&doc.file(), doc.kind.limit)? else { return Ok(false) };
         Ok(list::layout::visit(&bytes, field, visit) == Some(known))
     }
@@ -595,7 +341,7 @@ impl Upkeep for FileEngine {
 
     fn notes(&self, room: &Room) -> Result<Vec<String>> {
         let place = self.open(room)?;
-        let lists = self.documents(room)?.iter().any(|doc| list::field_of(doc).is_some());
+        let lists = self.documents(room)?.iter().any(|doc| layout::field_of(doc).is_some());
         let mut notes = if lists { check::notes(&place)? } else { Vec::new() };
         notes.extend(check::quarantined(&place));
         Ok(notes)

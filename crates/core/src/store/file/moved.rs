@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::addresses::{DocFiles, RoomFiles};
 use super::fs::{Access, Events, Fs, Handle, Lock, LockMode, Stat};
-use super::{FileEngine, Options};
+use super::roots::{FileEngine, Options};
 use crate::model::documents::state::{Config, Paths};
 use crate::model::key::{Fields, Key};
 use crate::model::kind::Doc;

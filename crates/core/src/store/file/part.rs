@@ -13,7 +13,7 @@ use super::edits::Edit;
 use super::fs::{Access, Lock};
 use super::journal::{self, DocEntry, Line, Sum};
 use super::list::bulk::{self, Bulk};
-use super::list::{Answer, List, Lost, Patch};
+use super::list::{Answer, List, Lost, Patch, layout};
 use super::place::{self, Head, HeadDoc, Opened, Place, parent};
 use super::{list, papers, rotate};
 use crate::model::diff::{self, Change};
@@ -206,7 +206,7 @@ impl<'e> Part<'e> {
             return Ok(!list.is_changed() && list.edit().is_none());
         }
         let loaded = self.load(doc)?;
-        let is_new = loaded.base.is_none() && list::field_of(doc).is_some();
+        let is_new = loaded.base.is_none() && layout::field_of(doc).is_some();
         let empty = |new: &Value| new.is_object() && engine::items(doc.kind, new).is_empty();
         Ok(is_new && matches!(&loaded.new, Some(Some(new)) if empty(new)))
     }
@@ -694,7 +694,7 @@ impl Staged {
             return;
         }
         let Staged::Whole { doc, sealed: Some(sealed), .. } = self else { return };
-        let Some(entry) = entry.filter(|_| list::field_of(doc).is_some() && sealed.bytes.len() >= long)
+        let Some(entry) = entry.filter(|_| layout::field_of(doc).is_some() && sealed.bytes.len() >= long)
         else {
             return;
         };

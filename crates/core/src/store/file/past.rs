@@ -12,7 +12,7 @@ use super::addresses::{DocFiles, RoomFiles};
 use super::fs::{Access, Handle};
 use super::journal::{self, DocEntry, Line, SNAPSHOT};
 use super::place::{Head, Place};
-use super::rotate;
+use super::segments::old_segments;
 use crate::model::kind::Doc;
 use crate::store::engine::{Revision, Visit};
 use crate::store::error::Result;
@@ -132,7 +132,7 @@ impl<'w, 'e> Walk<'w, 'e> {
                 break;
             }
         }
-        for path in rotate::old_segments(place)?.iter().rev() {
+        for path in old_segments(place)?.iter().rev() {
             if let Some(segment) = Backwards::open(place, path)?
                 && !self.segment(segment)?
             {

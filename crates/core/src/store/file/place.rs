@@ -13,7 +13,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::addresses::{DocFiles, KindFiles, RoomFiles};
 use super::fs::{Access, Fs, Handle, Lock, LockMode, Stat};
 use super::journal::{self, Segment, Sum};
-use super::{FileEngine, list};
+use super::list::layout;
+use super::roots::{FileEngine, Options};
 use crate::model::json;
 use crate::model::kind::{Doc, Gone};
 use crate::model::room::Room;
@@ -35,6 +36,36 @@ pub struct Place<'e> {
     pub writes: bool,
     /// Those files, once they were.
     pub open: RefCell<OpenFiles>,
+}
+
+impl FileEngine {
+    pub(super) fn place_of(&self, room: &Room) -> Place<'_> {
+        let Options { patience, long_bytes: long, .. } = self.options;
+        Place {
+            engine: self,
+            fs: self.fs(room.root()),
+            room: room.clone(),
+            patience,
+            long,
+            writes: false,
+            open: RefCell::default(),
+        }
+    }
+
+    /// Returns the room's place, after making sure that its locks can be trusted.
+    pub(super) fn open(&self, room: &Room) -> Result<Place<'_>> {
+        let root = room.root();
+        let place = self.place_of(room);
+        if self.options.allow_network_fs || self.local[root as usize].get().is_some() {
+            return Ok(place);
+        }
+        let found = place.fs.network_fs().map_err(|error| place.failed("look at", "", error))?;
+        if let Some(name) = found {
+            return Err(Error::NetworkFs { path: place.fs.display(""), name });
+        }
+        let _ = self.local[root as usize].set(());
+        Ok(place)
+    }
 }
 
 /// What a writer has open from its first look to the end of its commit.
@@ -725,12 +756,12 @@ pub fn content_name(seq: u64, file: &str) -> String {
 
 /// Returns the checksum of a document's bytes.
 pub fn sum(doc: &Doc, bytes: &[u8]) -> Sum {
-    list::field_of(doc).map_or_else(|| Sum::of(bytes), |field| list::layout::sum(bytes, field))
+    layout::field_of(doc).map_or_else(|| Sum::of(bytes), |field| layout::sum(bytes, field))
 }
 
 /// Returns the bytes of a document, in the form that its kind has on disk.
 pub fn render(doc: &Doc, value: &Value) -> Vec<u8> {
-    let as_list = || list::layout::render(value.as_object()?, list::field_of(doc)?, list::room_of(doc));
+    let as_list = || layout::render(value.as_object()?, layout::field_of(doc)?, layout::room_of(doc));
     as_list().unwrap_or_else(|| json::render(value))
 }
 

@@ -21,7 +21,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::addresses::{DocFiles, RoomFiles};
 use super::journal::{Known, Lead, Line, Replay, Segment};
+use super::list::layout;
 use super::place::{self, Head, HeadDoc, Life, Place, parent};
+use super::segments::{in_doubt, old_segments};
 use super::{list, news, papers};
 use crate::model::kind::Doc;
 use crate::model::room::Room;
@@ -202,18 +204,12 @@ pub fn plan(place: &Place<'_>, head: Option<&Head>, life: Life) -> Result<Plan> 
     })
 }
 
-/// Returns what the last line depends on, unless a head of any life says that it counts.
-pub fn in_doubt<'s>(segment: &'s Segment, head: Option<&Head>) -> Option<&'s Lead> {
-    let last = segment.lines.last().filter(|last| head.is_none_or(|head| head.seq < last.seq))?;
-    last.lead.as_ref()
-}
-
 /// Whether the lead's line was written; whoever wrote it, or did not, is gone.
 fn is_there(place: &Place<'_>, lead: &Lead) -> Result<bool> {
     let Ok(room) = lead.room.parse::<Room>() else { return Ok(false) };
     let place = place.engine.place_of(&room);
     let mut segments = vec![place.journal(), place.next_journal()];
-    segments.extend(super::rotate::old_segments(&place)?);
+    segments.extend(old_segments(&place)?);
     for path in segments {
         if place.read(&path)?.is_some_and(|bytes| lead.is_in(&bytes)) {
             return Ok(true);
@@ -246,7 +242,7 @@ fn judge(
     }
     let Some(bytes) = bytes.filter(|_| !known.past.contains(&sum)) else { return publish(None) };
     match state::open(doc, &place.show(doc), &bytes) {
-        Ok(value) => match list::field_of(doc) {
+        Ok(value) => match layout::field_of(doc) {
             Some(field) if list::mix::is_mix(doc, field, &value, segment) => publish(None),
             _ => Ok(None),
         },

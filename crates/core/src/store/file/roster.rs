@@ -28,7 +28,7 @@ use super::addresses::RoomFiles;
 use super::fs::{Access, Handle, Lock, LockMode};
 use super::journal;
 use super::place::Place;
-use super::{BROWSE, FileEngine};
+use super::roots::{BROWSE, FileEngine};
 use crate::model::ids::SessionId;
 use crate::model::kind::Doc;
 use crate::model::room::Room;

@@ -7,9 +7,11 @@ use serde_json::Value;
 
 use super::addresses::{DocFiles, KindFiles, RoomFiles};
 use super::journal::{self, DocEntry, Line, Replay, SNAPSHOT, Segment};
+use super::list::layout;
 use super::place::{self, Head, HeadDoc, Place, parent};
 use super::recover::Glance;
-use super::{list, papers, recover};
+use super::segments::old_segments;
+use super::{papers, recover};
 use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::names::Names;
@@ -106,7 +108,7 @@ fn contents(place: &Place<'_>, head: &Head, journal: &[u8]) -> Result<Vec<Conten
             let published = place.read_doc(file, doc.kind.limit).ok().flatten();
             let published = published.filter(|bytes| place::sum(&doc, bytes) == sum);
             match published {
-                Some(bytes) if list::field_of(&doc).is_some() && bytes.len() >= place.long => {
+                Some(bytes) if layout::field_of(&doc).is_some() && bytes.len() >= place.long => {
                     content.bytes = Some(bytes);
                 }
                 Some(bytes) => content.value = json::parse(&bytes).ok(),
@@ -147,7 +149,7 @@ fn sync_documents(place: &Place<'_>, snapshot: &Line) -> Result<()> {
         if entry.sum.is_some() && place.size(&path)?.is_some() {
             place.fs.sync_file(&path).map_err(|error| place.failed("sync", &path, error))?;
         }
-        if Doc::at(&place.room, &entry.file).is_some_and(|doc| list::field_of(&doc).is_some()) {
+        if Doc::at(&place.room, &entry.file).is_some_and(|doc| layout::field_of(&doc).is_some()) {
             // The other buffer has bytes that no sync has seen. Used again, it could show them after a power loss in a
             // state that the new segment does not know. To sync it is not enough: an earlier sync may have failed.
             let twin = place.twin(&entry.file);
@@ -169,14 +171,6 @@ pub fn sync_others(place: &Place<'_>, segment: &Segment) -> Result<()> {
         other.sync_head()?;
     }
     Ok(())
-}
-
-/// Returns the names of the older segments, oldest first.
-pub fn old_segments(place: &Place<'_>) -> Result<Vec<String>> {
-    let hidden = place.room.hidden();
-    let names = place.fs.entries(&hidden).map_err(|error| place.failed("list", &hidden, error))?;
-    let old = names.into_iter().filter(|name| name.starts_with("journal-") && name.ends_with(".jsonl"));
-    Ok(old.map(|name| format!("{hidden}/{name}")).collect())
 }
 
 /// Removes the oldest segments, and the contents that only they spoke of.

@@ -15,15 +15,19 @@ use self::long::LongWatch;
 use super::addresses::{DocFiles, PaperFiles, RoomFiles};
 use super::fs::{Access, Events, Handle};
 use super::journal::{EDIT, HAND, Line, RESTORE, Replay, SNAPSHOT, Sum};
+use super::part::effective_revision;
 use super::place::{self, Head, Place, parent};
 use super::recover::{self, Glance, View};
-use super::{FileEngine, Seen, each_line, edits, list, see};
+use super::roots::FileEngine;
+use super::seeing::{Seen, see, show_revision};
+use super::segments::each_line;
+use super::{edits, list};
 use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
 use crate::model::room::Root;
 use crate::store::engine::{Event, Listener, Watch};
-use crate::store::error::Result;
+use crate::store::error::{Error, Result};
 use crate::store::state;
 
 /// Looks again after this long even without an event, for places whose events get lost.
@@ -309,7 +313,7 @@ impl FileWatch {
             Some(Err(_)) => return,
         };
         let known = head.docs.get(&*self.doc.file());
-        let mut counted = super::effective_revision(known, sum, Some(&value));
+        let mut counted = effective_revision(known, sum, Some(&value));
         if let Some(known) = known.filter(|known| bytes.is_some() && known.sum != sum) {
             let ours = || edits::committed(place, &self.doc, head.seq);
             match edits::shown(place, &self.doc, value, known, ours) {
@@ -320,7 +324,7 @@ impl FileWatch {
         }
         let revision = counted.max(self.revision);
         if known.is_some() {
-            super::show_revision(&self.doc, &mut value, revision);
+            show_revision(&self.doc, &mut value, revision);
         }
         (self.sum, self.revision) = (sum, revision);
         self.tell(edit_event(revision, json::dense(&value).into()));
@@ -356,7 +360,7 @@ fn arm(engine: &FileEngine, doc: &Doc, dirs: &[String]) -> Result<Box<dyn Events
 fn wait_for(engine: &FileEngine, doc: &Doc, events: &mut dyn Events, pause: Duration) -> Result<bool> {
     let failed = |source| {
         let path = engine.fs(doc.room.root()).display(&doc.path());
-        super::Error::Io { action: "watch", path, indeterminate: false, source }
+        Error::Io { action: "watch", path, indeterminate: false, source }
     };
     events.wait(Some(pause)).map_err(failed)
 }

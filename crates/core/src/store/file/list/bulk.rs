@@ -8,9 +8,10 @@ use std::io;
 
 use serde_json::{Map, Value};
 
+use super::answer::{Answer, Lost, sure};
 use super::index::{Build, Index, Stamp};
-use super::layout::{self, Frame};
-use super::{Answer, List, Lost, field_of, room_of, stamp_of, sure, write_new};
+use super::layout::{self, Frame, field_of, room_of};
+use super::{List, stamp_of, write_new};
 use crate::model::both::both;
 use crate::model::fit;
 use crate::model::json;

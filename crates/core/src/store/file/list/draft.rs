@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
+use super::answer::{Answer, sure};
 use super::index::Build;
-use super::layout::{self, Frame, Slot};
-use super::{Answer, room_of, sure};
+use super::layout::{self, Frame, Slot, room_of};
 use crate::model::kind::Doc;
 use crate::model::raw::Raw;
 use crate::store::file::edits::Edit;

@@ -11,11 +11,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::answer::{Answer, Lost, sure};
 use super::draft::{Draft, Plan, Text};
 use super::index::{Build, Index};
 use super::layout::{self, Frame};
 use super::recall::Past;
-use super::{Answer, Lost, sure};
 use crate::model::diff::{self, Change};
 use crate::model::documents::common::Item;
 use crate::model::json;

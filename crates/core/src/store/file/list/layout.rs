@@ -22,8 +22,22 @@
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use crate::model::kind::{Doc, Items};
 use crate::model::raw::{self, Raw, Walk};
 use crate::store::file::journal::Sum;
+
+/// Returns the field that holds a kind's items, if they are kept as a long list.
+pub fn field_of(doc: &Doc) -> Option<&'static str> {
+    match (doc.kind.listing, doc.kind.items) {
+        (Some(_), Items::Field(field)) => Some(field),
+        _ => None,
+    }
+}
+
+/// Returns how much room each item of a kind gets.
+pub fn room_of(doc: &Doc) -> usize {
+    doc.kind.listing.map_or(0, |listing| listing.room)
+}
 
 /// Between two slots, and before the first: a new line, and the indentation of the items.
 pub const GAP: &[u8] = b"\n    ";

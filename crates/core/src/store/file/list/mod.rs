@@ -10,6 +10,7 @@
 //! The twin is used again only if the kernel says that nobody has it open; else a fresh copy takes its place.
 //! [`List::open`] believes the index only if life, file and journal are those that it was written for.
 
+mod answer;
 pub mod bulk;
 mod draft;
 mod edited;
@@ -24,10 +25,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::answer::sure;
 use self::draft::Draft;
 use self::edited::Found;
 use self::index::{Build, Index, Stamp};
-use self::layout::{Frame, Slot};
+use self::layout::{Frame, Slot, field_of};
 use self::recall::Past;
 use super::edits::Edit;
 use super::fs::{Access, Handle, Stat};
@@ -37,7 +39,7 @@ use crate::model::diff::{self, Change};
 use crate::model::documents::common::Item;
 use crate::model::json;
 use crate::model::key::Fields;
-use crate::model::kind::{Doc, Items};
+use crate::model::kind::Doc;
 use crate::model::listing::{Among, Excerpt, Listing, Marks, Most, Standing};
 use crate::model::names::Names;
 use crate::model::raw::Raw;
@@ -47,18 +49,7 @@ use crate::store::error::{Error, Result};
 use crate::store::file::addresses::DocFiles;
 use crate::store::state;
 
-/// Returns the field that holds a kind's items, if they are kept as a long list.
-pub fn field_of(doc: &Doc) -> Option<&'static str> {
-    match (doc.kind.listing, doc.kind.items) {
-        (Some(_), Items::Field(field)) => Some(field),
-        _ => None,
-    }
-}
-
-/// Returns how much room each item of a kind gets.
-pub fn room_of(doc: &Doc) -> usize {
-    doc.kind.listing.map_or(0, |listing| listing.room)
-}
+pub use self::answer::{Answer, Lost};
 
 /// A long list, opened by its index.
 #[derive(Debug)]
@@ -135,16 +126,6 @@ impl Patch {
 /// At most so many items move to make room for one, and so many blanks each of them keeps at least.
 const SPREAD: usize = 512;
 const SPREAD_ROOM: usize = 16;
-
-/// Why the index cannot answer: the whole document has to.
-#[derive(Debug)]
-pub struct Lost;
-
-pub type Answer<T> = std::result::Result<T, Lost>;
-
-fn sure<T>(answer: Option<T>) -> Answer<T> {
-    answer.ok_or(Lost)
-}
 
 /// What a list is opened for. An index that is nearly full is made anew only by who appends: to do that takes memory in proportion
 /// to the list, and those who wait look into it at every change.

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::answer::{Answer, sure};
 use super::index::{Index, Record};
-use super::{Answer, layout, sure};
+use super::layout;
 use crate::model::diff::{self, Change};
 use crate::model::json;
 use crate::model::kind::Doc;

@@ -17,10 +17,10 @@ use crate::store::error::Result;
 use crate::store::file::addresses::DocFiles;
 use crate::store::file::fs::{Access, Handle};
 use crate::store::file::journal::{Line, SNAPSHOT, Segment};
-use crate::store::file::list;
+use crate::store::file::list::layout;
 use crate::store::file::place::{Head, Place};
 use crate::store::file::recover::{self, Glance, View};
-use crate::store::file::rotate;
+use crate::store::file::segments::old_segments;
 
 /// A list whose file is at least this long is told by its changes.
 const LONG: u64 = 512 << 10;
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Whether a document is told by its changes.
 pub fn is_long(place: &Place<'_>, doc: &Doc) -> bool {
-    list::field_of(doc).is_some()
+    layout::field_of(doc).is_some()
         && matches!(place.fs.size(&place.doc(&doc.file())), Ok(Some(size)) if size >= LONG)
 }
 
@@ -126,7 +126,7 @@ impl LongWatch {
             }
         }
         // A new segment has begun: the rest of the old one, and all of that.
-        let old = rotate::old_segments(place)?.pop();
+        let old = old_segments(place)?.pop();
         let old = match &old {
             Some(path) => read(place, path, self.offset, u64::MAX)?,
             None => None,
