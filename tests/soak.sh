@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # A team at work for an hour: does anything grow, does anything slow down?
 # Three workers, a leader who adds tasks, a runner, hooks of a client, messages; meanwhile two boards, a watch and two waiters stay
-# open. Prints memory and disk use each minute, then the first and the last minute side by side. Exits 1 if a process that stays
+# open. Their clock runs 288 times as fast as ours, a day in five minutes, and what is over leaves after a day, so that retention is seen at
+# work. Prints memory and disk use each minute, then the first and the last minute side by side. Exits 1 if the disk use without the
+# archives grew by more than a quarter in the last third of the run (from half an hour on: sooner nothing has left yet), if a process that stays
 # open has more than 32 MB, or grew by more than 8 MB after the first sixth of the run (until the queue is long, `watch` tells all of
 # it each time), or if a command takes more than 1.5 times as long as at first (medians; if
 # `anthill --version` got slower too, the machine did, and that is taken out).
@@ -22,7 +24,7 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM
 mkdir "$here/project" "$here/times"
 # Nothing of the caller's environment; PATH for the runner's command.
-run=(env -i "PATH=$PATH" "ANTHILL_HOME=$here/home" "ANTHILL_ROOT=$here/project" "$anthill")
+run=(env -i "PATH=$PATH" "ANTHILL_HOME=$here/home" "ANTHILL_ROOT=$here/project" "ANTHILL_NOW=$(date -u +%FT%TZ)*288" "$anthill")
 quiet() { "${run[@]}" "$@" >/dev/null 2>>"$here/errors"; }
 
 # ---- what is measured
@@ -106,6 +108,10 @@ stay() { # name command...: a process that stays open
     pids+=($!)
 }
 
+disk() { # names: KB of the files in these directories
+    du -sck "$@" 2>/dev/null | tail -1 | cut -f1 || true
+}
+
 memory() { # pid: resident memory in KB, 0 if it is gone
     awk '$1 == "VmRSS:" { found = $2 } END { print found + 0 }' "/proc/$1/status" 2>/dev/null || echo 0
 }
@@ -113,6 +119,8 @@ memory() { # pid: resident memory in KB, 0 if it is gone
 # ---- the run
 
 echo 1 >"$here/minute"
+for kind in sessions messages tasks; do quiet set config "retention.${kind}_days" 1; done
+quiet set config journal.kept_segments 4
 quiet leader init "Soak"
 for name in w1 w2 w3; do quiet worker register "$name" --capabilities soak; done
 quiet worker register runner --capabilities run
@@ -129,8 +137,9 @@ leader & pids+=($!)
 reader & pids+=($!)
 client & pids+=($!)
 
-first=() settled=() last=()
-printf '%6s %9s %7s' minute "disk KB" files
+first=() settled=() last=() disks=()
+archives=("$here/home/orchestration/archive" "$here/project/.coordination/archive" "$here/project/.claude/state/archive")
+printf '%6s %9s %10s %7s' minute "disk KB" "archive KB" files
 printf ' %11s' "${names[@]}"
 printf '   (memory in KB)\n'
 for ((minute = 1; minute <= minutes; minute++)); do
@@ -140,8 +149,9 @@ for ((minute = 1; minute <= minutes; minute++)); do
     for ((at = 0; at < open; at++)); do last+=("$(memory "${pids[at]}")"); done
     ((minute > 1)) || first=("${last[@]}")
     ((minute > 1 && minute > minutes / 6)) || settled=("${last[@]}")
-    printf '%6d %9d %7d' "$minute" "$(du -sk "$here/home" "$here/project" | awk '{ sum += $1 } END { print sum }')" \
-        "$(find "$here/home" "$here/project" -type f | wc -l)"
+    archived=$(disk "${archives[@]}")
+    disks[minute]=$(($(disk "$here/home" "$here/project") - archived))
+    printf '%6d %9d %10d %7d' "$minute" "${disks[minute]}" "$archived" "$(find "$here/home" "$here/project" -type f | wc -l)"
     printf ' %11d' "${last[@]}"
     echo
 done
@@ -158,6 +168,9 @@ for ((at = 0; at < open; at++)); do
     elif ((last[at] - settled[at] > 8192)); then complain "grew by more than 8 MB"
     else echo; fi
 done
+
+printf '\n%-12s %10d %10d %10d' "disk KB" "${disks[1]}" "${disks[minutes * 2 / 3]}" "${disks[minutes]}"
+if ((minutes >= 30 && 4 * disks[minutes] > 5 * disks[minutes * 2 / 3])); then complain "grew by more than a quarter"; else echo; fi
 
 percentile() { # file percent
     sort -n "$1" | awk -v percent="$2" '{ all[NR] = $1 } END { at = int((NR * percent + 99) / 100); print all[at < 1 ? 1 : at] }'

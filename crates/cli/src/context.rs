@@ -222,19 +222,42 @@ fn absolute(path: PathBuf) -> io::Result<PathBuf> {
     if path.is_absolute() { Ok(path) } else { Ok(std::env::current_dir()?.join(path)) }
 }
 
-/// Returns the machine's clock, or the one that stands where a test wants it.
+/// Returns the machine's clock, or the one that a test wants.
 fn clock() -> Result<Arc<dyn Clock>> {
     match env::text(env::ANTHILL_NOW) {
         None => Ok(Arc::new(SystemClock)),
         Some(text) => {
             let wrong = || CliError::invalid(format!("{} is not a time: `{text}`", env::ANTHILL_NOW));
-            Ok(Arc::new(time::read(&text).ok_or_else(wrong)?))
+            let (since, rate) =
+                text.split_once('*').map_or((&text[..], None), |(since, rate)| (since, Some(rate)));
+            let since = time::read(since).ok_or_else(wrong)?;
+            match rate {
+                None => Ok(Arc::new(since)),
+                Some(rate) => Ok(Arc::new(HastyClock { since, rate: rate.parse().map_err(|_| wrong())? })),
+            }
         }
     }
 }
 
 #[derive(Debug)]
 struct SystemClock;
+
+/// A clock that runs so many times as fast since some moment, for tests in which months pass.
+#[derive(Debug)]
+struct HastyClock {
+    since: Timestamp,
+    rate: i32,
+}
+
+impl Clock for HastyClock {
+    fn now(&self) -> Timestamp {
+        let passed = SystemClock.now().duration_since(self.since);
+        passed
+            .checked_mul(self.rate)
+            .and_then(|passed| self.since.checked_add(passed).ok())
+            .unwrap_or(Timestamp::MAX)
+    }
+}
 
 /// Returns enough of the identity of the current boot to tell it from others, where the system tells it.
 fn boot_id() -> Option<String> {
@@ -269,4 +292,17 @@ where
     T: FromStr<Err = InvalidId>,
 {
     text.parse().map_err(|error: InvalidId| CliError::invalid(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hasty_clock_makes_a_day_of_an_hour() {
+        let now = SystemClock.now();
+        let hasty = HastyClock { since: now - SignedDuration::from_hours(1), rate: 24 };
+        let ahead = hasty.now().duration_since(now);
+        assert!(ahead >= SignedDuration::from_hours(23) && ahead < SignedDuration::from_hours(24), "{ahead}");
+    }
 }

@@ -30,7 +30,7 @@ pub const USER: &str = "USER";
 /// The editor of `anthill edit`, the first that is set.
 pub const VISUAL: &str = "VISUAL";
 pub const EDITOR: &str = "EDITOR";
-/// For tests: the time to use instead of the clock's.
+/// For tests: the time to use instead of the clock's. `TIME*RATE` is a clock that has run so many times as fast since then.
 pub const ANTHILL_NOW: &str = "ANTHILL_NOW";
 
 /// Returns a variable that is set and not empty.

@@ -412,7 +412,7 @@ impl Transaction for WrongTransaction<'_>, exclusive {
 hand_on! { PICKING: item, put_item, taken, find, best, may_be_due, due, may_be_occupied, counts;
 impl Picking for WrongTransaction<'_>, exclusive {
     fn item_at(doc: &Doc, position: usize) -> Result<Option<Value>>;
-    fn remove_item(doc: &Doc, id: &str) -> Result<()>;
+    fn remove_items(doc: &Doc, ids: &[&str]) -> Result<()>;
     fn extend(doc: &Doc, items: Texts) -> Result<()>;
     fn frame(doc: &Doc) -> Result<Option<Value>>;
 } with {

@@ -640,12 +640,12 @@ impl Picking for MemoryTransaction<'_> {
         })
     }
 
-    fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
+    fn remove_items(&mut self, doc: &Doc, ids: &[&str]) -> Result<()> {
         if self.get(doc)?.is_none() {
             return Ok(());
         }
         self.amend(doc, |value| {
-            engine::remove_in(doc, value, id);
+            engine::remove_in(doc, value, ids);
             Ok(())
         })
     }

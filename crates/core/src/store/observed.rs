@@ -329,9 +329,9 @@ impl Picking for ObservedTransaction<'_> {
         self.transaction.put_item(doc, id, item)
     }
 
-    fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
+    fn remove_items(&mut self, doc: &Doc, ids: &[&str]) -> Result<()> {
         self.touch(doc, false)?;
-        self.transaction.remove_item(doc, id)
+        self.transaction.remove_items(doc, ids)
     }
 
     fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {

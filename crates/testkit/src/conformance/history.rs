@@ -211,7 +211,7 @@ fn disturb(engine: &dyn Engine, next: &mut impl FnMut(u64) -> u64, number: u64) 
                 transaction.put_item(&queue, &id, task(number + 1000 * step, "created")).unwrap();
             }
         }
-        2 => transaction.remove_item(&queue, &pick(next)).unwrap(),
+        2 => transaction.remove_items(&queue, &[&pick(next)]).unwrap(),
         3 => {
             let mut value = transaction.get(&queue).unwrap().unwrap().clone();
             value["note"] = number.into();
@@ -284,7 +284,7 @@ pub fn changes_know_the_items_that_they_are_about(make: Make<'_>) {
     (1..=3).for_each(|id| put(task(id, "available")));
     put(task(2, "failed"));
     let mut transaction = engine.begin(&[&queue.room]).unwrap();
-    transaction.remove_item(&queue, "t1").unwrap();
+    transaction.remove_items(&queue, &["t1"]).unwrap();
     transaction.commit(&entry("test")).unwrap();
     put(task(3, "failed"));
     let paths: Vec<_> = told(&*engine, &queue, true, usize::MAX)

@@ -313,8 +313,7 @@ pub fn items_are_appended_and_removed(make: Make<'_>) {
     transaction.extend(&queue, more).unwrap();
     assert_eq!(id(&transaction.item_at(&queue, 2).unwrap().unwrap()), "c");
     assert_eq!(transaction.item_at(&queue, 3).unwrap(), None);
-    transaction.remove_item(&queue, "a").unwrap();
-    transaction.remove_item(&queue, "nobody").unwrap();
+    transaction.remove_items(&queue, &["a", "nobody"]).unwrap();
     assert!(transaction.exists(&queue).unwrap());
     let frame = transaction.frame(&queue).unwrap().unwrap();
     assert_eq!(frame["tasks"], json!([]), "a frame has no items");

@@ -785,6 +785,79 @@ scenarios! {
         act: |store| describe(store, "second", 600),
         ..PLAIN
     },
+    a_task_that_finds_no_room: Scenario {
+        kinds: &["queue"],
+        prepare: without_room,
+        act: |store| describe(store, "second", 600),
+        ..PLAIN
+    },
+    a_task_that_finds_no_room_without_exchange: Scenario {
+        kinds: &["queue"],
+        exchange: false,
+        prepare: without_room,
+        act: |store| describe(store, "second", 600),
+        ..PLAIN
+    },
+    a_task_in_the_middle_goes: Scenario {
+        kinds: &["queue"],
+        prepare: with_buffers,
+        act: |store| remove(store, "second"),
+        ..PLAIN
+    },
+    a_task_in_the_middle_goes_without_exchange: Scenario {
+        kinds: &["queue"],
+        exchange: false,
+        prepare: with_buffers,
+        act: |store| remove(store, "second"),
+        ..PLAIN
+    },
+    a_task_in_the_middle_goes_and_a_new_segment_begins: Scenario {
+        kinds: &["queue"],
+        segment_bytes: SMALL,
+        prepare: |store| {
+            with_buffers(store);
+            for number in 0..99 {
+                describe(store, "third", number).unwrap();
+                let fs = store.fs.after_kill();
+                let before = segments(&fs);
+                remove(&Store::new(&fs, SMALL), "second").unwrap();
+                if segments(&fs) > before {
+                    return;
+                }
+            }
+            panic!("no rotation");
+        },
+        act: |store| remove(store, "second"),
+        ..PLAIN
+    },
+    a_task_in_the_middle_goes_after_an_edit_by_hand: Scenario {
+        kinds: &["queue"],
+        prepare: |store| {
+            with_buffers(store);
+            store.edit_by_hand("queue", |value| value["tasks"][2]["description"] = "by hand".into());
+        },
+        act: |store| remove(store, "second"),
+        ..PLAIN
+    },
+    a_claim_after_a_task_in_the_middle_went: Scenario {
+        kinds: &["queue"],
+        prepare: |store| {
+            with_buffers(store);
+            remove(store, "second").unwrap();
+        },
+        act: |store| claim(store, "w2"),
+        ..PLAIN
+    },
+    another_claim_after_a_task_in_the_middle_went: Scenario {
+        kinds: &["queue"],
+        prepare: |store| {
+            with_buffers(store);
+            remove(store, "second").unwrap();
+            add(store, "fourth", &[]).unwrap();
+        },
+        act: |store| claim(store, "w2"),
+        ..PLAIN
+    },
     a_claim_after_the_whole_queue_was_written: Scenario {
         kinds: &["queue"],
         prepare: |store| {
@@ -947,6 +1020,12 @@ pub fn with_buffers(store: &Store) {
     add(store, "third", &[]).unwrap();
     claim(store, "w1").unwrap();
     describe(store, "third", 1).unwrap();
+}
+
+/// A queue in whose file there is not one blank too many.
+fn without_room(store: &Store) {
+    with_buffers(store);
+    store.edit_by_hand("queue", |_| {});
 }
 
 /// A session with a task of its own and a claim.

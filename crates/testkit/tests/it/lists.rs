@@ -137,7 +137,7 @@ fn step() -> impl Strategy<Value = Step> {
         24 => (prop::collection::vec(put(), 1..5), prop::bool::weighted(0.85))
             .prop_map(|(puts, commit)| Step::Put(puts, commit)),
         8 => (
-            prop::collection::vec(prop::option::weighted(0.05, any::<Pick>()), 1..4),
+            prop::collection::vec(prop::option::weighted(0.3, any::<Pick>()), 1..4),
             prop::collection::vec(put(), 0..3),
             prop::bool::weighted(0.85),
         )
@@ -251,11 +251,17 @@ impl World {
         let mut memory = self.memory.begin(&[&queue.room]).unwrap();
         let mut made = self.made;
         let mut value = memory.get(&queue).unwrap().unwrap().clone();
+        let mut gone = Vec::new();
         for pick in taken {
             let items = value["tasks"].as_array_mut().unwrap();
             let Some(last) = items.len().checked_sub(1) else { break };
-            let gone = items.remove(pick.map_or(last, |pick| pick.index(last + 1)));
-            file.remove_item(&queue, gone["id"].as_str().unwrap()).unwrap();
+            let item = items.remove(pick.map_or(last, |pick| pick.index(last + 1)));
+            gone.push(item["id"].as_str().unwrap().to_owned());
+        }
+        // All at once, or one after the other.
+        for some in gone.chunks(if puts.len().is_multiple_of(2) { 1 } else { 9 }) {
+            let ids: Vec<_> = some.iter().map(String::as_str).collect();
+            file.remove_items(&queue, &ids).unwrap();
         }
         for put in puts {
             let item = item_of(put, &value, &mut made);
@@ -916,9 +922,7 @@ fn the_last_item_goes_in_place() {
     for (gone, new) in [(&["c"][..], None), (&["b"], Some("d")), (&["d", "a"], Some("e")), (&["e"], None)] {
         world.fs.set_plan(anthill_testkit::sim_fs::Plan::None);
         world.commit_on_both(|transaction| {
-            for id in gone {
-                transaction.remove_item(&Doc::queue(), id).unwrap();
-            }
+            transaction.remove_items(&Doc::queue(), gone).unwrap();
             if let Some(id) = new {
                 let item = json!({"id": id, "description": "", "status": "available"});
                 transaction.put_item(&Doc::queue(), id, item).unwrap();
@@ -928,6 +932,69 @@ fn the_last_item_goes_in_place() {
         assert!(!trace.iter().any(|call| call.contains("next-tasks")), "{gone:?}: {trace:?}");
         world.check();
     }
+}
+
+/// What leaves from the middle, or finds no room among very many others, does not make values of those.
+#[test]
+fn the_others_are_written_from_their_texts() {
+    let mut world = World::new(true, true, NORMAL);
+    let ids: Vec<_> = (0..600).map(|number| format!("t{number}")).collect();
+    world.put_ids(&ids.iter().map(|id| (&id[..], 10)).collect::<Vec<_>>());
+    let queue = Doc::queue();
+    let act = |world: &mut World, act: &dyn Fn(&mut dyn Transaction)| {
+        world.fs.set_plan(anthill_testkit::sim_fs::Plan::None);
+        world.commit_on_both(|transaction| act(transaction));
+        let trace = world.fs.trace();
+        assert!(!trace.iter().any(|call| call.contains("next-tasks")), "{trace:?}");
+        world.check();
+    };
+    let item = |id: &str, text: usize, needs: &[&str]| json!({"id": id, "description": "x".repeat(text), "status": "available", "dependencies": needs});
+    // 600 times 448 blanks are left at first, and more than that is put.
+    for id in ["t0", "t1"] {
+        act(&mut world, &|transaction| transaction.put_item(&queue, id, item(id, 200_000, &[])).unwrap());
+    }
+    act(&mut world, &|transaction| {
+        transaction.remove_items(&queue, &["t5", "t300", "t599", "none"]).unwrap();
+    });
+    act(&mut world, &|transaction| {
+        transaction.put_item(&queue, "t6", item("t6", 3, &["t7"])).unwrap();
+        transaction.remove_items(&queue, &["t8"]).unwrap();
+        transaction.put_item(&queue, "t8", item("t8", 4, &["t6"])).unwrap();
+        transaction.remove_items(&queue, &["t400", "t9"]).unwrap();
+        transaction.put_item(&queue, "t1", item("t1", 300_000, &[])).unwrap();
+    });
+    act(&mut world, &|transaction| transaction.put_item(&queue, "t10", item("t10", 5, &[])).unwrap());
+}
+
+/// So many that their line names the content, instead of telling each: killed anywhere, all of them are there or none.
+#[test]
+fn very_many_items_go_or_stay() {
+    let mut world = World::new(true, true, NORMAL);
+    let ids: Vec<_> = (0..300).map(|number| format!("t{number}")).collect();
+    world.put_ids(&ids.iter().map(|id| (&id[..], 10)).collect::<Vec<_>>());
+    let queue = Doc::queue();
+    let leaving: Vec<_> = ids[10..280].iter().map(String::as_str).collect();
+    let (mut call, mut killed) = (1, true);
+    while killed {
+        let fs = world.fs.after_kill();
+        fs.set_plan(anthill_testkit::sim_fs::Plan::KillAt(call));
+        let engine = simulated(&fs, &fs, hasty(NORMAL));
+        if let Ok(mut transaction) = engine.begin(&[&queue.room])
+            && transaction.remove_items(&queue, &leaving).is_ok()
+        {
+            let _ = transaction.commit(&entry("test"));
+        }
+        killed = fs.killed();
+        let fs = fs.after_kill();
+        let engine = simulated(&fs, &fs, hasty(NORMAL));
+        drop(engine.begin(&[&queue.room]).unwrap());
+        let left = engine.read(&queue).unwrap().unwrap().value["tasks"].as_array().unwrap().len();
+        assert!(left == 300 || left == 30, "{call}: {left}");
+        assert_eq!(engine.check(&queue.room, false).unwrap(), [], "{call}");
+        assert!(killed || fs.files().iter().any(|path| path.contains("/content-")), "{:?}", fs.files());
+        call += 1;
+    }
+    assert!(call > 10, "{call}");
 }
 
 proptest! {

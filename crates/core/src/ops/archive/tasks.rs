@@ -4,22 +4,24 @@
 //! them has been so for long. To take tasks out of the middle is to write the queue anew, so nobody does it in passing with one that is
 //! longer than what they bring, or than can be written in some milliseconds: that is for `clean`, which was asked to.
 
-use std::collections::{BTreeSet, HashSet};
+use std::borrow::Cow;
+use std::collections::HashSet;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Request, append, logs};
 use crate::model::documents::common::Item;
-use crate::model::documents::queue::{ArchivedTask, Queue, QueueTask};
-use crate::model::key::{Fields, FieldsMut};
+use crate::model::documents::queue::{ArchivedTask, QueueTask};
+use crate::model::key::{Fields, FieldsMut, Key};
 use crate::model::kind::Doc;
-use crate::model::listing::{Among, Standing};
+use crate::model::listing::{Among, Facet, Standing};
 use crate::model::paper::Paper;
+use crate::model::room::Room;
+use crate::model::shape::Time;
 use crate::model::{json, time};
 use crate::ops::settings::Settings;
 use crate::ops::{Actor, Result, queue};
-use crate::store::engine::items;
 use crate::store::{Engine, Entry, Transaction};
 use crate::view::papers;
 
@@ -40,24 +42,25 @@ const ENOUGH: usize = 4;
 const FEW: usize = 100;
 const SHORT: usize = 3 << 19;
 
+/// Which fields tell when a task ended, the best first.
+const ENDS: [Key<Option<Time>>; 3] = [QueueTask::completed_at, Item::updated_at, QueueTask::created_at];
+
 /// How many leave in one commit, and how much their logs may have.
 const BATCH: usize = 25_000;
 const BATCH_LOGS: usize = 64 << 20;
 
 /// Moves the tasks of the queue that are done or cancelled, and that no open task needs, to the archive. Returns their ids.
 pub fn all(engine: &dyn Engine, request: Request, actor: &Actor) -> Result<Vec<String>> {
-    let (doc, none, mut moved) = (Doc::queue(), HashSet::new(), Vec::new());
-    if !request.dry_run && !engine.is_absent(&doc) {
+    let (none, mut moved) = (HashSet::new(), Vec::new());
+    if !request.dry_run && !engine.is_absent(&Doc::queue()) {
         // Somebody may have been killed before what it took out of the queue was in the archive.
-        drop(engine.begin(&[&doc.room])?);
+        drop(engine.begin(&[&Room::Queue])?);
     }
     loop {
         // Most often there are none, and nobody has to wait for that.
-        let Some(queue) = engine.read(&doc)? else { return Ok(moved) };
-        let old = old_tasks(&doc, &queue.value, request.tasks, usize::MAX, &none);
-        drop(queue);
+        let old = old_tasks(engine, request.tasks, usize::MAX, &none)?;
         if request.dry_run {
-            return Ok(old.into_iter().collect());
+            return Ok(old);
         }
         let batch = if old.is_empty() { Vec::new() } else { some(engine, request, BATCH, &none, actor)? };
         if batch.is_empty() {
@@ -110,25 +113,19 @@ fn some(
 ) -> Result<Vec<String>> {
     let doc = Doc::queue();
     let mut transaction = queue::begin(engine, &doc, actor)?;
-    let Some(mut queue) = transaction.get(&doc)?.cloned() else { return Ok(Vec::new()) };
-    let old = old_tasks(&doc, &queue, request.tasks, most, named);
-    if old.is_empty() {
-        return Ok(Vec::new());
-    }
-    let tasks = queue[Queue::tasks].as_array_mut().map(std::mem::take).unwrap_or_default();
-    let (mut gone, mut kept, mut logged) = (Vec::new(), Vec::new(), 0);
-    for task in tasks {
-        match task.text(QueueTask::id).filter(|id| old.contains(*id) && logged < BATCH_LOGS) {
-            None => kept.push(task),
-            Some(id) => {
-                gone.push(id.to_owned());
-                logged += put_away(&mut *transaction, task)?;
-            }
+    // Nobody can change the queue now, so what is read is what the transaction sees.
+    let (mut gone, mut logged) = (Vec::new(), 0);
+    for id in old_tasks(engine, request.tasks, most, named)? {
+        if let Some(task) = transaction.item(&doc, &id)?.filter(|_| logged < BATCH_LOGS) {
+            logged += put_away(&mut *transaction, task)?;
+            gone.push(id);
         }
     }
+    if gone.is_empty() {
+        return Ok(gone);
+    }
     logs::put_away(&mut *transaction, request.tasks)?;
-    queue.set(Queue::tasks, kept);
-    transaction.put(&doc, queue)?;
+    transaction.remove_items(&doc, &gone.iter().map(String::as_str).collect::<Vec<_>>())?;
     transaction.commit(&Entry {
         by: KEEPER.into(),
         author: Some(KEEPER.into()),
@@ -161,19 +158,35 @@ fn forget_result(transaction: &mut dyn Transaction, task: &Value) -> Result<()> 
     Ok(())
 }
 
-/// Returns the ids of the tasks that may go and are not named, of too many the first of the queue.
+/// Returns the ids of the tasks that may go and are not named, of too many the first of the queue. No task becomes a value for that.
 fn old_tasks(
-    doc: &Doc,
-    queue: &Value,
+    engine: &dyn Engine,
     before: Timestamp,
     most: usize,
     named: &HashSet<&str>,
-) -> BTreeSet<String> {
-    let tasks = items(doc.kind, queue);
-    let open = tasks.iter().filter(|task| !is_over(task));
-    let needed: BTreeSet<_> = open.flat_map(|task| task.texts(QueueTask::dependencies)).collect();
-    let old = tasks.iter().filter(|task| is_old(task, before)).filter_map(|task| task.text(QueueTask::id));
-    old.filter(|id| !needed.contains(id) && !named.contains(id)).take(most).map(str::to_owned).collect()
+) -> Result<Vec<String>> {
+    let queue = Doc::queue();
+    let listing = queue.kind.listing.expect("the queue is a list");
+    let (mut old, mut needed) = (Vec::new(), HashSet::new());
+    engine.read_some(&queue, &mut |task| {
+        let facet = (listing.facet)(task);
+        let is_over =
+            |facet: &Facet<'_>| matches!(listing.standing(facet.state), Standing::Done | Standing::Out);
+        let ended = || ENDS.into_iter().find_map(|field| time::read(&task.string(field.name())?));
+        match facet.filter(is_over) {
+            None => {
+                needed.extend(task.strings(QueueTask::dependencies.name()).into_iter().map(Cow::into_owned));
+            }
+            Some(facet) if !named.contains(&*facet.id) && ended().is_some_and(|at| at < before) => {
+                old.push(facet.id.into_owned());
+            }
+            Some(_) => {}
+        }
+        false
+    })?;
+    old.retain(|id| !needed.contains(id));
+    old.truncate(most);
+    Ok(old)
 }
 
 fn is_over(task: &Value) -> bool {
@@ -185,6 +198,5 @@ fn is_old(task: &Value, before: Timestamp) -> bool {
 }
 
 fn ended_at(task: &Value) -> Option<Timestamp> {
-    let fields = [QueueTask::completed_at, Item::updated_at, QueueTask::created_at];
-    fields.into_iter().find_map(|field| time::read(task.text(field)?))
+    ENDS.into_iter().find_map(|field| time::read(task.text(field)?))
 }

@@ -226,7 +226,7 @@ impl Back<'_> {
             }
             match &then {
                 Some(then) => transaction.put_item(self.doc, &id, then.clone())?,
-                None => transaction.remove_item(self.doc, &id)?,
+                None => transaction.remove_items(self.doc, &[&id])?,
             }
             names.insert(place, id);
             pairs.push((now, then));

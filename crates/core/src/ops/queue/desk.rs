@@ -85,9 +85,9 @@ impl<'e> Desk<'e> {
         Ok(self.transaction.put_item(&self.queue, &id, task.into_value())?)
     }
 
-    pub fn remove(&mut self, id: &str) -> Result<()> {
+    pub fn remove(&mut self, ids: &[&str]) -> Result<()> {
         self.change();
-        Ok(self.transaction.remove_item(&self.queue, id)?)
+        Ok(self.transaction.remove_items(&self.queue, ids)?)
     }
 
     /// Returns the tasks that somebody has.

@@ -81,10 +81,7 @@ pub fn remove(engine: &dyn Engine, ids: &[Key], only_look: bool, actor: &Actor) 
     if only_look {
         return Ok(tasks);
     }
-    // Tasks are mostly named in their order. From the last one on, each may be the last one of the queue.
-    for id in ids.iter().rev() {
-        desk.remove(id.as_str())?;
-    }
+    desk.remove(&ids.iter().map(Key::as_str).collect::<Vec<_>>())?;
     for id in ids {
         desk.transaction.remove_paper(&Paper::Result(id.clone()))?;
         desk.log(LEADER, "REMOVE", id.as_str())?;

@@ -145,10 +145,13 @@ pub fn put_in(doc: &Doc, value: &mut Value, id: &str, item: Value) -> Result<(),
 }
 
 /// Takes one item out of a document's list.
-pub fn remove_in(doc: &Doc, value: &mut Value, id: &str) {
+pub fn remove_in(doc: &Doc, value: &mut Value, ids: &[&str]) {
+    let ids: HashSet<_> = ids.iter().copied().collect();
     match container_mut(doc.kind, value) {
-        Some(Value::Array(list)) => list.retain(|item| !has_id(item, id)),
-        Some(Value::Object(map)) => drop(map.shift_remove(id)),
+        Some(Value::Array(list)) => {
+            list.retain(|item| !item.text(Item::id).is_some_and(|id| ids.contains(id)));
+        }
+        Some(Value::Object(map)) => map.retain(|id, _| !ids.contains(&id[..])),
         _ => {}
     }
 }

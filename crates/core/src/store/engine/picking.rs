@@ -20,8 +20,8 @@ pub trait Picking {
     /// Replaces the item with this `id` or key, or appends it. The document must exist.
     fn put_item(&mut self, doc: &Doc, id: &str, item: Value) -> Result<()>;
 
-    /// Removes the item with this `id` or key, if it is there.
-    fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()>;
+    /// Removes the items with these ids or keys, as far as they are there. Many at once cost no more than one.
+    fn remove_items(&mut self, doc: &Doc, ids: &[&str]) -> Result<()>;
 
     /// Appends items with new ids. The document must exist.
     fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()>;

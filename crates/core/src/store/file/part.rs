@@ -148,7 +148,7 @@ impl<'e> Part<'e> {
         let mut value = loaded.base.clone().unwrap_or_default();
         self.loaded.insert(doc.file().into_owned(), loaded);
         if list.is_changed() {
-            list.gone().for_each(|id| engine::remove_in(doc, &mut value, id));
+            engine::remove_in(doc, &mut value, &list.gone().collect::<Vec<_>>());
             for (id, item) in list.into_puts() {
                 engine::put_in(doc, &mut value, &id, item).map_err(|unfit| unfit.of(doc.file()))?;
             }
@@ -188,11 +188,17 @@ impl<'e> Part<'e> {
         }
     }
 
-    fn extend_whole(&mut self, doc: &Doc, items: &Texts) -> Result<()> {
+    /// Begins to change a copy of a whole document, unless that is done already or there is none.
+    fn begin_copy(&mut self, doc: &Doc) -> Result<()> {
         if self.get(doc)?.is_some() && self.loaded[&*doc.file()].new.is_none() {
             let copy = self.loaded[&*doc.file()].base.clone();
             self.write(doc, copy)?;
         }
+        Ok(())
+    }
+
+    fn extend_whole(&mut self, doc: &Doc, items: &Texts) -> Result<()> {
+        self.begin_copy(doc)?;
         match self.load(doc)?.new.as_mut() {
             Some(Some(value)) => engine::extend_in(doc, value, items),
             _ => engine::extend_in(doc, &mut Value::Null, items),
@@ -312,13 +318,9 @@ impl<'e> Part<'e> {
         }
         if let Some(mut list) = self.lists.remove(file) {
             let doc = list.doc().clone();
-            let staged = match list.stage(&self.place, entry)? {
-                Ok(patch) => self.absorb_items(&mut list, entry)?.map(|line| (patch, line)),
-                Err(lost) => Err(lost),
-            };
-            match staged {
-                Ok((mut patch, line)) => {
-                    draft.edits.extend(line);
+            match list.stage(&self.place, entry)? {
+                Ok(mut patch) => {
+                    draft.edits.extend(self.absorb_items(&list, entry)?);
                     draft.entries.push(patch.entry(&doc));
                     draft.docs.push(Staged::Items { doc, list: Box::new(list), patch: Box::new(patch) });
                     return Ok(());
@@ -415,9 +417,12 @@ impl<'e> Part<'e> {
             match staged {
                 Staged::Items { doc, list, patch } => {
                     list.prepare(&self.place, patch)?;
+                    let line = stage.lines.last_mut();
                     if list.is_touched() {
-                        let entries = stage.lines.last().map_or(&[][..], |line| &line.docs);
+                        let entries = line.map_or(&[][..], |line| &line.docs);
                         *staged = self.prepare_anew(doc, patch, entries)?;
+                    } else if let Some(line) = line.filter(|_| list.is_anew()) {
+                        self.keep_twin(doc, line)?;
                     }
                 }
                 Staged::Bulk(bulk, items) => {
@@ -442,6 +447,16 @@ impl<'e> Part<'e> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Keeps the content of a list that was written anew, if the line would have very many changes to tell.
+    fn keep_twin(&self, doc: &Doc, line: &mut Line) -> Result<()> {
+        let seq = line.seq;
+        let entry = line.docs.iter_mut().find(|entry| entry.file == doc.file());
+        let Some(entry) = entry.filter(|entry| entry.changes.len() > MANY_CHANGES) else { return Ok(()) };
+        self.place.store_twin(seq, &doc.file())?;
+        entry.keep_beside(seq);
         Ok(())
     }
 
@@ -690,7 +705,7 @@ impl Staged {
     fn keep_beside(&self, line: &mut Line, long: usize) {
         let (seq, mut entry) = (line.seq, line.docs.iter_mut().find(|entry| entry.file == self.doc().file()));
         if let (Staged::Bulk(..), Some(entry)) = (self, &mut entry) {
-            entry.stored = Some(place::content_name(seq, &entry.file));
+            entry.keep_beside(seq);
             return;
         }
         let Staged::Whole { doc, sealed: Some(sealed), .. } = self else { return };
@@ -699,8 +714,7 @@ impl Staged {
             return;
         };
         if entry.content.is_some() || entry.changes.len() > MANY_CHANGES {
-            (entry.content, entry.changes, entry.names) = (None, Vec::new(), Names::new());
-            entry.stored = Some(place::content_name(seq, &doc.file()));
+            entry.keep_beside(seq);
         }
     }
 
@@ -709,6 +723,14 @@ impl Staged {
             Staged::Whole { doc, .. } | Staged::Items { doc, .. } => doc,
             Staged::Bulk(bulk, _) => bulk.doc(),
         }
+    }
+}
+
+impl DocEntry {
+    /// Names the file that has the content, instead of telling it.
+    fn keep_beside(&mut self, seq: u64) {
+        (self.content, self.changes, self.names) = (None, Vec::new(), Names::new());
+        self.stored = Some(place::content_name(seq, &self.file));
     }
 }
 

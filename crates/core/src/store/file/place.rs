@@ -577,6 +577,19 @@ impl Place<'_> {
         synced.map_err(wrap(self, "write", &path))
     }
 
+    /// Does so with what stands in the other buffer of a long list.
+    pub fn store_twin(&self, seq: u64, file: &str) -> Result<()> {
+        let (path, twin) = (self.content(seq, file), self.twin(file));
+        let copy = || {
+            let twin = self.fs.open(&twin, Access::Read)?.ok_or(io::ErrorKind::NotFound)?;
+            self.fs.remove(&path)?;
+            self.fs.copy(&*twin, &path)?;
+            self.fs.sync_file(&path)?;
+            self.fs.sync_dir(&self.room.hidden())
+        };
+        copy().map_err(wrap(self, "write", &path))
+    }
+
     /// Puts the new content of `file` where [`Place::swap`] finds it.
     pub fn write_spare(&self, file: &str, bytes: &[u8]) -> Result<()> {
         let spare = self.spare(file);

@@ -76,6 +76,7 @@ fn join(steps: &mut [Step<'_, '_>]) {
 /// Makes the commit happen: everything up to where nothing can fail any more.
 fn carry_out(steps: &mut [Step<'_, '_>], durability: Durability) -> Result<()> {
     steps.iter_mut().try_for_each(|step| step.part.prepare(&mut step.stage))?;
+    join(steps);
     append(steps, durability)?;
     for number in 0..steps.len() {
         let Step { part, stage, .. } = &mut steps[number];
@@ -185,7 +186,6 @@ impl Transaction for FileTransaction<'_> {
                 false => steps.push(Step { part, stage, end: 0 }),
             }
         }
-        join(&mut steps);
         let durability = match &steps[..] {
             [only] if only.part.may_be_lazy(&only.stage) => entry.durability,
             _ => Durability::Synced,
@@ -224,8 +224,8 @@ impl Picking for FileTransaction<'_> {
         self.part(&doc.room).put_item(doc, id, item)
     }
 
-    fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
-        self.part(&doc.room).remove_item(doc, id)
+    fn remove_items(&mut self, doc: &Doc, ids: &[&str]) -> Result<()> {
+        self.part(&doc.room).remove_items(doc, ids)
     }
 
     fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {

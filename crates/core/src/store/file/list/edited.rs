@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::answer::{Answer, Lost, sure};
-use super::draft::{Draft, Plan, Text};
+use super::draft::{Draft, Plan, Reader, Saved, Text};
 use super::index::{Build, Index};
 use super::layout::{self, Frame};
 use super::recall::Past;
@@ -252,12 +252,13 @@ impl<'p> Edited<'p> {
         let (texts, alike) = self.texts(sure(value[field].as_array())?)?;
         let fields = without_items(field, value);
         let Found { bytes, mut build, .. } = self.found;
-        let plan = Plan::of(doc, field, &fields, &texts, &bytes)?;
+        let plan = Plan::of(doc, field, &fields, &texts)?;
         if alike && !is_joined {
             build.relocate(&plan.slots);
         } else {
-            build = plan.build(build.anew(), &texts, &bytes)?;
+            build = plan.build(build.anew(), &texts, Reader::in_memory(&bytes))?;
         }
+        let joined = Sum::from_parts(plan.frame.sum, build.items_sum());
         let aside = (!clashes.is_empty()).then(|| bytes.clone());
         let edit = Edit {
             changes: Some(changes),
@@ -269,7 +270,8 @@ impl<'p> Edited<'p> {
             touched: Some(touched),
         };
         let index = sure(build.finish(&plan.frame))?;
-        let draft = Draft { bytes, base, revision, fields, texts, edit };
+        let saved = Some(Saved { bytes, base, joined, revision, edit });
+        let draft = Draft { fields, texts, size: plan.frame.size, saved };
         Ok((index, draft))
     }
 
@@ -303,8 +305,7 @@ impl<'p> Edited<'p> {
             let slot = self.found.build.items()[position].slot;
             let before = sure(self.index.record(self.differing.before(position)))?.slot;
             if slot.length == before.length {
-                let start = slot.start as usize;
-                texts.push(Text::Kept(start..start + slot.length as usize));
+                texts.push(Text::in_slot(slot));
             } else {
                 sure(raw.read(self.found.text(position), 0))?;
                 texts.push(Text::New(layout::respell(&raw)));

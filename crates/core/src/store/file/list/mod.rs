@@ -19,6 +19,7 @@ pub mod layout;
 pub mod mix;
 mod pages;
 mod recall;
+mod recast;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -26,9 +27,9 @@ use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
 use self::answer::sure;
-use self::draft::Draft;
+use self::draft::{Draft, Saved};
 use self::edited::Found;
-use self::index::{Build, Index, Stamp};
+use self::index::{Build, Index, Record, Stamp};
 use self::layout::{Frame, Slot, field_of};
 use self::recall::Past;
 use super::edits::Edit;
@@ -66,11 +67,14 @@ pub struct List {
     sum: Sum,
     /// Where the parts of the file were when it was opened.
     stored: Frame,
-    /// What counts of an edit by hand, if the file is not what the last commit left.
+    /// What the list is put together from, if its file is to be written anew: after an edit by hand, or because of what
+    /// this transaction does.
     draft: Option<Draft>,
     /// What this transaction has put, by position.
     puts: BTreeMap<usize, Put>,
-    /// What it has taken from the end of the file's list, by position.
+    /// What only had to make room for something that was put.
+    moves: BTreeMap<usize, Moved>,
+    /// What it has taken out, by the position in the file.
     gone: BTreeMap<usize, Value>,
     /// The item that was read last.
     last: Option<(usize, Value)>,
@@ -80,12 +84,17 @@ pub struct List {
 struct Put {
     /// What the file has; `None` for a new item.
     before: Option<Value>,
-    /// The same as before, if the item only had to move.
     after: Value,
     slot: Slot,
     text: Vec<u8>,
     /// Whether the slot begins at another place than before.
     moved: bool,
+}
+
+#[derive(Debug)]
+struct Moved {
+    slot: Slot,
+    text: Vec<u8>,
 }
 
 /// A commit of a list on its way to the disk.
@@ -172,7 +181,8 @@ impl List {
         };
         let Some((mut index, draft)) = opened else { return Ok(None) };
         let Some(stored) = index.frame() else { return Ok(None) };
-        let (doc, puts, gone, last) = (doc.clone(), BTreeMap::new(), BTreeMap::new(), None);
+        let (doc, puts, moves, gone, last) =
+            (doc.clone(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), None);
         let mut list = List {
             doc,
             field,
@@ -184,20 +194,21 @@ impl List {
             revision,
             sum,
             stored,
-            draft: None,
+            draft,
             puts,
+            moves,
             gone,
             last,
         };
-        if let Some(draft) = draft {
-            (list.sum, list.revision, list.draft) = (draft.base, draft.revision, Some(draft));
+        if let Some(saved) = list.saved() {
+            (list.sum, list.revision) = (saved.base, saved.revision);
         }
         Ok(Some(list))
     }
 
     /// Returns what somebody did to the file since the last commit.
     pub fn edit(&self) -> Option<&Edit> {
-        self.draft.as_ref().map(|draft| &draft.edit)
+        self.saved().map(|saved| &saved.edit)
     }
 
     /// Returns the checksum of the file as it was opened.
@@ -207,12 +218,16 @@ impl List {
 
     /// Returns what the file held then, if somebody had edited it.
     pub fn edited_bytes(&self) -> Option<Vec<u8>> {
-        self.draft.as_ref().map(|draft| draft.bytes.clone())
+        self.saved().map(|saved| saved.bytes.clone())
     }
 
-    /// Returns the checksum of the file as it is, and of the list after an edit by hand.
-    pub fn sums(&mut self) -> Answer<(Sum, Sum)> {
-        Ok((self.sum, Sum::from_parts(self.stored.sum, sure(self.index.items_sum())?)))
+    /// Returns the checksum of what somebody saved by hand, and of what counts of it.
+    pub fn edit_sums(&self) -> Option<(Sum, Sum)> {
+        self.saved().map(|saved| (saved.base, saved.joined))
+    }
+
+    fn saved(&self) -> Option<&Saved> {
+        self.draft.as_ref()?.saved.as_ref()
     }
 
     /// Whether this transaction has put or taken anything.
@@ -224,7 +239,12 @@ impl List {
         &self.doc
     }
 
-    /// Returns the ids of what this transaction has taken from the end.
+    /// Whether the file is written anew as a whole.
+    pub fn is_anew(&self) -> bool {
+        self.draft.is_some()
+    }
+
+    /// Returns the ids of what this transaction has taken out.
     pub fn gone(&self) -> impl Iterator<Item = &str> {
         self.gone.values().map(id_of)
     }
@@ -265,15 +285,22 @@ impl List {
 
     fn read(&mut self, position: usize) -> Answer<Value> {
         let record = sure(self.index.record(position))?;
-        let bytes = match &self.draft {
-            Some(draft) => sure(draft.text(position))?.to_vec(),
-            None => self.file.read_at(record.slot.start, record.slot.length as usize).map_err(|_| Lost)?,
+        json::parse(&self.text(position, &record)?).map_err(|_| Lost)
+    }
+
+    /// Returns the text of an item that is not put.
+    fn text(&self, position: usize, record: &Record) -> Answer<Vec<u8>> {
+        let Slot { start, length, .. } = record.slot;
+        let text = match (self.moves.get(&position), &self.draft) {
+            (Some(moved), _) => Some(moved.text.clone()),
+            (None, Some(draft)) => draft.text(position, &*self.file),
+            (None, None) => self.file.read_at(start, length as usize).ok(),
         };
-        let mut raw = Raw::default();
-        let end = sure(raw.read(&bytes, 0))?;
+        let (text, mut raw) = (sure(text)?, Raw::default());
+        let end = sure(raw.read(&text, 0))?;
         // The sum tells a stale or spoiled index from a good one.
-        let whole = end == bytes.len() && layout::item_sum(raw.text(), position) == record.sum;
-        if whole { json::parse(&bytes).map_err(|_| Lost) } else { Err(Lost) }
+        let whole = end == text.len() && layout::item_sum(raw.text(), position) == record.sum;
+        if whole { Ok(text) } else { Err(Lost) }
     }
 
     /// Returns the items that are looked for.
@@ -428,12 +455,12 @@ impl List {
             Some((last, before)) if last == position && !self.puts.contains_key(&position) => before,
             _ => self.at(position)?,
         };
-        if before.get(self.listing.needs) != item.get(self.listing.needs) {
-            return Err(Lost);
-        }
         let old = sure(self.index.record(position))?;
-        if text.len() > old.slot.room as usize {
-            self.spread(position, text.len())?;
+        let needs_others = before.get(self.listing.needs) != item.get(self.listing.needs);
+        let has_room = text.len() <= old.slot.room as usize;
+        if needs_others || !has_room && self.spread(position, text.len()).is_err() {
+            self.note(position, before, item.clone(), old.slot, text);
+            return self.recast(&BTreeSet::new());
         }
         let slot = Slot { length: text.len() as u32, ..sure(self.index.record(position))?.slot };
         if self.is_active(position)? {
@@ -441,12 +468,16 @@ impl List {
         }
         sure(self.index.replace(position, slot, raw))?;
         self.hold(position, raw)?;
-        let put = self.puts.remove(&position);
-        let moved = put.as_ref().is_some_and(|put| put.moved);
-        let before = put.map_or(Some(before), |put| put.before);
-        let after = std::mem::take(item);
-        self.puts.insert(position, Put { before, after, slot, text, moved });
+        self.note(position, before, std::mem::take(item), slot, text);
         Ok(())
+    }
+
+    /// Notes what is put in the place of an item; `before` counts unless it was put by this transaction, too.
+    fn note(&mut self, position: usize, before: Value, after: Value, slot: Slot, text: Vec<u8>) {
+        let put = self.puts.remove(&position);
+        let moved = self.moves.remove(&position).is_some() || put.as_ref().is_some_and(|put| put.moved);
+        let before = put.map_or(Some(before), |put| put.before);
+        self.puts.insert(position, Put { before, after, slot, text, moved });
     }
 
     /// Makes room for an item that outgrows its slot with the blanks of those behind it. They move a little; at
@@ -478,7 +509,10 @@ impl List {
             // What does not divide goes to the last one, so that the next slot stays where it is.
             let rest = if last < count && number + 1 == lengths.len() { room - spent } else { 0 };
             let slot = Slot { start, length: *length as u32, room: (length + each + rest) as u32 };
-            self.relocate(position + number, slot, number > 0)?;
+            match number {
+                0 => sure(self.index.move_to(position, slot))?,
+                _ => self.relocate(position + number, slot)?,
+            }
             start = slot.end() + layout::GAP.len() as u64;
         }
         if last == count {
@@ -489,17 +523,16 @@ impl List {
         Ok(())
     }
 
-    /// Puts an item as it is into another slot. It is written anew, whatever form it had.
-    fn relocate(&mut self, position: usize, slot: Slot, moved: bool) -> Answer<()> {
-        let item = self.at(position)?;
-        let text = layout::item_text(sure(item.as_object())?);
-        let slot = Slot { length: text.len() as u32, ..slot };
-        sure(self.index.move_to(position, slot))?;
-        let put = self.puts.remove(&position);
-        let moved = moved || put.as_ref().is_some_and(|put| put.moved);
-        let before = put.map_or_else(|| Some(item.clone()), |put| put.before);
-        self.puts.insert(position, Put { before, after: item, slot, text, moved });
-        Ok(())
+    /// Puts an item as it is into another slot.
+    fn relocate(&mut self, position: usize, slot: Slot) -> Answer<()> {
+        if let Some(put) = self.puts.get_mut(&position) {
+            (put.slot, put.moved) = (slot, true);
+        } else {
+            let record = sure(self.index.record(position))?;
+            let text = self.text(position, &record)?;
+            self.moves.insert(position, Moved { slot, text });
+        }
+        sure(self.index.move_to(position, slot))
     }
 
     fn append(&mut self, id: &str, item: &mut Value, text: Vec<u8>, raw: &Raw) -> Answer<()> {
@@ -518,10 +551,23 @@ impl List {
         Ok(())
     }
 
-    /// Takes the item with this id out of the list, if it is there. [`Lost`] unless it is the last one and nobody needs it:
-    /// those behind it would stand elsewhere.
-    pub fn remove(&mut self, id: &str) -> Answer<()> {
-        let Some(position) = sure(self.index.position(id))? else { return Ok(()) };
+    /// Takes the items with these ids out of the list, as far as they are there. Those at its end go in place; for others all that
+    /// stand behind them move up.
+    pub fn remove(&mut self, ids: &[&str]) -> Answer<()> {
+        let mut leaving = BTreeSet::new();
+        for id in ids {
+            leaving.extend(sure(self.index.position(id))?);
+        }
+        while let Some(last) = leaving.last().copied()
+            && self.remove_last(last).is_ok()
+        {
+            leaving.remove(&last);
+        }
+        if leaving.is_empty() { Ok(()) } else { self.recast(&leaving) }
+    }
+
+    /// Takes the last item out of the list. [`Lost`] if it is not the last, or somebody needs it.
+    fn remove_last(&mut self, position: usize) -> Answer<()> {
         let item = self.at(position)?;
         let slot = sure(self.index.record(position))?.slot;
         let (mut frame, start) = (sure(self.index.frame())?, slot.start - layout::GAP.len() as u64);
@@ -539,8 +585,9 @@ impl List {
         frame.suffix = start;
         sure(self.index.set_frame(&frame))?;
         self.last = None;
+        self.moves.remove(&position);
         let before = self.puts.remove(&position).map_or(Some(item), |put| put.before);
-        self.gone.extend(before.map(|before| (position, before)));
+        self.gone.extend(before.map(|before| (self.place_in_file(position), before)));
         Ok(())
     }
 
@@ -621,14 +668,17 @@ impl List {
             let slot = sure(self.index.record(last))?.slot;
             writes.push((slot.start + u64::from(slot.length), vec![comma]));
         }
-        for (position, put) in &self.puts {
-            let bytes = sure(put.slot.fill(&put.text, position + 1 == count))?;
-            let gap = if put.moved { layout::GAP } else { b"" };
-            writes.push((put.slot.start - gap.len() as u64, [gap, &bytes].concat()));
+        let puts = self.puts.iter().map(|(position, put)| (*position, put.slot, &put.text, put.moved));
+        let moves = self.moves.iter().map(|(position, moved)| (*position, moved.slot, &moved.text, true));
+        for (position, slot, text, moved) in puts.chain(moves) {
+            let bytes = sure(slot.fill(text, position + 1 == count))?;
+            let gap = if moved { layout::GAP } else { b"" };
+            writes.push((slot.start - gap.len() as u64, [gap, &bytes].concat()));
         }
         let whole = [&prefix[..], &suffix[..]].concat();
         frame.size = frame.suffix + suffix.len() as u64;
         writes.push((frame.suffix, suffix));
+        let writes = joined(writes);
         frame.sum = sure(layout::scan(&whole, self.field, &mut |_, _| {}))?.sum;
         let sum = Sum::from_parts(frame.sum, sure(self.index.items_sum())?);
         let (stamp, exchanged, twin) = (0, false, 0);
@@ -643,7 +693,8 @@ impl List {
             (None, Some(_)) => (count, b' '),
             (None, None) => return None,
         };
-        let last = end.checked_sub(1).filter(|last| !self.puts.contains_key(last))?;
+        let written = |last: &usize| self.puts.contains_key(last) || self.moves.contains_key(last);
+        let last = end.checked_sub(1).filter(|last| !written(last))?;
         Some((last, comma))
     }
 
@@ -668,8 +719,9 @@ impl List {
             for (offset, bytes) in &patch.writes {
                 twin.write_at(*offset, bytes)?;
             }
-            // It was brought to the file's size.
-            if twin.opened().size.max(self.stored.size) > patch.frame.size {
+            // It was brought to the size of the file, or of the draft.
+            let size = self.draft.as_ref().map_or(self.stored.size, |draft| draft.size);
+            if twin.opened().size.max(size) > patch.frame.size {
                 twin.truncate(patch.frame.size)?;
             }
             twin.mark()
@@ -682,7 +734,7 @@ impl List {
     /// Whether somebody has written into the file since it was opened: what was made from it may be half of either then.
     pub fn is_touched(&self) -> bool {
         // After an edit by hand nothing is made from it any more.
-        self.draft.is_none() && !self.file.look().is_ok_and(|stat| stamp_of(&stat) == self.stamp)
+        self.saved().is_none() && !self.file.look().is_ok_and(|stat| stamp_of(&stat) == self.stamp)
     }
 
     /// Puts the twin in the place of the file.
@@ -717,7 +769,8 @@ impl List {
             }
             Some(draft) => {
                 let made = place.fs.open(path, Access::Create)?;
-                made.as_ref().map_or(Ok(()), |made| draft.write(&self.doc, self.field, &**made))?;
+                made.as_ref()
+                    .map_or(Ok(()), |made| draft.write(&self.doc, self.field, &*self.file, &**made))?;
                 made
             }
         };
@@ -757,17 +810,17 @@ impl List {
         let holder =
             if patch.exchanged { place.twin(&self.doc.file()) } else { place.copy(&self.doc.file()) };
         // Two edits within one tick of a coarse clock look alike: only the bytes tell them apart.
-        if patch.exchanged && self.draft.is_none() {
+        if patch.exchanged && self.saved().is_none() {
             // By its name: an editor may have put another file in the place of the one that we have open.
             let twin = place.fs.stat(&holder).ok().flatten().map_or(0, |stat| stamp_of(&stat));
-            if twin == self.stamp {
+            if twin == self.stamp && self.draft.is_none() {
                 patch.twin = twin;
             }
             if twin == 0 || twin == self.stamp {
                 return None;
             }
         }
-        if self.draft.as_ref().is_some_and(|draft| draft.is_in(place, &holder)) {
+        if self.saved().is_some_and(|saved| saved.is_in(place, &holder)) {
             return None;
         }
         let bytes = place.fs.read(&holder, self.doc.kind.limit).ok().flatten()?;
@@ -875,6 +928,19 @@ fn write_new(place: &Place<'_>, doc: &Doc, mut index: Index) {
     {
         let _ = index.write_to(file);
     }
+}
+
+/// Joins what is written side by side.
+fn joined(mut writes: Vec<(u64, Vec<u8>)>) -> Vec<(u64, Vec<u8>)> {
+    writes.sort_by_key(|(start, _)| *start);
+    let mut joined: Vec<(u64, Vec<u8>)> = Vec::with_capacity(writes.len());
+    for (start, bytes) in writes {
+        match joined.last_mut().filter(|(last, before)| *last + before.len() as u64 == start) {
+            Some((_, before)) => before.extend(bytes),
+            None => joined.push((start, bytes)),
+        }
+    }
+    joined
 }
 
 fn id_of(item: &Value) -> &str {

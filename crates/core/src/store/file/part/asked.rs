@@ -150,10 +150,7 @@ impl Part<'_> {
             self.note_write(doc);
             return Ok(());
         }
-        if self.get(doc)?.is_some() && self.loaded[&*doc.file()].new.is_none() {
-            let copy = self.loaded[&*doc.file()].base.clone();
-            self.write(doc, copy)?;
-        }
+        self.begin_copy(doc)?;
         match self.load(doc)?.new.as_mut() {
             Some(Some(value)) => engine::put_in(doc, value, id, item),
             _ => engine::put_in(doc, &mut Value::Null, id, item),
@@ -161,14 +158,16 @@ impl Part<'_> {
         .map_err(|unfit| unfit.of(doc.file()))
     }
 
-    pub fn remove_item(&mut self, doc: &Doc, id: &str) -> Result<()> {
-        if self.ask(doc, |list| list.remove(id))?.is_some() {
+    pub fn remove_items(&mut self, doc: &Doc, ids: &[&str]) -> Result<()> {
+        if self.ask(doc, |list| list.remove(ids))?.is_some() {
             self.note_write(doc);
             return Ok(());
         }
-        let Some(mut value) = self.get(doc)?.cloned() else { return Ok(()) };
-        engine::remove_in(doc, &mut value, id);
-        self.write(doc, Some(value))
+        self.begin_copy(doc)?;
+        if let Some(Some(value)) = self.load(doc)?.new.as_mut() {
+            engine::remove_in(doc, value, ids);
+        }
+        Ok(())
     }
 
     pub fn extend(&mut self, doc: &Doc, items: Texts) -> Result<()> {

@@ -12,7 +12,7 @@ use crate::store::error::Result;
 use crate::store::file::addresses::DocFiles;
 use crate::store::file::edits::{self, Edit};
 use crate::store::file::journal::{self, DocEntry, Line, Replay, Sum};
-use crate::store::file::list::{Answer, List, Lost};
+use crate::store::file::list::List;
 use crate::store::file::place::{self, HeadDoc, Opened};
 
 impl Part<'_> {
@@ -68,13 +68,12 @@ impl Part<'_> {
     }
 
     /// Records what a person did to a list of which only their items were read.
-    pub(super) fn absorb_items(&mut self, list: &mut List, entry: &Entry) -> Result<Answer<Option<Line>>> {
-        let Ok((file, joined)) = list.sums() else { return Ok(Err(Lost)) };
-        let Some(edit) = list.edit() else { return Ok(Ok(None)) };
+    pub(super) fn absorb_items(&mut self, list: &List, entry: &Entry) -> Result<Option<Line>> {
+        let (Some(edit), Some((file, joined))) = (list.edit(), list.edit_sums()) else { return Ok(None) };
         let sums = (Some(file), edit.is_joined.then_some(joined));
         let line = self.edit_line(list.doc(), edit, list.revision, sums, None, entry);
         self.tell_clashes(list.doc(), edit)?;
-        Ok(Ok(line))
+        Ok(line)
     }
 
     /// Describes what a person changed in a file since our last commit, as far as it counts; `sums` are those of the file
