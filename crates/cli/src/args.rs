@@ -3,13 +3,16 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use anthill_core::api::request::Seconds;
+use anthill_core::api::documents;
+use anthill_core::api::request::{KindName, Limit, Seconds};
 use anthill_core::model::kind::{KINDS, Kind};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser};
 
 use crate::commands::{self, Command};
+use crate::context::parse_id;
 use crate::direct::{Words, first_word};
+use crate::error::{self, CliError};
 use crate::help;
 
 /// Let many coding-agent sessions work as a team through human-readable JSON files
@@ -104,6 +107,11 @@ pub struct Select {
 }
 
 impl Select {
+    /// Returns it as requests have it.
+    pub fn of(&self) -> error::Result<documents::Select> {
+        self.scope.of(self.kind.parse().map_err(CliError::invalid)?)
+    }
+
     /// Reads it from sorted words; a kind that does not exist is left to clap.
     pub fn read(words: &mut Words) -> Option<Select> {
         let kind = words.plain().filter(|kind| Kind::find(kind).is_some())?;
@@ -127,6 +135,19 @@ pub struct ScopeArgs {
     /// Moment of backup [default: the newest]
     #[arg(long, value_name = "TIMESTAMP")]
     pub timestamp: Option<String>,
+}
+
+impl ScopeArgs {
+    /// Returns the document of a kind that is meant, as requests have it.
+    pub fn of(&self, kind: KindName) -> error::Result<documents::Select> {
+        let key = |text: &Option<String>| text.as_deref().map(parse_id).transpose();
+        Ok(documents::Select {
+            project_id: self.project_id.as_deref().map(parse_id).transpose()?,
+            agent_id: key(&self.agent_id)?,
+            timestamp: key(&self.timestamp)?,
+            ..documents::Select::of(kind.0)
+        })
+    }
 }
 
 /// Accepts the kinds of the registry, and some derived ones.
@@ -156,6 +177,11 @@ pub fn names(list: &[String]) -> Vec<String> {
 /// Reads a duration in seconds, fractions allowed.
 pub fn seconds(text: &str) -> Result<f64, String> {
     span(text).map(Seconds::get)
+}
+
+/// Reads how many are wanted at most: 1 or more.
+pub fn limit_parser() -> impl TypedValueParser<Value = Limit> {
+    clap::value_parser!(u32).range(1..).map(|limit| Limit::new(limit).expect("the range says so"))
 }
 
 /// Reads a duration as requests have it.

@@ -9,13 +9,10 @@ use std::time::Duration;
 use anthill_core::error::Code;
 use anthill_core::model::ids::{Id, InvalidId, ProjectId, SessionId};
 use anthill_core::model::install::project_of;
-use anthill_core::model::kind::{Doc, Kind, Scope};
+use anthill_core::model::kind::Doc;
 use anthill_core::model::paper::Paper;
-use anthill_core::model::path::Path;
-use anthill_core::model::room::Room;
 use anthill_core::model::time::{self, Boot, Clock, Moment};
-use anthill_core::ops::{Actor, read, settings};
-use anthill_core::store::file::addresses::KindFiles;
+use anthill_core::ops::{Actor, settings};
 use anthill_core::store::file::fs::Fs;
 use anthill_core::store::file::moved::MovedFs;
 use anthill_core::store::file::news::on_news;
@@ -26,9 +23,9 @@ use anthill_core::store::{Engine, Kept};
 use anthill_live::{foreign, gates};
 use clap::ColorChoice;
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
 
-use crate::args::{Global, ScopeArgs, Select};
+use crate::args::{Global, Select};
+use crate::door::in_words;
 use crate::error::{CliError, Result};
 use crate::hooks::HookObserver;
 use crate::output::Output;
@@ -90,41 +87,7 @@ impl<'o> Context<'o> {
 
     /// Finds the document that the arguments mean.
     pub fn select(&self, select: &Select) -> Result<Doc> {
-        let kind = Kind::find(&select.kind)
-            .ok_or_else(|| CliError::invalid(format!("unknown kind `{}`", select.kind)))?;
-        self.document(kind, &select.scope)
-    }
-
-    pub fn document(&self, kind: &'static Kind, scope: &ScopeArgs) -> Result<Doc> {
-        match kind.scope {
-            Scope::Project => Ok(Doc::of_project(kind, parse_id(&self.project(kind, scope)?)?)),
-            Scope::Session => Ok(Doc::of_session(kind, self.session(kind)?)),
-            Scope::Mailbox => Ok(Doc::of_mailbox(kind, self.session(kind)?)),
-            Scope::Agent => {
-                let agent = scope.agent_id.as_ref().ok_or_else(|| needs(kind, "--agent-id ID"))?;
-                Ok(Doc::of_key(kind, &parse_id(agent)?))
-            }
-            Scope::Moment => self.moment(kind, scope),
-            Scope::Shared | Scope::Queue | Scope::Pipeline | Scope::State => {
-                Ok(Doc::shared(kind, kind.room().expect("these scopes name their room")))
-            }
-        }
-    }
-
-    fn project(&self, kind: &Kind, scope: &ScopeArgs) -> Result<String> {
-        if let Some(project) = &scope.project_id {
-            return Ok(project.clone());
-        }
-        if let Some(project) = self.own_project() {
-            return Ok(project.to_string());
-        }
-        let path: Path = "global.default_project".parse().expect("a constant path");
-        match read::get(&*self.engine, &Doc::config(), &path) {
-            Ok(Value::String(project)) => Ok(project),
-            Err(error) if error.code() != Code::NotFound => Err(error.into()),
-            _ => Err(needs(kind, "--project-id ID")
-                .hinted("or give this project one: anthill init --project-id ID")),
-        }
+        select.of()?.find(&self.caller()).map_err(in_words)
     }
 
     /// Returns the project that the root is, by its own configuration.
@@ -141,22 +104,6 @@ impl<'o> Context<'o> {
     /// Returns the session of `--session-id`.
     pub fn told_session(&self) -> Option<&SessionId> {
         self.told.as_ref()
-    }
-
-    fn session(&self, kind: &Kind) -> Result<SessionId> {
-        self.session.clone().ok_or_else(|| needs(kind, "--session-id ID"))
-    }
-
-    /// Returns the moment asked for, else the newest one, else this one.
-    fn moment(&self, kind: &'static Kind, scope: &ScopeArgs) -> Result<Doc> {
-        if let Some(timestamp) = &scope.timestamp {
-            return Ok(Doc::of_key(kind, &parse_id(timestamp)?));
-        }
-        let known = self.engine.documents(&Room::State)?;
-        let newest = known.into_iter().rfind(|doc| doc.kind == kind);
-        Ok(newest.unwrap_or_else(|| {
-            Doc::of_key(kind, &time::compact(self.actor.now()).parse().expect("digits make an id"))
-        }))
     }
 }
 
@@ -276,10 +223,6 @@ impl Clock for SystemClock {
         let boot = id.and_then(|id| Some(Boot { id, began: began()? }));
         Moment { at, boot }
     }
-}
-
-fn needs(kind: &Kind, option: &str) -> CliError {
-    CliError::invalid(format!("{} needs {option}: it is kept at `{}`", kind.name, kind.pattern()))
 }
 
 /// Reads an id that is chosen for something new.

@@ -5,11 +5,16 @@ use std::mem::ManuallyDrop;
 use anthill_core::api::{Answer, Caller, Request, Surroundings};
 use anthill_core::model::ids::ProjectId;
 use anthill_core::ops::{self, Error};
+use anthill_core::store::Finding;
 use anthill_core::view::shell;
+use anthill_live::runner;
+use jiff::tz::TimeZone;
 
+use crate::commands::doctor;
 use crate::context::Context;
 use crate::env;
 use crate::error::{CliError, Result};
+use crate::git;
 
 impl Context<'_> {
     pub fn caller(&self) -> Caller<'_> {
@@ -55,6 +60,15 @@ impl Surroundings for Context<'_> {
         env::is_agent()
     }
 
+    fn directory(&self) -> Option<String> {
+        // One that is gone, or whose name is no text, is left out.
+        std::env::current_dir().ok()?.to_str().map(str::to_owned)
+    }
+
+    fn branch(&self, directory: &str) -> Option<String> {
+        git::branch(directory.as_ref())
+    }
+
     fn below_root(&self, path: String) -> String {
         match Context::below_root(self, &path) {
             below if below.len() < path.len() => below.to_owned(),
@@ -64,6 +78,18 @@ impl Surroundings for Context<'_> {
 
     fn shown(&self, path: &str) -> String {
         self.typed(path)
+    }
+
+    fn absolute(&self, path: &str) -> String {
+        std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
+    }
+
+    fn obstacles(&self) -> ops::Result<Vec<Finding>> {
+        doctor::obstacles(self)
+    }
+
+    fn zone(&self) -> TimeZone {
+        runner::zone()
     }
 
     fn mark(&self) -> String {
@@ -84,6 +110,17 @@ pub fn in_words(error: ops::Error) -> CliError {
                 .hinted(format!("{wait}: anthill worker claim {worker} --wait 600"))
                 .hinted("see what is open and why: anthill leader status")
         }
+        Error::Unnamed { kind, by, path } => {
+            let base = CliError::invalid(format!("{kind} needs --{by} ID: it is kept at `{path}`"));
+            match *by {
+                "project-id" => base.hinted("or give this project one: anthill init --project-id ID"),
+                _ => base,
+            }
+        }
+        Error::NoReader { .. } => base(&error)
+            .hinted("see who is there: anthill session list")
+            .hinted("leave out --require-session to send it all the same; nothing was sent"),
+        Error::NoArchive { kind } => base(&error).hinted(format!("see its changes: anthill history {kind}")),
         Error::WhoseTask => base(&error)
             .hinted("name it: anthill worker brief TASK")
             .hinted("or its worker: anthill worker brief --worker W"),
@@ -106,39 +143,6 @@ mod tests {
 
     /// Commands that are no use case, and why.
     const OTHERS: &[(&str, &str)] = &[
-        ("agents", "next"),
-        ("append", "next"),
-        ("clean", "next"),
-        ("compact", "next"),
-        ("delete", "next"),
-        ("diff", "next"),
-        ("doctor", "next"),
-        ("epic", "next"),
-        ("error", "next"),
-        ("get", "next"),
-        ("history", "next"),
-        ("list", "next"),
-        ("log", "next"),
-        ("loop", "next"),
-        ("merge", "next"),
-        ("message", "next"),
-        ("metrics", "next"),
-        ("on", "next"),
-        ("pipeline", "next"),
-        ("restore", "next"),
-        ("schema", "next"),
-        ("session", "next"),
-        ("set", "next"),
-        ("sprint", "next"),
-        ("status", "next"),
-        ("story", "next"),
-        ("team", "next"),
-        ("tool", "next"),
-        ("trust", "next"),
-        ("undo", "next"),
-        ("update-task", "next"),
-        ("validate", "next"),
-        ("workflow", "next"),
         ("bench", "measures this machine"),
         ("completions", "for the shell of this machine"),
         ("demo", "a show in a directory of its own"),
@@ -147,7 +151,11 @@ mod tests {
         ("hooks-run", "a process of this machine, started by commands"),
         ("init", "changes files of clients on this machine"),
         ("list-active", "another word for `session list --active`"),
+        ("loop add-gate", "changes a file of this machine; a person adds gates"),
+        ("loop run", "keeps running"),
         ("orchestrate", "keeps running"),
+        ("pipeline simulate", "tries the rules out, without a store"),
+        ("session list-active", "another word for `session list --active`"),
         ("uninstall", "changes files of clients on this machine"),
         ("watch", "keeps running"),
         ("worker run", "keeps running"),

@@ -1,15 +1,14 @@
 //! What the planning commands have in common: whose plan, guarded how, and how a change is told.
 
-use anthill_core::model::kind::Kind;
-use anthill_core::model::room::Room;
+use anthill_core::api::request::Amount;
+use anthill_core::model::ids::ProjectId;
 use anthill_core::model::shape::{Shape, Shaped};
-use anthill_core::ops::planning::{Done, Project};
+use anthill_core::ops::planning::Done;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
 
-use crate::args::ScopeArgs;
-use crate::context::Context;
+use crate::context::{Context, parse_id};
 use crate::error::Result;
 use crate::output::Format;
 
@@ -22,13 +21,8 @@ pub struct ProjectArgs {
 }
 
 impl ProjectArgs {
-    pub fn find(&self, context: &Context<'_>) -> Result<Project> {
-        let scope = ScopeArgs { project_id: self.project_id.clone(), ..ScopeArgs::default() };
-        let kind = Kind::find("epics").expect("epics is a kind");
-        match context.document(kind, &scope)?.room {
-            Room::Project(id) => Ok(Project(id)),
-            _ => unreachable!("BUG: epics are kept by project"),
-        }
+    pub fn id(&self) -> Result<Option<ProjectId>> {
+        self.project_id.as_deref().map(parse_id).transpose()
     }
 
     /// Returns a command to type next, about the same project.
@@ -61,17 +55,12 @@ pub fn words_of<T: Shaped>() -> &'static [&'static str] {
 }
 
 /// Reads a number of points or the like: 0 or more.
-pub fn amount(text: &str) -> std::result::Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| "expected a number, 0 or more".into())
+pub fn amount(text: &str) -> std::result::Result<Amount, String> {
+    Ok(Amount::new(text.parse().unwrap_or(f64::NAN))?)
 }
 
 /// Tells what was done to a thing, whose id comes last, and what to type next.
 pub fn report(context: &Context<'_>, done: &Done, (what, id): (&str, &str), next: &str) -> Result<()> {
-    done.warnings.iter().for_each(|warning| context.output.warning(warning));
-    if context.output.json {
-        return context.output.changed(&done.value, Format::Json);
-    }
     let what = if done.changed { what } else { "Unchanged" };
     context.output.said(&format!("{what}: {id}"))?;
     if !next.is_empty() {
@@ -83,18 +72,15 @@ pub fn report(context: &Context<'_>, done: &Done, (what, id): (&str, &str), next
 /// Shows items as a table; says what to do when there are none.
 pub fn table(
     context: &Context<'_>,
-    items: Vec<Value>,
+    items: &[Value],
     rows: impl Fn(&[Value]) -> Value,
     none: &str,
 ) -> Result<()> {
-    if context.output.json {
-        return context.output.value(&Value::Array(items), Format::Json);
-    }
     if items.is_empty() {
         context.output.status(none);
         return Ok(());
     }
-    context.output.value(&rows(&items), Format::Table)
+    context.output.value(&rows(items), Format::Table)
 }
 
 /// Returns a text field of a thing, for a sentence.

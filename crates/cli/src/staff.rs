@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anthill_core::api::request::Amount;
 use anthill_core::error::Code;
 use anthill_core::model::clients::{self, Client};
 use anthill_core::model::usage::Usage;
@@ -32,8 +33,12 @@ pub struct CareArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=10))]
     pub retries: Option<u64>,
     /// Start nobody any more when the run has cost so much, by what the agents' clients say
-    #[arg(long, value_name = "USD", value_parser = amount)]
+    #[arg(long, value_name = "USD", value_parser = cost)]
     pub max_cost: Option<f64>,
+}
+
+fn cost(text: &str) -> std::result::Result<f64, String> {
+    amount(text).map(Amount::get)
 }
 
 impl CareArgs {

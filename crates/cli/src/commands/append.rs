@@ -1,4 +1,4 @@
-use anthill_core::ops::edit::{self, Target};
+use anthill_core::api::documents::AppendItem;
 use clap::Args;
 
 use super::{parse_path, parse_value, report};
@@ -28,8 +28,8 @@ pub struct AppendArgs {
 
 pub fn run(context: &Context<'_>, args: &AppendArgs) -> Result<()> {
     let (path, item) = (parse_path(&args.path)?, parse_value(&args.item)?);
-    let doc = context.select(&args.select)?;
-    let target = Target { doc: &doc, path: &path, expect: args.expect_revision };
-    let changed = edit::append(&*context.engine, &target, item, &context.actor)?;
-    report(context, doc.kind.name, &format!("Appended to {path} in {}", doc.kind.name), &changed)
+    let (document, expect_revision) = (args.select.of()?, args.expect_revision);
+    let request = AppendItem { document, path: path.clone(), item, expect_revision };
+    let kind = &args.select.kind;
+    context.perform(request, |edited| report(context, &format!("Appended to {path} in {kind}"), edited))
 }

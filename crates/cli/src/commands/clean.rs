@@ -1,15 +1,10 @@
-use anthill_core::ops::archive::{self, Archived, Request};
-use anthill_core::ops::clean::{self, What};
-use anthill_core::ops::settings::Settings;
-use anthill_core::store::Kept;
+use anthill_core::api::overview::{ArchiveOld, CleanUp, CleanedUp};
+use anthill_core::api::request::Age;
+use anthill_core::ops::archive::Archived;
 use clap::Args;
-use jiff::SignedDuration;
-use serde_json::Value;
 
-use super::object;
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::Format;
 
 /// Clean up what sessions leave behind
 ///
@@ -57,31 +52,23 @@ pub fn run(context: &Context<'_>, args: &CleanArgs) -> Result<()> {
     if let Some(age) = &args.older_than {
         return make_room(context, age, args.dry_run);
     }
-    let told = [(args.all, What::All), (args.of_loop, What::Loop), (args.agents, What::Agents)];
-    let mut what: Vec<_> = told.iter().filter(|(on, _)| *on).map(|(_, what)| *what).collect();
-    if what.is_empty() {
-        what.push(What::Session);
-    }
-    let cleaned = clean::clean(&*context.engine, &what, args.dry_run, &context.actor)?;
-    cleaned.warnings.iter().for_each(|warning| context.output.warning(warning));
-    let kept = cleaned.documents.iter().map(Kept::Document).chain(cleaned.papers.iter().map(Kept::Paper));
-    let files: Vec<_> = kept.map(|kept| context.engine.called(kept).path).collect();
-    if context.output.json {
-        let removed = files.iter().map(|file| Value::from(file.as_str())).collect();
-        let value = object([("removed", removed), ("dry_run", args.dry_run.into())]);
-        return context.output.changed(&value, Format::Json);
-    }
+    let CleanArgs { all, of_loop, agents, dry_run, .. } = *args;
+    context.perform(CleanUp { all, of_loop, agents, dry_run }, |cleaned| tell(context, cleaned))
+}
+
+fn tell(context: &Context<'_>, cleaned: &CleanedUp) -> Result<()> {
+    let files = &cleaned.removed;
     if files.is_empty() {
         context.output.status("there is nothing to remove");
         return Ok(());
     }
-    let word = if args.dry_run { "Would remove" } else { "Removed" };
+    let word = if cleaned.dry_run { "Would remove" } else { "Removed" };
     context
         .output
         .said(&files.iter().map(|file| format!("{word}: {file}")).collect::<Vec<_>>().join("\n"))?;
-    let mut kinds: Vec<_> = cleaned.documents.iter().map(|doc| named(doc.kind.name)).collect();
+    let mut kinds: Vec<_> = cleaned.cleaned.documents.iter().map(|doc| named(doc.kind.name)).collect();
     kinds.dedup();
-    context.output.status(&match args.dry_run {
+    context.output.status(&match cleaned.dry_run {
         true => "nothing was changed".into(),
         false if kinds.is_empty() => "there was nothing left that it showed".into(),
         false => format!("take it back: anthill undo KIND   ({})", kinds.join(", ")),
@@ -95,48 +82,25 @@ const CONFIGURED: &str = "configured";
 /// Archives what is over for longer than that.
 fn make_room(context: &Context<'_>, age: &str, dry_run: bool) -> Result<()> {
     let now = context.actor.now();
-    let request = match age {
-        CONFIGURED => Request::of(&Settings::read(&*context.engine)?, now),
-        _ => Request::before(parse_age(age).and_then(|age| now.checked_sub(age).ok()).ok_or_else(|| {
+    let parse = || age.parse().ok().filter(|age: &Age| age.before(now).is_some());
+    let older_than = match age {
+        CONFIGURED => None,
+        _ => Some(parse().ok_or_else(|| {
             CliError::invalid(format!("`{age}` is no age"))
                 .hinted("write --older-than 30d, 12h, 90m or seconds")
         })?),
     };
-    let archived = archive::all(&*context.engine, Request { dry_run, ..request }, &context.actor)?;
-    archived.warnings.iter().for_each(|warning| context.output.warning(warning));
-    let Archived { sessions, messages, tasks, .. } = &archived;
-    if context.output.json {
-        let texts = |ids: &[String]| ids.iter().map(|id| Value::from(id.as_str())).collect::<Value>();
-        let value = object([
-            ("sessions", texts(sessions)),
-            ("messages", (*messages).into()),
-            ("tasks", texts(tasks)),
-            ("dry_run", dry_run.into()),
-        ]);
-        return context.output.changed(&value, Format::Json);
-    }
-    let word = if dry_run { "Would archive" } else { "Archived" };
-    let (sessions, tasks) = (sessions.len(), tasks.len());
-    context.output.said(&format!("{word}: {sessions} sessions, {messages} messages, {tasks} tasks"))?;
-    context.output.status(match dry_run {
-        true => "nothing was changed",
-        false => "see them: anthill session list --archived, anthill history queue --archived   (or the files in orchestration/archive and .coordination/archive)",
-    });
-    Ok(())
-}
-
-/// Reads an age such as `30d`.
-fn parse_age(text: &str) -> Option<SignedDuration> {
-    let (number, unit) = text.split_at(text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len()));
-    let seconds = match unit {
-        "" | "s" => 1,
-        "m" => 60,
-        "h" => 60 * 60,
-        "d" => 24 * 60 * 60,
-        "w" => 7 * 24 * 60 * 60,
-        _ => return None,
-    };
-    Some(SignedDuration::from_secs(number.parse::<i64>().ok()?.checked_mul(seconds)?))
+    context.perform(ArchiveOld { older_than, dry_run }, |made| {
+        let Archived { sessions, messages, tasks, .. } = &made.archived;
+        let word = if dry_run { "Would archive" } else { "Archived" };
+        let (sessions, tasks) = (sessions.len(), tasks.len());
+        context.output.said(&format!("{word}: {sessions} sessions, {messages} messages, {tasks} tasks"))?;
+        context.output.status(match dry_run {
+            true => "nothing was changed",
+            false => "see them: anthill session list --archived, anthill history queue --archived   (or the files in orchestration/archive and .coordination/archive)",
+        });
+        Ok(())
+    })
 }
 
 /// Returns how a kind is named on the command line.

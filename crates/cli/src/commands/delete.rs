@@ -1,4 +1,4 @@
-use anthill_core::ops::edit::{self, Target};
+use anthill_core::api::documents::DeleteField;
 use clap::Args;
 
 use super::{parse_path, report};
@@ -25,8 +25,8 @@ pub struct DeleteArgs {
 
 pub fn run(context: &Context<'_>, args: &DeleteArgs) -> Result<()> {
     let path = parse_path(&args.path)?;
-    let doc = context.select(&args.select)?;
-    let target = Target { doc: &doc, path: &path, expect: args.expect_revision };
-    let changed = edit::delete(&*context.engine, &target, &context.actor)?;
-    report(context, doc.kind.name, &format!("Deleted {path} from {}", doc.kind.name), &changed)
+    let (document, expect_revision) = (args.select.of()?, args.expect_revision);
+    let request = DeleteField { document, path: path.clone(), expect_revision };
+    let kind = &args.select.kind;
+    context.perform(request, |edited| report(context, &format!("Deleted {path} from {kind}"), edited))
 }

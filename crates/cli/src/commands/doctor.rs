@@ -1,18 +1,17 @@
+use anthill_core::api::overview::{Examine, Examined};
 use anthill_core::error::Code;
-use anthill_core::ops::doctor::{self, Between};
 use anthill_core::ops::merge::asides;
+use anthill_core::ops::{self, Error, doctor};
 use anthill_core::store::{Aside, Engine, Finding};
 use anthill_core::view::shell;
 use anthill_live::gates::Gates;
 use anthill_live::gates::consent::{self, Waiting};
 use anthill_live::hooks::obstacle;
 use clap::Args;
-use serde_json::{Value, json};
 
 use crate::conflict;
 use crate::context::Context;
-use crate::error::{Result, io_error};
-use crate::output::Format;
+use crate::error::Result;
 use crate::start::ExitCode;
 
 /// Look for damage in all rooms, and mend it with --repair
@@ -34,43 +33,30 @@ pub struct DoctorArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &DoctorArgs) -> Result<ExitCode> {
-    let findings = doctor::doctor(&*context.engine, args.repair)?;
-    let Between { looked, findings: disagreements } = doctor::between(&*context.engine, &context.actor)?;
-    let mut warnings = warnings(context)?;
-    warnings.extend(disagreements);
-    let mut notes = doctor::notes(&*context.engine, &context.actor)?;
-    // What was replaced just now is told with what it was replaced for.
-    let is_told = |note: &str| {
-        note.split('`').nth(1).is_some_and(|path| findings.iter().any(|finding| finding.fix.contains(path)))
-    };
-    notes.retain(|note| !is_told(note));
-    let open = findings.iter().find(|finding| !finding.repaired);
-    if context.output.json {
-        let severity = |finding: &Finding| if finding.repaired { "repaired" } else { "error" };
-        let told = findings.iter().map(|finding| finding_json(finding, severity(finding)));
-        let warned = warnings.iter().map(|warning| finding_json(warning, "warning"));
-        let list: Vec<Value> = told.chain(warned).collect();
-        context
-            .output
-            .value(&json!({"ok": open.is_none(), "findings": list, "notes": notes}), Format::Json)?;
-    }
-    for finding in &findings {
+    let examined = context.ask(Examine { repair: args.repair })?;
+    context.answer::<Examine>(&examined, |_| Ok(()))?;
+    tell(context, &examined)?;
+    Ok(ExitCode::from(examined.open().map_or(0, |finding| finding.code.facts().exit)))
+}
+
+fn tell(context: &Context<'_>, Examined { findings, obstacles, notes, looked }: &Examined) -> Result<()> {
+    for finding in findings {
         let label = if finding.repaired { "repaired" } else { finding.code.facts().word };
         context.output.status(&format!("{label}: {}\n    {}", finding.message, finding.fix));
         if let Some(hint) = conflict::hint(&finding.subject).filter(|_| !finding.repaired) {
             context.output.status(&format!("    {}", hint.replace('\n', "\n    ")));
         }
     }
-    for warning in &warnings {
-        context.output.warning(&format!("{}\n    {}", warning.message, warning.fix));
+    for obstacle in obstacles {
+        context.output.warning(&format!("{}\n    {}", obstacle.message, obstacle.fix));
     }
-    for note in &notes {
+    for note in notes {
         context.output.status(&format!("note: {note}"));
     }
-    if findings.is_empty() && warnings.is_empty() {
-        context.output.status(&well(&*context.engine, &looked)?);
+    if findings.is_empty() && obstacles.is_empty() {
+        context.output.status(&well(&*context.engine, looked)?);
     }
-    Ok(ExitCode::from(open.map_or(0, |finding| finding.code.facts().exit)))
+    Ok(())
 }
 
 /// Says what was looked at, where nothing was found.
@@ -95,16 +81,17 @@ fn well(engine: &dyn Engine, looked: &[&str]) -> Result<String> {
 }
 
 /// What keeps the project from working as it was told to, although nothing is damaged.
-fn warnings(context: &Context<'_>) -> Result<Vec<Finding>> {
-    let root = context.roots.project().map_err(|error| io_error("look at hooks", &error))?;
-    let mut warnings = obstacle::check(&*context.engine, &root)?;
+pub fn obstacles(context: &Context<'_>) -> ops::Result<Vec<Finding>> {
+    let root =
+        context.roots.project().map_err(|error| Error::Input(format!("cannot look at hooks: {error}")))?;
+    let mut found = obstacle::check(&*context.engine, &root)?;
     let rooms = context.engine.rooms()?;
-    warnings.extend(asides(&*context.engine, &rooms)?.iter().map(unjoined));
+    found.extend(asides(&*context.engine, &rooms)?.iter().map(unjoined));
     // A configuration that cannot be read is told by whoever needs it.
     let gates = Gates::of(&root).map(|gates| gates.list).unwrap_or_default();
-    warnings.extend(doctor::without_effect(&*context.engine));
-    warnings.extend(consent::missing(&*context.engine, &root, &gates)?.iter().map(distrusted));
-    Ok(warnings)
+    found.extend(doctor::without_effect(&*context.engine));
+    found.extend(consent::missing(&*context.engine, &root, &gates)?.iter().map(distrusted));
+    Ok(found)
 }
 
 /// An edit by hand that waits for a decision.
@@ -122,14 +109,4 @@ fn distrusted(waiting: &Waiting<'_>) -> Finding {
     let message = format!("{subject} is not trusted and does not run: {}", waiting.shown().trim());
     let fix = format!("read it, then let it run: {}", consent::TYPED);
     Finding { code: Code::Refused, message, subject, fix, repaired: false }
-}
-
-fn finding_json(finding: &Finding, severity: &str) -> Value {
-    json!({
-        "code": finding.code.facts().word,
-        "severity": severity,
-        "subject": finding.subject,
-        "message": finding.message,
-        "fix": finding.fix,
-    })
 }

@@ -2,6 +2,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use anthill_core::api::documents::{Edited, SetField};
 use anthill_core::error::Code;
 use anthill_core::model::json;
 use anthill_core::model::kind::Doc;
@@ -52,6 +53,11 @@ pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
         context.output.status(&format!("Nothing changed in {}", doc.kind.name));
         return Ok(());
     };
+    let edited = Edited { kind: doc.kind.name, changed };
+    let tell = || {
+        let what = format!("Edited {}", edited.kind);
+        context.answer::<SetField>(&edited, |edited| report(context, &what, edited))
+    };
     let is_news = |line: &&String| !line.starts_with("    revision:");
     edits
         .changes
@@ -61,9 +67,9 @@ pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
         .for_each(|line| context.output.status(&line));
     if edits.clashes.is_empty() {
         copy.remove();
-        return report(context, doc.kind.name, &format!("Edited {}", doc.kind.name), &changed);
+        return tell();
     }
-    report(context, doc.kind.name, &format!("Edited {}", doc.kind.name), &changed)?;
+    tell()?;
     let places: Vec<_> = edits.clashes.iter().map(clash_in_words).collect();
     let message = format!("others changed the same meanwhile, and their side stays: {}", places.join("; "));
     Err(CliError::new(Code::Conflict, message).hinted(format!(

@@ -1,5 +1,4 @@
-use anthill_core::model::path::Path;
-use anthill_core::ops::read;
+use anthill_core::api::documents::GetDocument;
 use clap::{Args, ValueEnum};
 
 use super::parse_path;
@@ -47,8 +46,7 @@ impl Direct for GetArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &GetArgs) -> Result<()> {
-    let path = args.field.as_deref().map(parse_path).transpose()?.unwrap_or_else(Path::root);
-    let doc = context.select(&args.select)?;
-    let value = read::get(&*context.engine, &doc, &path)?;
-    context.output.value(&value, args.format)
+    let field = args.field.as_deref().map(parse_path).transpose()?;
+    let request = GetDocument { document: args.select.of()?, field };
+    context.perform(request, |found| context.output.value(&found.value, args.format))
 }

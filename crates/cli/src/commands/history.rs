@@ -1,7 +1,6 @@
-use anthill_core::error::Code;
-use anthill_core::model::kind::Doc;
+use anthill_core::api::history::{Past, ShowHistory};
 use anthill_core::ops::archive::shelf::{self, Shelf};
-use anthill_core::ops::{history, read};
+use anthill_core::store::Revision;
 use anthill_core::view::text::escape;
 use clap::Args;
 use serde_json::Value;
@@ -9,8 +8,8 @@ use serde_json::Value;
 use super::revisions::{Window, show_revisions};
 use crate::args::Select;
 use crate::context::Context;
-use crate::error::{CliError, Result};
-use crate::output::{Format, shorten};
+use crate::error::Result;
+use crate::output::{Output, shorten};
 
 /// Show the changes of a document, oldest first
 ///
@@ -42,49 +41,35 @@ pub struct HistoryArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &HistoryArgs) -> Result<()> {
-    let doc = context.select(&args.select)?;
-    let shelf = Shelf::of(&doc);
-    if args.archived {
-        let shelf = shelf.ok_or_else(|| not_archived(&doc))?;
-        return show_archived(context, args, &shelf);
-    }
-    let revisions = match args.window.limit(context.output) {
-        Some(limit) => history::newest(&*context.engine, &doc, limit)?,
-        None => history::history(&*context.engine, &doc)?,
+    let request = ShowHistory {
+        document: args.select.of()?,
+        limit: args.window.limit(context.output),
+        archived: args.archived,
+        item: args.item.clone(),
     };
-    if revisions.is_empty()
-        && let Err(error) = read::document(&*context.engine, &doc)
-    {
-        let is_gone = error.code() == Code::NotFound;
-        return match shelf.filter(|_| is_gone) {
-            Some(shelf) if !shelf.newest(&*context.engine, None, Some(1))?.is_empty() => {
-                show_archived(context, args, &shelf)
-            }
-            _ => Err(error.into()),
-        };
-    }
-    show_revisions(context.output, &revisions)?;
+    context.perform(request, |past| match past {
+        Past::Revisions { revisions, shelf } => tell_revisions(context, args, revisions, shelf.as_ref()),
+        Past::Archived(records) => tell_archived(context.output, args, records),
+    })
+}
+
+fn tell_revisions(
+    context: &Context<'_>,
+    args: &HistoryArgs,
+    revisions: &[Revision],
+    shelf: Option<&Shelf>,
+) -> Result<()> {
+    show_revisions(context.output, revisions)?;
     args.window.say_if_cut(context.output, revisions.len());
-    if !context.output.json && shelf.is_some_and(|shelf| shelf.is_used(&*context.engine).unwrap_or(false)) {
-        context
-            .output
-            .status(&format!("what is over for long: anthill history {} --archived", doc.kind.name));
+    if shelf.is_some_and(|shelf| shelf.is_used(&*context.engine).unwrap_or(false)) {
+        let kind = &args.select.kind;
+        context.output.status(&format!("what is over for long: anthill history {kind} --archived"));
     }
     Ok(())
 }
 
-fn not_archived(doc: &Doc) -> CliError {
-    CliError::invalid(format!("nothing of `{}` goes to an archive", doc.kind.name))
-        .hinted(format!("see its changes: anthill history {}", doc.kind.name))
-}
-
-fn show_archived(context: &Context<'_>, args: &HistoryArgs, shelf: &Shelf) -> Result<()> {
-    let output = context.output;
-    let records = shelf.newest(&*context.engine, args.item.as_deref(), args.window.limit(output))?;
-    if output.json {
-        return output.value(&records.into(), Format::Json);
-    }
-    for record in &records {
+fn tell_archived(output: &Output, args: &HistoryArgs, records: &[Value]) -> Result<()> {
+    for record in records {
         output.data(&escape(&line(record)))?;
     }
     match records.is_empty() {

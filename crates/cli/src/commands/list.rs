@@ -1,8 +1,5 @@
-use anthill_core::model::kind::Kind;
-use anthill_core::ops::planning::stories::{self, Filter};
-use anthill_core::ops::read;
+use anthill_core::api::documents::ListItems;
 use clap::Args;
-use serde_json::Value;
 
 use crate::args::{ScopeArgs, kind_parser};
 use crate::context::Context;
@@ -37,21 +34,17 @@ pub struct ListArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
-    let status = args.filter_status.as_deref();
-    let of_stories = args.kind == STORIES;
-    if args.unassigned && !of_stories {
+    let stories = args.kind == STORIES;
+    if args.unassigned && !stories {
         let message = format!("--unassigned is for stories, not for {}", args.kind);
         return Err(CliError::invalid(message).hinted("see them: anthill list stories --unassigned"));
     }
-    let kind = Kind::find(if of_stories { "epics" } else { &args.kind })
-        .expect("the parser accepts known kinds only");
-    let doc = context.document(kind, &args.scope)?;
-    let items = match of_stories {
-        true => {
-            let filter = Filter { status, unassigned: args.unassigned, epic: None };
-            stories::list_in(&*context.engine, &doc, &filter)?
-        }
-        false => read::list(&*context.engine, &doc, status)?,
+    let kind = if stories { "epics" } else { &args.kind };
+    let request = ListItems {
+        document: args.scope.of(kind.parse().map_err(CliError::invalid)?)?,
+        status: args.filter_status.clone(),
+        stories,
+        unassigned: args.unassigned,
     };
-    context.output.value(&Value::Array(items), args.format)
+    context.perform(request, |found| context.output.value(&found.value, args.format))
 }

@@ -1,7 +1,7 @@
-use anthill_core::model::time;
-use anthill_core::ops::history::{self, LogFilter};
+use anthill_core::api::history::{Log, ShowLog};
+use anthill_core::api::request::Since;
 use clap::Args;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::revisions::{Window, show_revisions};
 use crate::args::kind_parser;
@@ -33,21 +33,22 @@ pub struct LogArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &LogArgs) -> Result<()> {
-    let since = args.since.as_deref().map(|text| parse_since(text, context.actor.now())).transpose()?;
-    let limit = args.window.limit(context.output);
-    let filter = LogFilter { since, actor: args.actor.clone(), kind: args.kind.clone(), limit };
-    let revisions = history::log(&*context.engine, &filter)?;
-    show_revisions(context.output, &revisions)?;
-    args.window.say_if_cut(context.output, revisions.len());
-    Ok(())
+    let request = ShowLog {
+        since: args.since.as_deref().map(|text| parse_since(text, context.actor.now())).transpose()?,
+        actor: args.actor.clone(),
+        kind: args.kind.as_ref().map(|kind| kind.parse().map_err(CliError::invalid)).transpose()?,
+        limit: args.window.limit(context.output),
+    };
+    context.perform(request, |Log(revisions)| {
+        show_revisions(context.output, revisions)?;
+        args.window.say_if_cut(context.output, revisions.len());
+        Ok(())
+    })
 }
 
-fn parse_since(text: &str, now: Timestamp) -> Result<Timestamp> {
-    let ago = || {
-        let seconds = text.parse::<f64>().ok().filter(|seconds| seconds.is_finite())?;
-        now.checked_sub(SignedDuration::try_from_secs_f64(seconds).ok()?).ok()
-    };
-    ago().or_else(|| time::read(text)).ok_or_else(|| {
+fn parse_since(text: &str, now: Timestamp) -> Result<Since> {
+    let since = text.parse().ok().filter(|since: &Since| since.moment(now).is_some());
+    since.ok_or_else(|| {
         CliError::invalid(format!("`{text}` is neither a time nor a number of seconds"))
             .hinted("write --since 2026-01-31T09:30:00Z or --since 3600")
     })

@@ -1,12 +1,9 @@
-use anthill_core::model::kind::{Doc, Kind};
-use anthill_core::model::room::Room;
-use anthill_core::ops::merge;
-use anthill_core::store::Aside;
+use anthill_core::api::history::{Decided, MergeEdit, Side};
 use clap::Args;
 
 use super::report;
 use crate::context::Context;
-use crate::error::{CliError, Result};
+use crate::error::Result;
 
 /// Decide about an edit by hand that could not be joined
 ///
@@ -28,39 +25,14 @@ pub struct MergeArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &MergeArgs) -> Result<()> {
-    let engine = &*context.engine;
-    let named = args.theirs.as_deref().or(args.ours.as_deref()).unwrap_or_default();
-    let aside = find(context, named)?;
-    let kind = aside.doc.kind.name;
-    if args.ours.is_some() {
-        merge::keep_ours(engine, &aside)?;
-        context.output.status(&format!("Dropped the edit of {kind}: {}", aside.path));
-        return Ok(());
-    }
-    let changed = merge::take_theirs(engine, &aside, &context.actor)?;
-    report(context, kind, &format!("Took the edit of {kind}"), &changed)
-}
-
-fn find(context: &Context<'_>, named: &str) -> Result<Aside> {
-    // One that no commit has taken in yet is not kept aside yet.
-    if let Some(doc) = Kind::find(named)
-        .filter(|kind| !kind.is_family())
-        .and_then(|kind| Some(Doc::shared(kind, kind.room()?)))
-    {
-        merge::settle(&*context.engine, &doc, &context.actor)?;
-    }
-    let rooms: Vec<Room> = context.engine.rooms()?;
-    let all = merge::asides(&*context.engine, &rooms)?;
-    let full = std::path::absolute(named).unwrap_or_default();
-    let is_it = |aside: &&Aside| std::path::Path::new(&aside.path) == full || aside.doc.kind.name == named;
-    let mut found = all.iter().filter(is_it);
-    match (found.next(), found.next()) {
-        (Some(one), None) => Ok(one.clone()),
-        (Some(_), Some(_)) => {
-            let paths: Vec<_> = all.iter().filter(is_it).map(|aside| aside.path.as_str()).collect();
-            Err(CliError::invalid(format!("there are {} such edits", paths.len()))
-                .hinted(format!("name one of them: {}", paths.join(", "))))
+    let take = if args.ours.is_some() { Side::Ours } else { Side::Theirs };
+    let edit = args.theirs.clone().or_else(|| args.ours.clone()).unwrap_or_default();
+    context.perform(MergeEdit { edit, take }, |decided| match decided {
+        Decided::Taken(edited) => report(context, &format!("Took the edit of {}", edited.kind), edited),
+        Decided::Dropped(aside) => {
+            let kind = aside.doc.kind.name;
+            context.output.status(&format!("Dropped the edit of {kind}: {}", aside.path));
+            Ok(())
         }
-        (None, _) => Err(merge::no_aside(named).into()),
-    }
+    })
 }

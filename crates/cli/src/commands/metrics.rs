@@ -1,6 +1,4 @@
-use anthill_core::model::kind::{Doc, Kind};
-use anthill_core::model::room::Room;
-use anthill_core::ops::read;
+use anthill_core::api::records::ShowMetrics;
 use anthill_core::view::records;
 use clap::Args;
 use serde_json::Value;
@@ -24,11 +22,10 @@ pub struct MetricsArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &MetricsArgs) -> Result<()> {
-    let doc = Doc::shared(Kind::find("metrics").expect("metrics is a kind"), Room::State);
-    let metrics = read::document(&*context.engine, &doc)?.value;
-    if context.output.json {
-        return context.output.value(&metrics, Format::Json);
-    }
+    context.perform(ShowMetrics {}, |metrics| tell(context, args, &metrics.value))
+}
+
+fn tell(context: &Context<'_>, args: &MetricsArgs, metrics: &Value) -> Result<()> {
     let sessions = metrics.get("sessions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     if sessions.is_empty() {
         context.output.status("no session has left its figures yet");

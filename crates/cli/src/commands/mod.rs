@@ -10,7 +10,7 @@ mod completions;
 mod delete;
 mod demo;
 mod diff;
-mod doctor;
+pub mod doctor;
 mod edit;
 mod epic;
 mod error;
@@ -49,9 +49,9 @@ mod workflow;
 
 use std::io::{ErrorKind, IsTerminal, Read};
 
+use anthill_core::api::documents::Edited;
 use anthill_core::model::json;
 use anthill_core::model::path::Path;
-use anthill_core::ops::edit::Changed;
 use anthill_core::ops::merge::{all_asides, in_words};
 use anthill_live::foreign;
 use clap::{Args, Subcommand};
@@ -61,7 +61,7 @@ use crate::args::Cli;
 use crate::context::Context;
 use crate::direct::one;
 use crate::error::{CliError, Result, io_error};
-use crate::output::{Format, Output, shorten};
+use crate::output::{Output, shorten};
 use crate::start::ExitCode;
 
 #[derive(Debug, Subcommand)]
@@ -320,24 +320,10 @@ fn parse_value(text: &str) -> Result<Value> {
     })
 }
 
-/// Reports a change to one document.
-fn report(context: &Context<'_>, kind: &str, what: &str, changed: &Changed) -> Result<()> {
-    changed.warnings.iter().for_each(|warning| context.output.warning(warning));
-    context.output.status(&format!("{what}, now at revision {}", changed.revision));
-    if !context.output.json {
-        return Ok(());
-    }
-    let value = object([
-        ("kind", kind.into()),
-        ("revision", changed.revision.into()),
-        ("value", changed.value.clone()),
-    ]);
-    context.output.changed(&value, Format::Json)
-}
-
-/// Makes an object of values from documents; `json!` would respell their numbers.
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    fields.into_iter().collect()
+/// Tells of a change to one document.
+fn report(context: &Context<'_>, what: &str, edited: &Edited) -> Result<()> {
+    context.output.status(&format!("{what}, now at revision {}", edited.changed.revision));
+    Ok(())
 }
 
 #[cfg(test)]

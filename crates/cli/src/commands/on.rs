@@ -1,15 +1,14 @@
-use anthill_core::model::ids::{Key, SessionId};
-use anthill_core::model::kind::{Doc, Kind};
-use anthill_core::model::room::Room;
-use anthill_core::ops::hooks::{self, NewHook};
+use anthill_core::api::overview::{AddHook, ListHooks, RemoveHook};
+use anthill_core::model::ids::SessionId;
+use anthill_core::model::kind::Doc;
+use anthill_core::ops::hooks;
 use anthill_live::hooks::obstacle::Owner;
 use clap::Args;
 use serde_json::Value;
 
-use crate::args::{ScopeArgs, kind_parser};
-use crate::context::{Context, parse_new_id};
-use crate::error::{Result, io_error};
-use crate::output::Format;
+use crate::args::kind_parser;
+use crate::context::{Context, parse_id};
+use crate::error::{CliError, Result, io_error};
 
 /// Run a command after every change of a kind of document
 ///
@@ -44,39 +43,33 @@ pub struct OnArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &OnArgs) -> Result<()> {
-    let session = session(context)?;
     match (&args.kind, &args.run, &args.remove) {
-        (Some(kind), Some(command), _) => register(context, &session, kind, command, args.id.as_deref()),
+        (Some(kind), Some(command), _) => register(context, kind, command, args.id.as_deref()),
         (_, _, Some(id)) => {
-            let hook = hooks::remove(&*context.engine, &session, id, &context.actor)?;
-            tell(context, "Removed the hook", &hook)
+            let request = RemoveHook { id: id.clone(), session_id: None };
+            context.perform(request, |hook| tell(context, "Removed the hook", &hook.value))
         }
-        _ => list(context, &session),
+        _ => context.perform(ListHooks { session_id: None }, |found| list(context, found.items())),
     }
 }
 
-fn session(context: &Context<'_>) -> Result<SessionId> {
-    let kind = Kind::find("hooks").expect("hooks is a kind");
-    match context.document(kind, &ScopeArgs::default())?.room {
-        Room::Session(session) => Ok(session),
-        _ => unreachable!("hooks belong to a session"),
-    }
+/// Returns the session at work; without one nothing was done about its hooks.
+fn session<'c>(context: &'c Context<'_>) -> &'c SessionId {
+    context.own_session().expect("hooks belong to a session")
 }
 
-fn register(
-    context: &Context<'_>,
-    session: &SessionId,
-    kind: &str,
-    command: &str,
-    id: Option<&str>,
-) -> Result<()> {
-    let on = Kind::find(kind).expect("the parser accepts known kinds only");
-    let id = id.map(parse_new_id::<Key>).transpose()?;
-    let new = NewHook { session, on, command, id: id.as_ref() };
-    let registered = hooks::register(&*context.engine, &new, &context.actor)?;
-    registered.warnings.iter().for_each(|warning| context.output.warning(warning));
-    let what = if registered.repeated { "Registered already" } else { "Registered" };
-    tell(context, &format!("{what} for changes of {kind} in session {session}"), &registered.hook)?;
+fn register(context: &Context<'_>, kind: &str, command: &str, id: Option<&str>) -> Result<()> {
+    let request = AddHook {
+        kind: kind.parse().map_err(CliError::invalid)?,
+        command: command.to_owned(),
+        id: id.map(parse_id).transpose()?,
+        session_id: None,
+    };
+    let registered = context.ask(request)?;
+    let (what, session) =
+        (if registered.repeated { "Registered already" } else { "Registered" }, session(context));
+    let what = format!("{what} for changes of {kind} in session {session}");
+    context.answer::<AddHook>(&registered, |registered| tell(context, &what, &registered.hook))?;
     match owner(context, session)?.obstacle(&*context.engine, &registered.hook)? {
         Some(obstacle) => context.output.warning(&format!("it will not run: {obstacle}")),
         None if registered.repeated => {}
@@ -86,19 +79,13 @@ fn register(
 }
 
 fn tell(context: &Context<'_>, what: &str, hook: &Value) -> Result<()> {
-    match context.output.json {
-        true => context.output.changed(hook, Format::Json),
-        false => context.output.said(&format!("{what}: {}", text(hook, "id"))),
-    }
+    context.output.said(&format!("{what}: {}", text(hook, "id")))
 }
 
-fn list(context: &Context<'_>, session: &SessionId) -> Result<()> {
-    let found = hooks::list(&*context.engine, session)?;
-    if context.output.json {
-        return context.output.value(&Value::Array(found), Format::Json);
-    }
+fn list(context: &Context<'_>, found: &[Value]) -> Result<()> {
+    let session = session(context);
     let (owner, triggered) = (owner(context, session)?, hooks::triggered(&*context.engine, session)?);
-    for hook in &found {
+    for hook in found {
         let obstacle = match owner.obstacle(&*context.engine, hook)? {
             None if !triggered.contains(text(hook, "on")) => Some(owner.unregistered(hook)),
             other => other,

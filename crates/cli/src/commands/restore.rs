@@ -1,8 +1,7 @@
-use anthill_core::ops::edit::Target;
-use anthill_core::ops::history;
+use anthill_core::api::history::RestoreRevision;
 use clap::Args;
 
-use super::revisions::GoingBack;
+use super::revisions::{GoingBack, tell_back};
 use crate::args::Select;
 use crate::context::Context;
 use crate::error::Result;
@@ -32,9 +31,14 @@ pub struct RestoreArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &RestoreArgs) -> Result<()> {
-    let doc = context.select(&args.select)?;
-    let target = Target::whole(&doc, args.expect_revision);
-    let back = history::restore(&*context.engine, &target, args.revision, args.how.terms(), &context.actor)?;
-    let done = format!("Restored {} as of revision {}", doc.kind.name, args.revision);
-    args.how.report(context, doc.kind.name, &done, &back)
+    let GoingBack { force, dry_run } = args.how;
+    let request = RestoreRevision {
+        document: args.select.of()?,
+        revision: args.revision,
+        expect_revision: args.expect_revision,
+        force,
+        dry_run,
+    };
+    let done = format!("Restored {} as of revision {}", args.select.kind, args.revision);
+    context.perform(request, |gone| tell_back(context, &done, gone))
 }

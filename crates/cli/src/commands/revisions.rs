@@ -2,19 +2,19 @@
 
 use std::io::{self, IsTerminal};
 
+use anthill_core::api::history::GoneBack;
 use anthill_core::model::diff::Change;
 use anthill_core::model::kind::Kind;
 use anthill_core::model::names::{Names, named};
-use anthill_core::ops::history::{TakenBack, Terms};
+use anthill_core::ops::history::TakenBack;
 use anthill_core::store::Revision;
 use anthill_core::view::text::escape;
 use clap::Args;
 use serde_json::Value;
 
-use super::object;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::{Format, Output, shorten};
+use crate::output::{Output, shorten};
 
 /// How many revisions somebody sees who does not say how many.
 const SCREENFUL: usize = 50;
@@ -53,35 +53,25 @@ impl Window {
 pub struct GoingBack {
     /// Also take back what others did, and tasks that were claimed meanwhile
     #[arg(long)]
-    force: bool,
+    pub force: bool,
     /// Say what would be taken back, and change nothing
     #[arg(long)]
-    dry_run: bool,
+    pub dry_run: bool,
 }
 
-impl GoingBack {
-    pub fn terms(&self) -> Terms {
-        Terms { force: self.force, dry_run: self.dry_run }
+/// Says what was taken back, or would be, and whose it was.
+pub fn tell_back(context: &Context<'_>, done: &str, GoneBack { back, dry_run, .. }: &GoneBack) -> Result<()> {
+    let output = context.output;
+    taken_lines(back, *dry_run).iter().for_each(|line| output.status(line));
+    match dry_run {
+        true if back.others.is_empty() => output.status("Nothing was changed: this was a dry run"),
+        true => output.status(&format!(
+            "Nothing was changed: this was a dry run; it needs --force, because it is of {}",
+            back.others.join(", ")
+        )),
+        false => output.status(&format!("{done}, now at revision {}", back.revision)),
     }
-
-    /// Says what was taken back, or would be, and whose it was.
-    pub fn report(&self, context: &Context<'_>, kind: &str, done: &str, back: &TakenBack) -> Result<()> {
-        let output = context.output;
-        back.warnings.iter().for_each(|warning| output.warning(warning));
-        taken_lines(back, self.dry_run).iter().for_each(|line| output.status(line));
-        match self.dry_run {
-            true if back.others.is_empty() => output.status("Nothing was changed: this was a dry run"),
-            true => output.status(&format!(
-                "Nothing was changed: this was a dry run; it needs --force, because it is of {}",
-                back.others.join(", ")
-            )),
-            false => output.status(&format!("{done}, now at revision {}", back.revision)),
-        }
-        if !output.json {
-            return Ok(());
-        }
-        output.changed(&taken_json(kind, back, self.dry_run), Format::Json)
-    }
+    Ok(())
 }
 
 fn taken_lines(back: &TakenBack, is_dry: bool) -> Vec<String> {
@@ -102,28 +92,8 @@ fn more(count: usize) -> Option<String> {
     (count > CHANGES).then(|| format!("    … and {} more", count - CHANGES))
 }
 
-fn taken_json(kind: &str, back: &TakenBack, is_dry: bool) -> Value {
-    let mut value = object([
-        ("kind", kind.into()),
-        ("revision", back.revision.into()),
-        ("taken_back", back.taken.iter().map(|record| revision_json(record, false)).collect()),
-        ("changes", back.changes.iter().map(|change| change_json(change, &back.names)).collect()),
-        ("others", back.others.iter().map(String::as_str).collect()),
-        ("dry_run", is_dry.into()),
-    ]);
-    // A long list is not repeated: `changes` says what is different.
-    if Kind::find(kind).is_none_or(|kind| kind.listing.is_none()) {
-        value["value"] = back.value.clone().unwrap_or_default();
-    }
-    value
-}
-
-/// Prints revisions, as JSON or as a log that people can read.
+/// Prints revisions as a log that people can read.
 pub fn show_revisions(output: &Output, revisions: &[Revision]) -> Result<()> {
-    if output.json {
-        return output
-            .value(&revisions.iter().map(|record| revision_json(record, true)).collect(), Format::Json);
-    }
     for record in revisions {
         let from = record.made_from.map(|from| format!(", made from revision {from}")).unwrap_or_default();
         let head = format!("{} {}{from}", record.kind, headline(record));
@@ -143,41 +113,6 @@ pub fn show_revisions(output: &Output, revisions: &[Revision]) -> Result<()> {
 
 fn headline(record: &Revision) -> String {
     format!("revision {}  {}  {} by {}", record.revision, record.at, record.op, record.whose())
-}
-
-fn revision_json(record: &Revision, with_changes: bool) -> Value {
-    let mut value = object([
-        ("kind", record.kind.as_str().into()),
-        ("revision", record.revision.into()),
-        ("at", record.at.as_str().into()),
-        ("by", record.by.as_str().into()),
-        ("op", record.op.as_str().into()),
-    ]);
-    if with_changes {
-        value["changes"] = record.changes.iter().map(|change| change_json(change, &record.names)).collect();
-    }
-    for (field, text) in [("author", &record.author), ("stored", &record.stored)] {
-        if let Some(text) = text {
-            value[field] = text.as_str().into();
-        }
-    }
-    if let Some(from) = record.made_from {
-        value["made_from"] = from.into();
-    }
-    value
-}
-
-/// A change with items by their ids; `place` has them by position, where that is something else, to apply it.
-pub fn change_json(change: &Change, names: &Names) -> Value {
-    let side = |value: &Option<Value>| value.clone().unwrap_or_default();
-    let path = named(change, names);
-    let place = (path != change.path).then(|| Value::from(change.path.as_str()));
-    let mut value =
-        object([("path", path.into()), ("before", side(&change.before)), ("after", side(&change.after))]);
-    if let Some(place) = place {
-        value["place"] = place;
-    }
-    value
 }
 
 pub fn change_line(change: &Change, names: &Names) -> String {

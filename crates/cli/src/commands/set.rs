@@ -1,4 +1,4 @@
-use anthill_core::ops::edit::{self, Target};
+use anthill_core::api::documents::SetField;
 use clap::Args;
 
 use super::{parse_path, parse_value, report};
@@ -51,8 +51,8 @@ impl Direct for SetArgs {
 
 pub fn run(context: &Context<'_>, args: &SetArgs) -> Result<()> {
     let (path, value) = (parse_path(&args.path)?, parse_value(&args.value)?);
-    let doc = context.select(&args.select)?;
-    let target = Target { doc: &doc, path: &path, expect: args.expect_revision };
-    let changed = edit::set(&*context.engine, &target, value, &context.actor)?;
-    report(context, doc.kind.name, &format!("Set {path} in {}", doc.kind.name), &changed)
+    let (document, expect_revision) = (args.select.of()?, args.expect_revision);
+    let request = SetField { document, path: path.clone(), value, expect_revision };
+    let kind = &args.select.kind;
+    context.perform(request, |edited| report(context, &format!("Set {path} in {kind}"), edited))
 }

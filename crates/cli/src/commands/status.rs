@@ -1,9 +1,9 @@
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use anthill_core::model::ids::{ProjectId, SessionId};
+use anthill_core::api::overview::ShowStatus;
+use anthill_core::model::ids::SessionId;
 use anthill_core::model::json;
-use anthill_core::ops::status::{self, Status, Wanted};
 use anthill_core::view::status::{board, line};
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::context::{Context, parse_id};
 use crate::direct::{self, Direct, Opt, Takes, Words};
 use crate::error::Result;
-use crate::output::{Format, Output};
+use crate::output::Output;
 use crate::start::ExitCode;
 
 /// Show how everything stands: sessions, tasks, phases, errors, messages
@@ -79,25 +79,23 @@ pub fn run<'o>(
 }
 
 fn show(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
-    let status = look(context, args, context.own_session())?;
-    match context.output.json {
-        true => context.output.value(&status.value, Format::Json),
-        false => context.output.lines(&board(&status.value, context.actor.now(), context.output.width())),
-    }
+    let request = args.request(None)?;
+    let (now, width) = (context.actor.now(), context.output.width());
+    context.perform(request, |status| context.output.lines(&board(&status.value, now, width)))
 }
 
 fn show_line(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
     let told = if context.own_session().is_none() { session_on_stdin() } else { None };
-    let status = look(context, args, context.own_session().or(told.as_ref()))?;
-    line(&status.value).map_or(Ok(()), |line| context.output.status_line(&line))
+    context.perform(args.request(told)?, |status| {
+        line(&status.value).map_or(Ok(()), |line| context.output.status_line(&line))
+    })
 }
 
-fn look(context: &Context<'_>, args: &StatusArgs, session: Option<&SessionId>) -> Result<Status> {
-    let project: Option<ProjectId> = args.project_id.as_deref().map(parse_id).transpose()?;
-    let wanted = Wanted { project: project.as_ref().map(ProjectId::as_str), session };
-    let status = status::look(&*context.engine, &wanted, &context.actor);
-    status.warnings.iter().for_each(|warning| context.output.warning(warning));
-    Ok(status)
+impl StatusArgs {
+    fn request(&self, session_id: Option<SessionId>) -> Result<ShowStatus> {
+        let project_id = self.project_id.as_deref().map(parse_id).transpose()?;
+        Ok(ShowStatus { project_id, session_id })
+    }
 }
 
 /// Returns the session that a client names in a JSON object on stdin. Nobody is waited for long, and what is no such

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use anthill_core::api::overview::{Distrust, ListTrusted};
 use anthill_core::ops::trust::{self, Fingerprint};
 use anthill_live::gates::consent;
 use anthill_live::hooks::{fingerprint, scripts};
@@ -53,14 +54,11 @@ pub fn run(context: &Context<'_>, args: &TrustArgs) -> Result<()> {
             trust(context, &[fingerprint], &place, args.dry_run)
         }
         (_, Some(command)) => {
-            let gone = trust::distrust(&*context.engine, command, &context.actor)?;
-            match context.output.json {
-                true => context.output.changed(&Value::Array(gone), Format::Json),
-                false => context.output.said(&format!("Trusted no longer: {command}")),
-            }
+            let request = Distrust { command: command.clone() };
+            context.perform(request, |_| context.output.said(&format!("Trusted no longer: {command}")))
         }
         _ if args.project => trust_project(context, args.dry_run),
-        _ => list(context),
+        _ => context.perform(ListTrusted {}, |trusted| list(context, trusted.items())),
     }
 }
 
@@ -104,12 +102,8 @@ fn trust(context: &Context<'_>, commands: &[Fingerprint], place: &Path, dry_run:
     Ok(())
 }
 
-fn list(context: &Context<'_>) -> Result<()> {
-    let trusted = trust::list(&*context.engine)?;
-    if context.output.json {
-        return context.output.value(&Value::Array(trusted), Format::Json);
-    }
-    for entry in &trusted {
+fn list(context: &Context<'_>, trusted: &[Value]) -> Result<()> {
+    for entry in trusted {
         let of = entry["project"].as_str().map(|root| format!("  (gate of {root})")).unwrap_or_default();
         context.output.said(&format!("{}{}{of}", text(entry), covered(entry)))?;
     }

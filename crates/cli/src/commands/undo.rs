@@ -1,8 +1,7 @@
-use anthill_core::ops::edit::Target;
-use anthill_core::ops::history;
+use anthill_core::api::history::UndoChange;
 use clap::Args;
 
-use super::revisions::GoingBack;
+use super::revisions::{GoingBack, tell_back};
 use crate::args::Select;
 use crate::context::Context;
 use crate::error::Result;
@@ -30,8 +29,9 @@ pub struct UndoArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &UndoArgs) -> Result<()> {
-    let doc = context.select(&args.select)?;
-    let target = Target::whole(&doc, args.expect_revision);
-    let back = history::undo(&*context.engine, &target, args.how.terms(), &context.actor)?;
-    args.how.report(context, doc.kind.name, &format!("Undid the last change of {}", doc.kind.name), &back)
+    let GoingBack { force, dry_run } = args.how;
+    let request =
+        UndoChange { document: args.select.of()?, expect_revision: args.expect_revision, force, dry_run };
+    let done = format!("Undid the last change of {}", args.select.kind);
+    context.perform(request, |gone| tell_back(context, &done, gone))
 }

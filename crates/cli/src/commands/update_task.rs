@@ -1,11 +1,11 @@
-use anthill_core::model::kind::Kind;
+use anthill_core::api::Request;
+use anthill_core::api::planning::{Planned, UpdateSessionTask};
 use anthill_core::model::plan::SessionTaskStatus;
-use anthill_core::model::room::Room;
-use anthill_core::ops::planning::tasks::{self, TaskChange};
+use anthill_core::ops::Error;
 use clap::Args;
 
-use crate::args::ScopeArgs;
 use crate::context::{Context, parse_id};
+use crate::door::in_words;
 use crate::error::{CliError, Result};
 use crate::planning::{ExpectArgs, one_of, report};
 
@@ -34,22 +34,20 @@ pub struct UpdateTaskArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &UpdateTaskArgs) -> Result<()> {
-    let kind = Kind::find("tasks").expect("tasks is a kind");
-    let session = match context.document(kind, &ScopeArgs::default())?.room {
-        Room::Session(session) => session,
-        _ => unreachable!("BUG: tasks are kept by session"),
-    };
-    if args.status.is_none() && args.assigned_to.is_none() {
-        return Err(CliError::invalid(
-            "say what is to change: --status STATUS, --assigned-to AGENT, or both",
-        ));
-    }
-    let change = TaskChange {
-        session,
+    let request = UpdateSessionTask {
+        session_id: None,
         task: parse_id(&args.task)?,
         status: args.status,
         assigned_to: args.assigned_to.clone(),
+        expect_revision: args.expect.expect_revision,
     };
-    let done = tasks::update(&*context.engine, &change, args.expect.expect_revision, &context.actor)?;
-    report(context, &done, ("Updated task", &args.task), "")
+    let done = request.perform(&context.caller()).map_err(|error| match error {
+        Error::NothingToChange => {
+            CliError::invalid("say what is to change: --status STATUS, --assigned-to AGENT, or both")
+        }
+        other => in_words(other),
+    })?;
+    context.answer::<UpdateSessionTask>(&done, |Planned { done, .. }| {
+        report(context, done, ("Updated task", &args.task), "")
+    })
 }

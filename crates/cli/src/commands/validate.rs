@@ -1,17 +1,18 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
+use anthill_core::api::documents::ValidateDocuments;
 use anthill_core::error::Code;
 use anthill_core::model::flaws::flaws;
 use anthill_core::model::ids::RULE;
 use anthill_core::model::json;
-use anthill_core::model::kind::{Doc, Kind};
+use anthill_core::model::kind::Kind;
 use anthill_core::model::odd_ids::odd_ids;
 use anthill_core::model::path::Path;
 use anthill_core::ops::doctor::{self, Checked};
 use anthill_live::foreign;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::args::{ScopeArgs, kind_parser};
 use crate::context::Context;
@@ -88,52 +89,28 @@ fn validate_file(context: &Context<'_>, file: &std::path::Path, kind: &str) -> R
 }
 
 fn validate_stored(context: &Context<'_>, args: &ValidateArgs) -> Result<ExitCode> {
-    let wanted = match &args.kind {
-        Some(name) => Some(
-            context.document(Kind::find(name).expect("the parser accepts known kinds only"), &args.scope)?,
-        ),
-        None => None,
-    };
-    let checked =
-        doctor::validate(&*context.engine, |doc| wanted.as_ref().is_none_or(|wanted| wanted == doc))?;
-    if let (Some(doc), true) = (&wanted, checked.is_empty()) {
-        anthill_core::ops::read::document(&*context.engine, doc)?;
+    let kind = args.kind.as_ref().map(|kind| kind.parse().map_err(CliError::invalid)).transpose()?;
+    let document = kind.map(|kind| args.scope.of(kind)).transpose()?;
+    let answer = context.ask(ValidateDocuments { document })?;
+    context.answer::<ValidateDocuments>(&answer, |_| Ok(()))?;
+    if answer.0.is_empty() {
+        context.output.status("no documents yet");
     }
-    let (mut results, mut code) = (Vec::new(), ExitCode::SUCCESS);
-    for Checked { doc, error, odd } in checked {
-        let path = context.engine.place(&doc);
+    let mut code = ExitCode::SUCCESS;
+    for (note, Checked { error, odd, .. }, idle) in answer.0 {
         let error = error.map(CliError::from).map(|error| (error.code, error.message, error.hints));
         let odd = odd.into_iter().map(|finding| (finding.code, finding.message, Vec::new()));
-        let wrong: Vec<_> = error.into_iter().chain(odd).collect();
-        if wrong.is_empty() {
-            context.output.status(&format!("valid    {:<18} {path}", doc.kind.name));
+        if note.valid {
+            context.output.status(&format!("valid    {:<18} {}", note.kind, note.path));
         }
-        for (found, message, hints) in &wrong {
+        for (found, message, hints) in error.into_iter().chain(odd) {
             code = ExitCode::from(found.facts().exit);
-            context.output.status(&format!("INVALID  {:<18} {message}", doc.kind.name));
+            context.output.status(&format!("INVALID  {:<18} {message}", note.kind));
             hints
                 .iter()
                 .for_each(|hint| context.output.status(&format!("    {}", hint.replace('\n', "\n    "))));
         }
-        let messages: Vec<_> = wrong.into_iter().map(|(_, message, _)| message).collect();
-        let error = if messages.is_empty() { Value::Null } else { messages.join("\n").into() };
-        let mut result =
-            json!({"kind": doc.kind.name, "path": path, "valid": error.is_null(), "error": error});
-        if doc == Doc::config() {
-            let idle = doctor::without_effect(&*context.engine);
-            idle.iter()
-                .for_each(|idle| context.output.warning(&format!("{}\n    {}", idle.message, idle.fix)));
-            if !idle.is_empty() {
-                result["warnings"] = idle.into_iter().map(|idle| idle.message).collect();
-            }
-        }
-        results.push(result);
-    }
-    if results.is_empty() {
-        context.output.status("no documents yet");
-    }
-    if context.output.json {
-        context.output.value(&Value::Array(results), Format::Json)?;
+        idle.iter().for_each(|idle| context.output.warning(&format!("{}\n    {}", idle.message, idle.fix)));
     }
     Ok(code)
 }

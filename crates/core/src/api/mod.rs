@@ -11,21 +11,34 @@
 //!
 //! Rules stay in `model` and `ops`. What takes long (watching, waiting, running agents) is a loop around these requests, in `live`.
 
+pub mod agent_loop;
+pub mod documents;
+pub mod history;
+pub mod messages;
+pub mod overview;
+pub mod pipeline;
+pub mod planning;
 pub mod queue;
+pub mod records;
 pub mod registry;
 pub mod request;
+pub mod sessions;
+pub mod workflow;
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
 
+use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::model::ids::{ProjectId, SessionId};
+use crate::model::json;
 use crate::model::paper::Paper;
 use crate::model::redact::redact;
 use crate::model::shape::{Shape, Shaped};
 use crate::ops::{Actor, Result};
-use crate::store::{Engine, Kept};
+use crate::store::{Engine, Finding, Kept};
 
 /// A use case, as somebody asks for it.
 pub trait Request: Described + Shaped + Serialize {
@@ -114,6 +127,16 @@ pub trait Surroundings {
         true
     }
 
+    /// Returns the directory that the caller works in.
+    fn directory(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns the branch that is checked out in a directory.
+    fn branch(&self, _directory: &str) -> Option<String> {
+        None
+    }
+
     /// Returns a path inside the project as seen from its root; others stay as they are.
     fn below_root(&self, path: String) -> String {
         path
@@ -124,8 +147,63 @@ pub trait Surroundings {
         path.to_owned()
     }
 
+    /// Returns a path as the caller names it from the root of all paths.
+    fn absolute(&self, path: &str) -> String {
+        path.to_owned()
+    }
+
+    /// Returns what keeps the project from working as it was told to, as far as only the caller's machine can tell.
+    fn obstacles(&self) -> Result<Vec<Finding>> {
+        Ok(Vec::new())
+    }
+
+    /// Returns the time zone in which the caller's programs tell the time.
+    fn zone(&self) -> TimeZone {
+        TimeZone::UTC
+    }
+
     /// Returns a text that no other caller has, to make names of.
     fn mark(&self) -> String;
+}
+
+/// What is stored, or found, as the value it is; `T` says how it looks.
+pub struct Stored<T> {
+    pub value: Value,
+    pub warnings: Vec<String>,
+    looks: PhantomData<fn() -> T>,
+}
+
+impl<T> Stored<T> {
+    pub fn new(value: impl Into<Value>) -> Stored<T> {
+        Stored { value: value.into(), warnings: Vec::new(), looks: PhantomData }
+    }
+
+    pub fn warned(self, warnings: Vec<String>) -> Stored<T> {
+        Stored { warnings, ..self }
+    }
+
+    /// Returns the items of a list.
+    pub fn items(&self) -> &[Value] {
+        self.value.as_array().map_or(&[], Vec::as_slice)
+    }
+}
+
+impl<T: Shaped> Answer for Stored<T> {
+    const SHAPE: &'static Shape = T::SHAPE;
+
+    fn json(&self) -> Cow<'_, Value> {
+        Cow::Borrowed(&self.value)
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+impl<T> std::fmt::Debug for Stored<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.value.fmt(formatter)
+    }
 }
 
 /// Says how answers look that hold what is stored, or that are put together of named fields.
@@ -170,7 +248,8 @@ impl<'a> From<Json<'a>> for Cow<'a, Value> {
     }
 }
 
-/// Makes a value of named fields.
+/// Makes a value of named fields. It goes by its text: serde would respell the numbers of values inside.
 fn written(answer: &impl Serialize) -> Value {
-    serde_json::to_value(answer).expect("an answer is plain data")
+    let text = serde_json::to_vec(answer).expect("an answer is plain data");
+    json::parse(&text).expect("we wrote it")
 }

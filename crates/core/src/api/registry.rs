@@ -4,6 +4,9 @@ use serde_json::Value;
 
 use super::queue::{lead, look, work};
 use super::{Answer, Caller, Effect, Request};
+use super::{
+    agent_loop, documents, history, messages, overview, pipeline, planning, records, sessions, workflow,
+};
 use crate::model::shape::Shape;
 use crate::ops::{Error, Result};
 
@@ -50,13 +53,25 @@ impl UseCase {
 
 fn perform<R: Request>(caller: &Caller<'_>, request: Value) -> Result<Performed> {
     R::SHAPE.check(&request).map_err(|misfit| Error::Input(misfit.to_string()))?;
-    let request: R = serde_json::from_value(request).map_err(|error| Error::Input(error.to_string()))?;
+    let request = R::from_json(request).map_err(|error| Error::Input(error.to_string()))?;
     let answer = request.perform(caller)?;
     Ok(Performed { answer: answer.json().into_owned(), warnings: answer.warnings().to_vec() })
 }
 
 /// In the order of a story: the example of each can be performed after those before it.
 pub const USE_CASES: &[UseCase] = &[
+    // Documents of any kind.
+    UseCase::of::<documents::SetField>(),
+    UseCase::of::<documents::GetDocument>(),
+    UseCase::of::<documents::AppendItem>(),
+    UseCase::of::<documents::ListItems>(),
+    UseCase::of::<documents::DeleteField>(),
+    UseCase::of::<documents::ValidateDocuments>(),
+    UseCase::of::<documents::ShowSchema>(),
+    UseCase::of::<history::ShowHistory>(),
+    UseCase::of::<history::ShowLog>(),
+    UseCase::of::<history::RestoreRevision>(),
+    UseCase::of::<history::ShowEdits>(),
     // The queue.
     UseCase::of::<lead::InitQueue>(),
     UseCase::of::<lead::AddTask>(),
@@ -83,4 +98,81 @@ pub const USE_CASES: &[UseCase] = &[
     UseCase::of::<lead::ResetTask>(),
     UseCase::of::<lead::AggregateResults>(),
     UseCase::of::<lead::CancelTask>(),
+    // Sessions and their messages.
+    UseCase::of::<sessions::StartSession>(),
+    UseCase::of::<sessions::RenewSession>(),
+    UseCase::of::<sessions::ListSessions>(),
+    UseCase::of::<sessions::ShowSession>(),
+    UseCase::of::<messages::SendMessage>(),
+    UseCase::of::<messages::PollMessages>(),
+    UseCase::of::<messages::FinishMessage>(),
+    UseCase::of::<messages::ListSent>(),
+    UseCase::of::<messages::Broadcast>(),
+    UseCase::of::<sessions::HandOver>(),
+    UseCase::of::<sessions::EndSession>(),
+    // Planning.
+    UseCase::of::<planning::AddEpic>(),
+    UseCase::of::<planning::ListEpics>(),
+    UseCase::of::<planning::ShowEpic>(),
+    UseCase::of::<planning::AddStory>(),
+    UseCase::of::<planning::ListStories>(),
+    UseCase::of::<planning::RegisterTool>(),
+    UseCase::of::<planning::ListTools>(),
+    UseCase::of::<planning::AddMember>(),
+    UseCase::of::<planning::ShowTeam>(),
+    UseCase::of::<planning::StartSprint>(),
+    UseCase::of::<planning::ShowSprint>(),
+    UseCase::of::<planning::AssignStory>(),
+    UseCase::of::<planning::UpdateSessionTask>(),
+    UseCase::of::<planning::SetStoryStatus>(),
+    UseCase::of::<planning::CloseSprint>(),
+    // Workflows.
+    UseCase::of::<workflow::CreateWorkflow>(),
+    UseCase::of::<workflow::StartWorkflow>(),
+    UseCase::of::<workflow::ReportPhase>(),
+    UseCase::of::<workflow::ShowWorkflow>(),
+    UseCase::of::<workflow::ListTodos>(),
+    UseCase::of::<workflow::DrawWorkflow>(),
+    UseCase::of::<workflow::AdoptWorkflow>(),
+    // The pipeline.
+    UseCase::of::<pipeline::InitRun>(),
+    UseCase::of::<pipeline::PlanRun>(),
+    UseCase::of::<pipeline::NextOrders>(),
+    UseCase::of::<pipeline::ReportOrder>(),
+    UseCase::of::<pipeline::ShowRun>(),
+    UseCase::of::<pipeline::ExplainGroup>(),
+    // The loop.
+    UseCase::of::<agent_loop::StartLoop>(),
+    UseCase::of::<agent_loop::AddItem>(),
+    UseCase::of::<agent_loop::TakeItem>(),
+    UseCase::of::<agent_loop::ReleaseItem>(),
+    UseCase::of::<agent_loop::FinishItem>(),
+    UseCase::of::<agent_loop::NoteGate>(),
+    UseCase::of::<agent_loop::ShowLoop>(),
+    // What hooks and agents keep.
+    UseCase::of::<records::RecordError>(),
+    UseCase::of::<records::ListErrors>(),
+    UseCase::of::<records::ListDue>(),
+    UseCase::of::<records::ResolveError>(),
+    UseCase::of::<records::ListAgents>(),
+    UseCase::of::<records::ShowResult>(),
+    UseCase::of::<records::MergeFindings>(),
+    UseCase::of::<records::ShowMetrics>(),
+    UseCase::of::<records::MakeBackup>(),
+    UseCase::of::<records::ListBackups>(),
+    UseCase::of::<records::RestoreBackup>(),
+    // Everything.
+    UseCase::of::<overview::ShowStatus>(),
+    UseCase::of::<overview::Examine>(),
+    UseCase::of::<overview::AddHook>(),
+    UseCase::of::<overview::ListHooks>(),
+    UseCase::of::<overview::RemoveHook>(),
+    UseCase::of::<overview::ListTrusted>(),
+    UseCase::of::<overview::Distrust>(),
+    UseCase::of::<agent_loop::ResetLoop>(),
+    UseCase::of::<overview::CleanUp>(),
+    UseCase::of::<overview::ArchiveOld>(),
+    // Going back.
+    UseCase::of::<history::UndoChange>(),
+    UseCase::of::<history::MergeEdit>(),
 ];

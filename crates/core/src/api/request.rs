@@ -3,31 +3,30 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::model::ids::{Id, InvalidId};
+use crate::model::kind::Kind;
+use crate::model::path::Path;
+use crate::model::plan;
 use crate::model::shape::{Shape, Shaped};
+use crate::model::time;
 
-/// Declares a request: its name, what it does, its command, an example, and its fields.
+/// Declares plain data with a strict reading.
 ///
 /// `field: T` must be there; a list, a flag or an `Option<T>` may be left out. A name that is not declared is refused.
-macro_rules! request {
-    ($(#[doc = $about:literal])* $name:ident($word:literal, $effect:ident, $command:literal, $example:expr) {
+macro_rules! data {
+    ($(#[doc = $about:literal])* $name:ident {
         $($(#[doc = $field_about:literal])* $field:ident $(as $key:literal)? : $type:ty),* $(,)?
     }) => {
         $(#[doc = $about])*
         #[derive(Debug, Clone, PartialEq, serde::Serialize)]
         pub struct $name {
             $($(#[doc = $field_about])* $(#[serde(rename = $key)])? pub $field: $type,)*
-        }
-
-        impl $crate::api::Described for $name {
-            const NAME: &'static str = $word;
-            const COMMAND: &'static str = $command;
-            const EFFECT: $crate::api::Effect = $crate::api::Effect::$effect;
-            const EXAMPLE: &'static str = $example;
         }
 
         impl $crate::model::shape::Shaped for $name {
@@ -40,17 +39,37 @@ macro_rules! request {
                     shape: <$type as $crate::model::shape::Shaped>::SHAPE,
                 },)*
             ]);
+
+            fn from_json(value: serde_json::Value) -> std::result::Result<Self, serde_json::Error> {
+                #[allow(unused_mut)]
+                let mut fields = $crate::api::request::Given::read(value)?;
+                let data = $name {
+                    $($field: fields.take($crate::model::shape::document!(@key $field $($key)?))?,)*
+                };
+                fields.end().map(|()| data)
+            }
         }
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-                #[allow(unused_mut)]
-                let mut fields = $crate::api::request::Given::read(deserializer)?;
-                let request = $name {
-                    $($field: fields.take($crate::model::shape::document!(@key $field $($key)?))?,)*
-                };
-                fields.end().map(|()| request)
+                let value = serde_json::Value::deserialize(deserializer)?;
+                <$name as $crate::model::shape::Shaped>::from_json(value).map_err(serde::de::Error::custom)
             }
+        }
+    };
+}
+pub(crate) use data;
+
+/// Declares a request: its name, what it does, its command, an example, and its fields as in [`data!`].
+macro_rules! request {
+    ($(#[doc = $about:literal])* $name:ident($word:literal, $effect:ident, $command:literal, $example:expr) $fields:tt) => {
+        $crate::api::request::data!($(#[doc = $about])* $name $fields);
+
+        impl $crate::api::Described for $name {
+            const NAME: &'static str = $word;
+            const COMMAND: &'static str = $command;
+            const EFFECT: $crate::api::Effect = $crate::api::Effect::$effect;
+            const EXAMPLE: &'static str = $example;
         }
     };
 }
@@ -60,23 +79,23 @@ pub(crate) use request;
 pub struct Given(Map<String, Value>);
 
 impl Given {
-    pub fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Given, D::Error> {
-        Map::deserialize(deserializer).map(Given)
+    pub fn read(value: Value) -> serde_json::Result<Given> {
+        Map::from_json(value).map(Given)
     }
 
-    pub fn take<T: Shaped, E: Error>(&mut self, name: &'static str) -> Result<T, E> {
+    pub fn take<T: Shaped>(&mut self, name: &'static str) -> serde_json::Result<T> {
         match (self.0.remove(name), T::LEFT_OUT) {
             (Some(value), _) => {
-                serde_json::from_value(value).map_err(|error| E::custom(format!("`{name}`: {error}")))
+                T::from_json(value).map_err(|error| Error::custom(format!("`{name}`: {error}")))
             }
             (None, Some(left_out)) => Ok(left_out()),
-            (None, None) => Err(E::missing_field(name)),
+            (None, None) => Err(Error::missing_field(name)),
         }
     }
 
-    pub fn end<E: Error>(self) -> Result<(), E> {
+    pub fn end(self) -> serde_json::Result<()> {
         match self.0.keys().next() {
-            Some(name) => Err(E::custom(format!("there is no field `{name}`"))),
+            Some(name) => Err(Error::custom(format!("there is no field `{name}`"))),
             None => Ok(()),
         }
     }
@@ -113,6 +132,157 @@ where
     const SHAPE: &'static Shape = &Shape::Text;
 }
 
+/// A field that is written as a text.
+macro_rules! by_text {
+    ($($type:ty => $shape:expr),* $(,)?) => {
+        $(
+            impl Serialize for $type {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    serializer.collect_str(self)
+                }
+            }
+
+            impl<'de> Deserialize<'de> for $type {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
+                    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+                }
+            }
+
+            impl Shaped for $type {
+                const SHAPE: &'static Shape = &$shape;
+            }
+        )*
+    };
+}
+
+by_text! {
+    Path => Shape::Text,
+    KindName => Shape::Text,
+    Since => Shape::Text,
+    Day => Shape::Text,
+    Age => Shape::Text,
+}
+
+/// A day of the calendar, such as 2026-01-15.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Day(pub Date);
+
+impl FromStr for Day {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Day, &'static str> {
+        plan::day(text).map(Day).ok_or("expected a day such as 2026-01-15")
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// How long something has been over: `30d`, `12h`, `90m` or seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Age(SignedDuration);
+
+impl Age {
+    /// Returns the moment that is so long before another one.
+    pub fn before(self, now: Timestamp) -> Option<Timestamp> {
+        now.checked_sub(self.0).ok()
+    }
+}
+
+impl FromStr for Age {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Age, String> {
+        let end = text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let seconds = match unit {
+            "" | "s" => Some(1),
+            "m" => Some(60),
+            "h" => Some(60 * 60),
+            "d" => Some(24 * 60 * 60),
+            "w" => Some(7 * 24 * 60 * 60),
+            _ => None,
+        };
+        let age = || number.parse::<i64>().ok()?.checked_mul(seconds?);
+        age().map(|age| Age(SignedDuration::from_secs(age))).ok_or_else(|| format!("`{text}` is no age"))
+    }
+}
+
+impl fmt::Display for Age {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}s", self.0.as_secs())
+    }
+}
+
+/// A document kind of the registry.
+#[derive(Clone, Copy)]
+pub struct KindName(pub &'static Kind);
+
+impl FromStr for KindName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<KindName, String> {
+        Kind::find(text).map(KindName).ok_or_else(|| format!("unknown kind `{text}`"))
+    }
+}
+
+impl fmt::Display for KindName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0.name)
+    }
+}
+
+impl fmt::Debug for KindName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0.name)
+    }
+}
+
+impl PartialEq for KindName {
+    fn eq(&self, other: &KindName) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+/// A moment, or how many seconds ago.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Since {
+    Moment(Timestamp),
+    Seconds(f64),
+}
+
+impl Since {
+    /// Returns the moment that it means now; `None` if there never was one.
+    pub fn moment(self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Since::Moment(moment) => Some(moment),
+            Since::Seconds(ago) => now.checked_sub(SignedDuration::try_from_secs_f64(ago).ok()?).ok(),
+        }
+    }
+}
+
+impl FromStr for Since {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Since, String> {
+        let ago = text.parse().ok().filter(|seconds: &f64| seconds.is_finite()).map(Since::Seconds);
+        ago.or_else(|| time::read(text).map(Since::Moment))
+            .ok_or_else(|| format!("`{text}` is neither a time nor a number of seconds"))
+    }
+}
+
+impl fmt::Display for Since {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Since::Moment(moment) => formatter.write_str(&time::stamp(*moment)),
+            Since::Seconds(ago) => ago.fmt(formatter),
+        }
+    }
+}
+
 /// A number within bounds.
 macro_rules! bounded {
     ($(#[doc = $about:literal])* $name:ident($type:ty) = $shape:expr, $range:expr, $expected:literal;) => {
@@ -146,6 +316,21 @@ macro_rules! bounded {
 bounded! {
     /// A duration in seconds.
     Seconds(f64) = Shape::Number, (0.0..=86_400_000.0), "expected a number of seconds, such as 5 or 0.5";
+}
+
+bounded! {
+    /// A duration in minutes.
+    Minutes(f64) = Shape::Number, (0.0..=1_440_000.0), "expected a number of minutes, such as 5 or 0.5";
+}
+
+bounded! {
+    /// A number of points or the like.
+    Amount(f64) = Shape::Number, (0.0..=f64::MAX), "expected a number, 0 or more";
+}
+
+bounded! {
+    /// How many iterations a loop has at most.
+    Iterations(u64) = Shape::Integer, (1..=1_000_000), "expected 1 to 1000000";
 }
 
 bounded! {

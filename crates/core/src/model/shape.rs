@@ -70,6 +70,11 @@ pub trait Shaped: DeserializeOwned {
     fn is_absent(&self) -> bool {
         false
     }
+
+    /// Reads a value. What stays a value keeps the spelling of its numbers, which serde would not.
+    fn from_json(value: Value) -> Result<Self, serde_json::Error> {
+        serde_json::from_value(value)
+    }
 }
 
 /// Where and why a value does not fit its shape.
@@ -399,13 +404,30 @@ macro_rules! scalar_shapes {
 }
 
 scalar_shapes! {
-    Value => Shape::Any,
     String => Shape::Text,
     Time => Shape::Time,
     Integer => Shape::Integer,
     Decimal => Shape::Number,
     FormatVersion => Shape::Either(&Shape::Text, &Shape::Integer),
-    Map<String, Value> => Shape::Map(&Shape::Any),
+}
+
+impl Shaped for Value {
+    const SHAPE: &'static Shape = &Shape::Any;
+
+    fn from_json(value: Value) -> Result<Value, serde_json::Error> {
+        Ok(value)
+    }
+}
+
+impl Shaped for Map<String, Value> {
+    const SHAPE: &'static Shape = &Shape::Map(&Shape::Any);
+
+    fn from_json(value: Value) -> Result<Self, serde_json::Error> {
+        match value {
+            Value::Object(map) => Ok(map),
+            other => serde_json::from_value(other),
+        }
+    }
 }
 
 impl Shaped for bool {
@@ -525,6 +547,10 @@ impl<T: Shaped> Shaped for Option<T> {
     const SHAPE: &'static Shape = &Shape::Nullable(T::SHAPE);
     const REQUIRED: bool = false;
     const LEFT_OUT: Option<fn() -> Option<T>> = Some(|| None);
+
+    fn from_json(value: Value) -> Result<Self, serde_json::Error> {
+        if value.is_null() { Ok(None) } else { T::from_json(value).map(Some) }
+    }
 }
 
 impl<T: Shaped> Shaped for Maybe<T> {

@@ -157,6 +157,14 @@ pub enum Error {
     NothingReady { worker: String, others_work: bool },
     #[error("nothing to change: say what is to be different")]
     NothingToChange,
+    /// A kind of which there are many documents, and what would say which one.
+    #[error("{kind} needs a {by}: it is kept at `{path}`")]
+    Unnamed { kind: &'static str, by: &'static str, path: String },
+    /// Somebody wants to be sure that there is a reader.
+    #[error("there is no session `{session}`")]
+    NoReader { session: String },
+    #[error("nothing of `{kind}` goes to an archive")]
+    NoArchive { kind: &'static str },
     #[error("whose task is not known")]
     WhoseTask,
     #[error("`{name}` has no task in hand")]
@@ -193,9 +201,11 @@ impl Error {
             Error::Conflict { .. } | Error::OtherTask { .. } | Error::NoLease { .. } => Code::Conflict,
             Error::UnknownDependency { .. } | Error::Circle { .. } => Code::Invalid,
             Error::NoTask { .. } | Error::NoWorker { .. } | Error::NoResults => Code::NotFound,
-            Error::NothingReady { .. } | Error::NothingInHand { .. } => Code::NotFound,
+            Error::NothingReady { .. } | Error::NothingInHand { .. } | Error::NoReader { .. } => {
+                Code::NotFound
+            }
             Error::NothingToChange | Error::WhoseTask | Error::SeveralInHand { .. } => Code::Invalid,
-            Error::Invalid { .. } => Code::Invalid,
+            Error::Invalid { .. } | Error::Unnamed { .. } | Error::NoArchive { .. } => Code::Invalid,
             Error::Task(Refusal::Taken { .. } | Refusal::LeaseOver { .. }) => Code::Conflict,
             Error::Task(Refusal::WrongState { .. }) | Error::Refused { .. } => Code::Refused,
             Error::Missing { .. } => Code::NotFound,

@@ -1,5 +1,5 @@
-use anthill_core::model::agent_loop::{NewItem, Severity};
-use anthill_core::ops::agent_loop;
+use anthill_core::api::agent_loop::AddItem;
+use anthill_core::model::agent_loop::Severity;
 use clap::Args;
 
 use super::report;
@@ -32,14 +32,15 @@ pub struct AddArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
-    let new = NewItem {
-        priority: args.priority,
+    let request = AddItem {
         title: args.title.clone(),
-        description: args.description.clone(),
-        ..NewItem::default()
+        priority: Some(args.priority),
+        description: Some(args.description.clone()),
+        expect_revision: args.expect.expect_revision,
     };
-    let done = agent_loop::add(&*context.engine, &new, args.expect.expect_revision, &context.actor)?;
-    let id = done.item.as_deref().unwrap_or_default();
-    let what = if done.changed { "Added" } else { "There already" };
-    report(context, &done, &format!("{what}: {id}"), "anthill loop take")
+    context.perform(request, |done| {
+        let id = done.item.as_deref().unwrap_or_default();
+        let what = if done.changed { "Added" } else { "There already" };
+        report(context, &format!("{what}: {id}"), "anthill loop take")
+    })
 }

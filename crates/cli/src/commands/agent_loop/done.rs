@@ -1,5 +1,5 @@
+use anthill_core::api::agent_loop::FinishItem;
 use anthill_core::model::agent_loop::is_open;
-use anthill_core::ops::agent_loop;
 use clap::Args;
 
 use super::report;
@@ -22,9 +22,11 @@ pub struct DoneArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &DoneArgs) -> Result<()> {
-    let done = agent_loop::done(&*context.engine, &args.id, args.expect.expect_revision, &context.actor)?;
-    let what = if done.changed { "Done" } else { "Done already" };
-    let open = done.work.items().iter().filter(|item| is_open(item)).count();
-    let next = if open > 0 { "anthill loop take" } else { "anthill loop gate --all" };
-    report(context, &done, &format!("{what}: {}", args.id), next)
+    let request = FinishItem { id: args.id.clone(), expect_revision: args.expect.expect_revision };
+    context.perform(request, |done| {
+        let what = if done.changed { "Done" } else { "Done already" };
+        let open = done.work.items().iter().filter(|item| is_open(item)).count();
+        let next = if open > 0 { "anthill loop take" } else { "anthill loop gate --all" };
+        report(context, &format!("{what}: {}", args.id), next)
+    })
 }

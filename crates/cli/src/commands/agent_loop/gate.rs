@@ -1,8 +1,9 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use anthill_core::api::agent_loop::NoteGate;
 use anthill_core::error::Code;
-use anthill_core::model::agent_loop::{Check, Ended, Failures, Severity, Verdict};
+use anthill_core::model::agent_loop::{Severity, Verdict};
 use anthill_core::model::ids::Key;
 use anthill_core::ops::agent_loop::{self, Done, GateReport};
 use anthill_live::gates::config::{self, NewGate};
@@ -12,7 +13,7 @@ use clap::Args;
 use crate::args::seconds;
 use crate::context::{Context, parse_id};
 use crate::error::{CliError, Result};
-use crate::output::{Format, Output};
+use crate::output::Output;
 use crate::planning::{ExpectArgs, one_of};
 use crate::staff;
 use crate::start::ExitCode;
@@ -80,9 +81,10 @@ pub fn run(context: &Context<'_>, args: &GateArgs) -> Result<ExitCode> {
             (gates, done)
         }
         Some(name) if args.issues.is_some() && args.command.is_empty() => {
-            let report = told(parse_id(name)?, args);
-            let gate = Gate::new(report.name.clone(), Run::Line(String::new()));
-            (vec![gate], agent_loop::note_gates(engine, &[report], false, expect, actor)?)
+            let (name, severity) = (parse_id::<Key>(name)?, args.severity);
+            let gate = Gate::new(name.clone(), Run::Line(String::new()));
+            let issues = args.issues.unwrap_or_default();
+            (vec![gate], context.ask(NoteGate { name, issues, severity, expect_revision: expect })?)
         }
         Some(name) => {
             let gate = chosen(context, parse_id(name)?, args)?;
@@ -90,12 +92,7 @@ pub fn run(context: &Context<'_>, args: &GateArgs) -> Result<ExitCode> {
             (vec![gate], agent_loop::note_gates(engine, &[report], false, expect, actor)?)
         }
     };
-    done.warnings.iter().for_each(|warning| context.output.warning(warning));
-    if context.output.json {
-        context.output.changed(&done.work.queue, Format::Json)?;
-    } else {
-        tell(context, &gates, &done)?;
-    }
+    context.answer::<NoteGate>(&done, |done| tell(context, &gates, done))?;
     let failed = gates.iter().any(|gate| result(&done, gate, "status") == Some("fail"));
     let held = matches!(done.verdict, Some(Verdict::Failed(_) | Verdict::Paused(_) | Verdict::Stopped(_)));
     Ok(ExitCode::from(u8::from(failed || held)))
@@ -146,20 +143,6 @@ pub fn how_to_add(name: &str) -> String {
         config::FILE,
         lines.trim_end()
     )
-}
-
-fn told(name: Key, args: &GateArgs) -> GateReport {
-    let check = Check {
-        ended: Ended::Told,
-        issues: args.issues,
-        severity: args.severity,
-        default_severity: Severity::S1,
-        blocking: true,
-        detected: false,
-        seconds: None,
-        failures: Failures::default(),
-    };
-    GateReport { name, check, output: None }
 }
 
 fn run_gate(context: &Context<'_>, gate: &Gate, args: &GateArgs) -> Result<GateReport> {

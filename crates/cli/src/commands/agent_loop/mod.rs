@@ -15,13 +15,11 @@ use std::path::PathBuf;
 
 use anthill_core::error::Code;
 use anthill_core::model::agent_loop::GivenBack;
-use anthill_core::ops::agent_loop::Done;
 use anthill_live::gates::{Gates, config};
 use clap::Subcommand;
 
 use crate::context::Context;
 use crate::error::{CliError, Result, io_error};
-use crate::output::Format;
 use crate::start::ExitCode;
 
 /// Work in a loop until every quality gate passes
@@ -85,11 +83,7 @@ pub fn run(context: &Context<'_>, command: &AgentLoop) -> Result<ExitCode> {
 }
 
 /// Tells what was done; with `--json`, the work queue as it is stored.
-fn report(context: &Context<'_>, done: &Done, said: &str, next: &str) -> Result<()> {
-    done.warnings.iter().for_each(|warning| context.output.warning(warning));
-    if context.output.json {
-        return context.output.changed(&done.work.queue, Format::Json);
-    }
+fn report(context: &Context<'_>, said: &str, next: &str) -> Result<()> {
     context.output.said(said)?;
     if !next.is_empty() {
         context.output.status(&format!("next: {next}"));

@@ -1,4 +1,4 @@
-use anthill_core::ops::agent_loop::hold;
+use anthill_core::api::agent_loop::ReleaseItem;
 use clap::Args;
 
 use super::report;
@@ -29,13 +29,17 @@ pub struct ReleaseArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ReleaseArgs) -> Result<()> {
-    let actor = &context.actor;
-    let who = args.who.as_deref().or(actor.session.as_deref()).unwrap_or(&actor.user);
-    let done = hold::release(&*context.engine, who, args.id.as_deref(), args.expect.expect_revision, actor)?;
-    let ids: Vec<&str> = done.given_back.iter().map(|given| given.id.as_str()).collect();
-    let said = match &ids[..] {
-        [] => format!("Nobody has it: {}", args.id.as_deref().unwrap_or_default()),
-        ids => format!("Released: {}", ids.join(" ")),
+    let request = ReleaseItem {
+        id: args.id.clone(),
+        who: args.who.clone(),
+        expect_revision: args.expect.expect_revision,
     };
-    report(context, &done, &said, "anthill loop take")
+    context.perform(request, |done| {
+        let ids: Vec<&str> = done.given_back.iter().map(|given| given.id.as_str()).collect();
+        let said = match &ids[..] {
+            [] => format!("Nobody has it: {}", args.id.as_deref().unwrap_or_default()),
+            ids => format!("Released: {}", ids.join(" ")),
+        };
+        report(context, &said, "anthill loop take")
+    })
 }

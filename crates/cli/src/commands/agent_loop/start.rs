@@ -1,11 +1,12 @@
-use anthill_core::model::agent_loop::{Options, PauseOn};
-use anthill_core::ops::agent_loop::{self, NewLoop};
+use anthill_core::api::agent_loop::StartLoop;
+use anthill_core::api::request::Iterations;
+use anthill_core::model::agent_loop::PauseOn;
 use clap::Args;
+use clap::builder::{RangedU64ValueParser, TypedValueParser};
 
 use super::report;
 use crate::args::prose;
 use crate::context::Context;
-use crate::env;
 use crate::error::Result;
 use crate::planning::{ExpectArgs, one_of};
 
@@ -29,8 +30,8 @@ pub struct StartArgs {
     #[arg(long)]
     reset: bool,
     /// Stop after so many iterations [default: 50]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    max_iterations: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = iterations())]
+    max_iterations: Option<Iterations>,
     /// Hold the loop up for an open item this bad, or worse [default: S0]
     #[arg(long, value_name = "SEVERITY", value_parser = one_of::<PauseOn>())]
     pause_on: Option<PauseOn>,
@@ -38,18 +39,28 @@ pub struct StartArgs {
     expect: ExpectArgs,
 }
 
+fn iterations() -> impl TypedValueParser<Value = Iterations> {
+    let range = RangedU64ValueParser::<u64>::new().range(1..=1_000_000);
+    range.map(|number| Iterations::new(number).expect("the range says so"))
+}
+
 pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
-    let options = Options { max_iterations: args.max_iterations, pause_on: args.pause_on };
-    let task = args.task.as_deref().map(|task| env::told(task).into_owned());
-    let new = NewLoop { task, options, reset: args.reset };
-    let done = agent_loop::start(&*context.engine, &new, args.expect.expect_revision, &context.actor)?;
-    let work = &done.work;
-    let what = if done.changed { "The loop runs" } else { "The loop runs already" };
-    let (iteration, most) = (work.iteration(), work.max_iterations());
-    let said = format!("{what}, iteration {iteration} of {most}: {}", work.task());
-    let next = match work.items().is_empty() {
-        true => "anthill loop add TITLE -p S1, then anthill loop take",
-        false => "anthill loop take",
+    let request = StartLoop {
+        task: args.task.clone(),
+        reset: args.reset,
+        max_iterations: args.max_iterations,
+        pause_on: args.pause_on,
+        expect_revision: args.expect.expect_revision,
     };
-    report(context, &done, &said, next)
+    context.perform(request, |done| {
+        let work = &done.work;
+        let what = if done.changed { "The loop runs" } else { "The loop runs already" };
+        let (iteration, most) = (work.iteration(), work.max_iterations());
+        let said = format!("{what}, iteration {iteration} of {most}: {}", work.task());
+        let next = match work.items().is_empty() {
+            true => "anthill loop add TITLE -p S1, then anthill loop take",
+            false => "anthill loop take",
+        };
+        report(context, &said, next)
+    })
 }

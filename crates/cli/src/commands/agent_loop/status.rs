@@ -1,5 +1,5 @@
+use anthill_core::api::agent_loop::ShowLoop;
 use anthill_core::model::agent_loop::{COMPLETE, PAUSED, STOPPED, WorkLoop, is_open};
-use anthill_core::ops::agent_loop;
 use anthill_core::view;
 use anthill_live::gates::{Gate, Gates, Run, Source, config, consent};
 use clap::Args;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::{Format, shorten};
+use crate::output::shorten;
 use crate::planning::text;
 
 /// Show the loop: how far it is, its gates, its items
@@ -20,13 +20,13 @@ use crate::planning::text;
 pub struct StatusArgs {}
 
 pub fn run(context: &Context<'_>) -> Result<()> {
-    let work = agent_loop::show(&*context.engine)?;
-    if context.output.json {
-        return context.output.value(&work.queue, Format::Json);
-    }
+    context.perform(ShowLoop {}, |work| tell(context, work))
+}
+
+fn tell(context: &Context<'_>, work: &WorkLoop) -> Result<()> {
     let (root, gates) = super::gates(context)?;
-    let mut lines = head(&work);
-    lines.extend(gate_lines(&work, &gates));
+    let mut lines = head(work);
+    lines.extend(gate_lines(work, &gates));
     let items = view::agent_loop::items(&work.queue, &context.actor.clock.moment());
     lines.push(if items.is_empty() { "items: none".into() } else { "items".into() });
     lines.extend(items.iter().map(|item| format!("  {item}")));
@@ -37,7 +37,7 @@ pub fn run(context: &Context<'_>) -> Result<()> {
         let names = names.join(", ");
         context.output.status(&format!("not trusted, so not run: {names}; let them run: {}", consent::TYPED));
     }
-    context.output.status(&format!("next: {}", next(&work, &gates)));
+    context.output.status(&format!("next: {}", next(work, &gates)));
     Ok(())
 }
 

@@ -1,11 +1,10 @@
-use anthill_core::model::agent_loop::Holder;
-use anthill_core::model::lease::LEASE;
-use anthill_core::ops::agent_loop::hold;
+use anthill_core::api::agent_loop::TakeItem;
+use anthill_core::api::request::Seconds;
 use anthill_core::view::shell;
 use clap::Args;
 
 use super::report;
-use crate::args::seconds;
+use crate::args::span;
 use crate::context::Context;
 use crate::error::Result;
 use crate::planning::{ExpectArgs, text};
@@ -30,33 +29,33 @@ pub struct TakeArgs {
     #[arg(long = "as", value_name = "WHO")]
     who: Option<String>,
     /// How long you may be silent before others may take it [default: 600, without a session 3600]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    lease: Option<f64>,
+    #[arg(long, value_name = "SECONDS", value_parser = span)]
+    lease: Option<Seconds>,
     #[command(flatten)]
     expect: ExpectArgs,
 }
 
-/// Nobody renews what a person without a session has.
-const BY_HAND: f64 = 3600.0;
-
 pub fn run(context: &Context<'_>, args: &TakeArgs) -> Result<()> {
+    let request = TakeItem {
+        id: args.id.clone(),
+        who: args.who.clone(),
+        lease: args.lease,
+        expect_revision: args.expect.expect_revision,
+    };
     let actor = &context.actor;
     let who = args.who.as_deref().or(actor.session.as_deref()).unwrap_or(&actor.user);
-    let (id, expect) = (args.id.as_deref(), args.expect.expect_revision);
-    let session = actor.session.as_deref();
-    let lease = args.lease.unwrap_or(if session.is_some() { LEASE } else { BY_HAND });
-    let holder = Holder { who, session, run: None, lease };
-    let done = hold::take(&*context.engine, &holder, id, expect, actor)?;
-    done.given_back.iter().for_each(|given| context.output.status(&super::taken_back(given)));
-    let id = done.item.as_deref().unwrap_or_default();
-    let mut said = format!("Taken for {who}: {id}");
-    if let Some(item) = done.work.item(id) {
-        let about = [
-            format!("{}  {}", text(item, "priority"), text(item, "title")),
-            text(item, "description").into(),
-        ];
-        let lines = about.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
-        lines.for_each(|line| said += &format!("\n{line}"));
-    }
-    report(context, &done, &said, &format!("anthill loop done {}", shell::word(id)))
+    context.perform(request, |done| {
+        done.given_back.iter().for_each(|given| context.output.status(&super::taken_back(given)));
+        let id = done.item.as_deref().unwrap_or_default();
+        let mut said = format!("Taken for {who}: {id}");
+        if let Some(item) = done.work.item(id) {
+            let about = [
+                format!("{}  {}", text(item, "priority"), text(item, "title")),
+                text(item, "description").into(),
+            ];
+            let lines = about.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
+            lines.for_each(|line| said += &format!("\n{line}"));
+        }
+        report(context, &said, &format!("anthill loop done {}", shell::word(id)))
+    })
 }

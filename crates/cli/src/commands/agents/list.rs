@@ -1,4 +1,4 @@
-use anthill_core::ops::agents;
+use anthill_core::api::records::ListAgents;
 use anthill_core::view::records;
 use clap::Args;
 
@@ -20,6 +20,7 @@ pub struct ListArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
-    let found = agents::list(&*context.engine, args.filter_status.as_deref())?;
-    table(context, found, records::agents, "no such agents; what others found: anthill agents merge")
+    let request = ListAgents { status: args.filter_status.clone() };
+    let none = "no such agents; what others found: anthill agents merge";
+    context.perform(request, |found| table(context, found.items(), records::agents, none))
 }

@@ -1,4 +1,4 @@
-use anthill_core::ops::agents;
+use anthill_core::api::records::MergeFindings;
 use anthill_core::view::records;
 use clap::Args;
 
@@ -19,11 +19,11 @@ use crate::planning::table;
 pub struct MergeArgs {}
 
 pub fn run(context: &Context<'_>, _: &MergeArgs) -> Result<()> {
-    let merged = agents::merge(&*context.engine)?;
-    merged.warnings.iter().for_each(|warning| context.output.warning(warning));
-    let none = match merged.results {
-        0 => "there are no results of agents yet",
-        _ => "the agents found nothing",
-    };
-    table(context, merged.findings, records::findings, none)
+    context.perform(MergeFindings {}, |merged| {
+        let none = match merged.results {
+            0 => "there are no results of agents yet",
+            _ => "the agents found nothing",
+        };
+        table(context, merged.findings.items(), records::findings, none)
+    })
 }

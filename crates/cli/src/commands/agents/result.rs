@@ -1,10 +1,11 @@
+use anthill_core::api::records::ShowResult;
 use anthill_core::model::documents::AgentResult;
 use anthill_core::model::key::Fields;
 use anthill_core::model::plan;
-use anthill_core::ops::agents;
 use anthill_core::view::plan::text;
 use anthill_core::view::records;
 use clap::Args;
+use serde_json::Value;
 
 use crate::context::{Context, parse_id};
 use crate::error::Result;
@@ -23,25 +24,26 @@ pub struct ResultArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ResultArgs) -> Result<()> {
-    let result = agents::result(&*context.engine, &parse_id(&args.agent_id)?)?;
-    if context.output.json {
-        return context.output.value(&result, Format::Json);
-    }
+    let request = ShowResult { agent_id: parse_id(&args.agent_id)? };
+    context.perform(request, |found| tell(context, &found.value))
+}
+
+fn tell(context: &Context<'_>, result: &Value) -> Result<()> {
     let mut head = format!(
         "{} ({}, {})",
-        text(&result, AgentResult::agent_id),
-        text(&result, AgentResult::kind),
-        text(&result, AgentResult::status)
+        text(result, AgentResult::agent_id),
+        text(result, AgentResult::kind),
+        text(result, AgentResult::status)
     );
     let facts = [
-        ("task", text(&result, AgentResult::task)),
-        ("started", text(&result, AgentResult::started)),
-        ("completed", text(&result, AgentResult::completed)),
+        ("task", text(result, AgentResult::task)),
+        ("started", text(result, AgentResult::started)),
+        ("completed", text(result, AgentResult::completed)),
     ];
     for (label, fact) in facts.iter().filter(|(_, fact)| !fact.is_empty()) {
         head += &format!("\n  {label}: {}", shorten(fact, 80));
     }
-    for recommendation in plan::texts(&result, AgentResult::recommendations) {
+    for recommendation in plan::texts(result, AgentResult::recommendations) {
         head += &format!("\n  recommends: {}", shorten(&recommendation.replace(['\n', '\r', '\t'], " "), 80));
     }
     context.output.said(&head)?;

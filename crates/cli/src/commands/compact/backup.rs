@@ -1,10 +1,9 @@
-use anthill_core::ops::compact::{self, NewBackup};
+use anthill_core::api::records::MakeBackup;
 use clap::Args;
 
 use crate::args::prose;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::Format;
 
 /// Save what would be lost
 ///
@@ -27,20 +26,17 @@ pub struct BackupArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &BackupArgs) -> Result<()> {
-    let new = NewBackup {
-        reason: args.reason.clone(),
+    let request = MakeBackup {
+        reason: Some(args.reason.clone()),
         context_tokens: args.context_tokens,
         files: args.files.clone(),
     };
-    let done = compact::backup(&*context.engine, &new, &context.actor)?;
-    done.warnings.iter().for_each(|warning| context.output.warning(warning));
-    if context.output.json {
-        return context.output.changed(&done.backup.value, Format::Json);
-    }
-    let held = super::held(&done.backup.value);
-    let key = &done.backup.key;
-    context.output.said(&format!("Saved {held}: {key}"))?;
-    done.removed.iter().for_each(|file| context.output.status(&format!("Removed an old one: {file}")));
-    context.output.status(&format!("next: anthill compact restore {key}"));
-    Ok(())
+    context.perform(request, |done| {
+        let held = super::held(&done.backup.value);
+        let key = &done.backup.key;
+        context.output.said(&format!("Saved {held}: {key}"))?;
+        done.removed.iter().for_each(|file| context.output.status(&format!("Removed an old one: {file}")));
+        context.output.status(&format!("next: anthill compact restore {key}"));
+        Ok(())
+    })
 }

@@ -1,6 +1,7 @@
+use anthill_core::api::records::ListBackups;
 use anthill_core::ops::compact;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -17,12 +18,10 @@ use crate::planning::text;
 pub struct ListArgs {}
 
 pub fn run(context: &Context<'_>, _: &ListArgs) -> Result<()> {
-    let (backups, warnings) = compact::list(&*context.engine)?;
-    warnings.iter().for_each(|warning| context.output.warning(warning));
-    if context.output.json {
-        let stored = backups.into_iter().map(|backup| backup.value).collect();
-        return context.output.value(&Value::Array(stored), Format::Json);
-    }
+    context.perform(ListBackups {}, |found| tell(context, &found.backups))
+}
+
+fn tell(context: &Context<'_>, backups: &[compact::Backup]) -> Result<()> {
     if backups.is_empty() {
         context.output.status("there are no backups; make one: anthill compact backup");
         return Ok(());

@@ -1,11 +1,11 @@
-use anthill_core::ops::compact::{self, Restored, Standing};
+use anthill_core::api::records::RestoreBackup;
+use anthill_core::ops::compact::{Restored, Standing};
 use clap::Args;
 use serde_json::Value;
 
-use crate::commands::object;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::{Format, shorten};
+use crate::output::shorten;
 use crate::planning::text;
 
 /// Show what a backup would give back, and give it back with --apply
@@ -29,14 +29,13 @@ pub struct RestoreArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &RestoreArgs) -> Result<()> {
-    let engine = &*context.engine;
-    let restored = compact::restore(engine, args.timestamp.as_deref(), args.apply, &context.actor)?;
-    restored.warnings.iter().for_each(|warning| context.output.warning(warning));
-    if context.output.json {
-        return context.output.changed(&json(&restored), Format::Json);
-    }
+    let request = RestoreBackup { timestamp: args.timestamp.clone(), apply: args.apply };
+    context.perform(request, |restored| tell(context, args, restored))
+}
+
+fn tell(context: &Context<'_>, args: &RestoreArgs, restored: &Restored) -> Result<()> {
     let mut lines: Vec<_> =
-        restored.documents.iter().map(|(kind, standing)| line(kind, *standing, &restored)).collect();
+        restored.documents.iter().map(|(kind, standing)| line(kind, *standing, restored)).collect();
     let claims = restored.backup.value.pointer("/preserved/claims").and_then(Value::as_array);
     lines.extend(claims.into_iter().flatten().map(|task| {
         let what = shorten(&text(task, "description").replace(['\n', '\r', '\t'], " "), 80);
@@ -67,25 +66,4 @@ fn line(kind: &str, standing: Standing, restored: &Restored) -> String {
         (Standing::Differs, true) => "differed, written back",
     };
     format!("{kind}: {what}")
-}
-
-fn json(restored: &Restored) -> Value {
-    let document = |(kind, standing): &(&str, Standing)| {
-        let word = match standing {
-            Standing::Same => "same",
-            Standing::Missing => "missing",
-            Standing::Differs => "differs",
-            Standing::Damaged => "damaged",
-        };
-        let restored = restored.applied && matches!(standing, Standing::Missing | Standing::Differs);
-        object([("kind", (*kind).into()), ("found", word.into()), ("restored", restored.into())])
-    };
-    let value = &restored.backup.value;
-    object([
-        ("backup", restored.backup.key.as_str().into()),
-        ("timestamp", value["timestamp"].clone()),
-        ("applied", restored.applied.into()),
-        ("documents", restored.documents.iter().map(document).collect()),
-        ("claims", value.pointer("/preserved/claims").cloned().unwrap_or_else(|| Value::Array(Vec::new()))),
-    ])
 }

@@ -1,9 +1,8 @@
-use anthill_core::ops::planning::epics::{self, NewEpic};
+use anthill_core::api::planning::{AddEpic, Planned};
 use clap::Args;
 
 use crate::args::prose;
-use crate::context::{Context, parse_new_id};
-use crate::env;
+use crate::context::{Context, parse_id};
 use crate::error::Result;
 use crate::planning::{ExpectArgs, ProjectArgs, report, text};
 
@@ -33,18 +32,16 @@ pub struct AddArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
-    let new = NewEpic {
-        id: args.id.as_deref().map(parse_new_id).transpose()?,
-        title: env::told(&args.title).into_owned(),
+    let request = AddEpic {
+        id: args.id.as_deref().map(parse_id).transpose()?,
+        title: args.title.clone(),
         priority: args.priority.clone(),
+        project_id: args.project.id()?,
+        expect_revision: args.expect.expect_revision,
     };
-    let project = args.project.find(context)?;
-    let done = epics::add(&*context.engine, &project, &new, args.expect.expect_revision, &context.actor)?;
-    let id = text(&done.value, "id");
-    report(
-        context,
-        &done,
-        ("Added", id),
-        &args.project.next(&format!("anthill story add {id} TITLE --points N")),
-    )
+    context.perform(request, |Planned { done, .. }| {
+        let id = text(&done.value, "id");
+        let next = args.project.next(&format!("anthill story add {id} TITLE --points N"));
+        report(context, done, ("Added", id), &next)
+    })
 }

@@ -1,5 +1,5 @@
+use anthill_core::api::planning::ListEpics;
 use anthill_core::model::plan::PlanStatus;
-use anthill_core::ops::planning::epics;
 use anthill_core::view::plan;
 use clap::Args;
 
@@ -23,6 +23,7 @@ pub struct ListArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
-    let found = epics::list(&*context.engine, &args.project.find(context)?, args.filter_status)?;
-    table(context, found, plan::epics, "no such epics; add one: anthill epic add TITLE")
+    let request = ListEpics { status: args.filter_status, project_id: args.project.id()? };
+    let none = "no such epics; add one: anthill epic add TITLE";
+    context.perform(request, |found| table(context, found.items(), plan::epics, none))
 }

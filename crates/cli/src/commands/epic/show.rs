@@ -1,6 +1,6 @@
+use anthill_core::api::planning::ShowEpic;
 use anthill_core::model::documents::state::Epic;
 use anthill_core::model::plan::stories;
-use anthill_core::ops::planning::epics;
 use anthill_core::view::plan;
 use clap::Args;
 
@@ -24,16 +24,15 @@ pub struct ShowArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ShowArgs) -> Result<()> {
-    let id = parse_id(&args.epic)?;
-    let epic = epics::show(&*context.engine, &args.project.find(context)?, &id)?;
-    if context.output.json {
-        return context.output.value(&epic, Format::Json);
-    }
-    let (title, status) = (plan::text(&epic, Epic::title), text(&epic, "status"));
-    context.output.said(&format!("{title} ({id}, {status}, priority {})", text(&epic, "priority")))?;
-    match stories(&epic).is_empty() {
-        true => context.output.status(&format!("no stories yet; add one: anthill story add {id} TITLE")),
-        false => context.output.value(&plan::stories(stories(&epic)), Format::Table)?,
-    }
-    Ok(())
+    let request = ShowEpic { epic: parse_id(&args.epic)?, project_id: args.project.id()? };
+    context.perform(request, |shown| {
+        let (epic, id) = (&shown.value, &args.epic);
+        let (title, status) = (plan::text(epic, Epic::title), text(epic, "status"));
+        context.output.said(&format!("{title} ({id}, {status}, priority {})", text(epic, "priority")))?;
+        match stories(epic).is_empty() {
+            true => context.output.status(&format!("no stories yet; add one: anthill story add {id} TITLE")),
+            false => context.output.value(&plan::stories(stories(epic)), Format::Table)?,
+        }
+        Ok(())
+    })
 }

@@ -1,4 +1,4 @@
-use anthill_core::ops::errors;
+use anthill_core::api::records::ListDue;
 use anthill_core::view::records;
 use clap::Args;
 
@@ -18,6 +18,6 @@ use crate::planning::table;
 pub struct DueArgs {}
 
 pub fn run(context: &Context<'_>, _: &DueArgs) -> Result<()> {
-    let found = errors::due(&*context.engine, &context.actor)?;
-    table(context, found, records::errors, "nothing is due; see all: anthill error list")
+    let none = "nothing is due; see all: anthill error list";
+    context.perform(ListDue {}, |found| table(context, found.items(), records::errors, none))
 }

@@ -1,4 +1,4 @@
-use anthill_core::ops::errors::{self, Standing};
+use anthill_core::api::records::{ErrorState, ListErrors};
 use anthill_core::view::records;
 use clap::{Args, ValueEnum};
 
@@ -41,12 +41,12 @@ enum Status {
 }
 
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
-    let wanted = args.filter_status.map(|status| match status {
-        Status::PendingRetry => Standing::Pending,
-        Status::Recovered => Standing::Recovered,
-        Status::Escalated => Standing::Escalated,
+    let status = args.filter_status.map(|status| match status {
+        Status::PendingRetry => ErrorState::Pending,
+        Status::Recovered => ErrorState::Recovered,
+        Status::Escalated => ErrorState::Escalated,
     });
-    let list = if args.all { errors::list_all } else { errors::list };
-    let found = list(&*context.engine, wanted)?;
-    table(context, found, records::errors, "no such errors; record one: anthill error record --message TEXT")
+    const NONE: &str = "no such errors; record one: anthill error record --message TEXT";
+    let request = ListErrors { status, all: args.all };
+    context.perform(request, |found| table(context, found.items(), records::errors, NONE))
 }

@@ -1,18 +1,15 @@
-use std::time::Duration;
-
+use anthill_core::api::records::RecordError;
+use anthill_core::api::request::Seconds;
 use anthill_core::model::error_class::ErrorClass;
-use anthill_core::model::service;
-use anthill_core::ops::errors::{self, NewError, Standing};
+use anthill_core::ops::errors::{self, Done, Standing};
 use anthill_core::view::shell;
-use anthill_live::runner;
 use clap::Args;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::args::{prose, seconds};
+use crate::args::{prose, span};
 use crate::commands::parse_value;
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::Format;
 use crate::planning::{ExpectArgs, one_of, text};
 
 /// Record an error, or that a retry has failed too
@@ -55,22 +52,20 @@ pub struct RecordArgs {
     #[arg(long, value_name = "JSON")]
     context: Option<String>,
     /// How long the other side says to wait [default: what the message says, such as `Retry-After: 7`]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    retry_after: Option<f64>,
+    #[arg(long, value_name = "SECONDS", value_parser = span)]
+    retry_after: Option<Seconds>,
     #[command(flatten)]
     expect: ExpectArgs,
 }
 
 pub fn run(context: &Context<'_>, args: &RecordArgs) -> Result<()> {
-    let new = if args.stdin.is_some() { from_json(parse_value("-")?)? } else { from_options(args)? };
-    let now = runner::local(context.actor.now());
-    let new = NewError { retry_after: new.retry_after.or_else(|| service::wait(&new.message, &now)), ..new };
-    let done = errors::record(&*context.engine, &new, args.expect.expect_revision, &context.actor)?;
-    done.warnings.iter().for_each(|warning| context.output.warning(warning));
+    let request = if args.stdin.is_some() { from_json(parse_value("-")?)? } else { from_options(args)? };
+    let request = RecordError { expect_revision: args.expect.expect_revision, ..request };
+    context.perform(request, |done| tell(context, done))
+}
+
+fn tell(context: &Context<'_>, done: &Done) -> Result<()> {
     let error = &done.error;
-    if context.output.json {
-        return context.output.changed(error, Format::Json);
-    }
     let class = text(error, "classification");
     let what = match (errors::standing(error), done.known) {
         (Standing::Escalated, _) => format!("Escalated to {} ({class})", receiver(error)),
@@ -111,57 +106,58 @@ fn next(error: &Value) -> String {
     }
 }
 
-fn from_options(args: &RecordArgs) -> Result<NewError> {
-    let mut about = match args.context.as_deref().map(parse_value).transpose()? {
-        None => Map::new(),
-        Some(Value::Object(map)) => map,
+fn from_options(args: &RecordArgs) -> Result<RecordError> {
+    let context = match args.context.as_deref().map(parse_value).transpose()? {
+        None => None,
+        Some(Value::Object(map)) => Some(map),
         Some(_) => {
             return Err(wrong("--context", "a JSON object, such as '{\"url\": \"https://example.com\"}'"));
         }
     };
-    let more = [("file", &args.file), ("agent_id", &args.agent_id)];
-    about.extend(more.iter().filter_map(|(name, value)| Some(((*name).into(), value.as_deref()?.into()))));
-    Ok(NewError {
-        class: args.class,
+    Ok(RecordError {
         message: args.message.clone().unwrap_or_default(),
+        classification: args.class,
         tool: args.tool.clone(),
-        context: about,
-        retry_after: args.retry_after.map(Duration::from_secs_f64),
+        file: args.file.clone(),
+        agent_id: args.agent_id.clone(),
+        context,
+        retry_after: args.retry_after,
+        expect_revision: None,
     })
 }
 
-fn from_json(value: Value) -> Result<NewError> {
+fn from_json(value: Value) -> Result<RecordError> {
     let Value::Object(mut told) = value else { return Err(wrong("the error on stdin", "a JSON object")) };
-    let mut new = NewError::default();
     let mut take =
         |name: &'static str| told.remove(name).filter(|value| !value.is_null()).map(|value| (name, value));
     let string = |(name, value): (&str, Value)| match value {
         Value::String(text) => Ok(text),
         _ => Err(wrong(&format!("`{name}`"), "a text")),
     };
-    new.message = take("message").map(string).transpose()?.unwrap_or_default();
-    new.tool = take("tool").map(string).transpose()?;
-    if let Some((_, class)) = take("classification").or_else(|| take("class")) {
-        let known = serde_json::from_value(class);
-        new.class = Some(known.map_err(|_| {
+    let class = |(_, class): (&str, Value)| {
+        serde_json::from_value(class).map_err(|_| {
             wrong("`classification`", "one of the classes that `anthill error record --help` lists")
-        })?);
-    }
-    if let Some((_, about)) = take("context") {
-        let Value::Object(about) = about else { return Err(wrong("`context`", "an object")) };
-        new.context = about;
-    }
-    for name in ["file", "agent_id"] {
-        if let Some(text) = take(name).map(string).transpose()? {
-            new.context.insert(name.into(), text.into());
-        }
-    }
-    if let Some((_, after)) = take("retry_after") {
-        let after = seconds(&after.to_string()).map_err(|_| wrong("`retry_after`", "a number of seconds"))?;
-        new.retry_after = Some(Duration::from_secs_f64(after));
-    }
+        })
+    };
+    let object = |(_, about): (&str, Value)| match about {
+        Value::Object(about) => Ok(about),
+        _ => Err(wrong("`context`", "an object")),
+    };
+    let after = |(_, after): (&str, Value)| {
+        span(&after.to_string()).map_err(|_| wrong("`retry_after`", "a number of seconds"))
+    };
+    let request = RecordError {
+        message: take("message").map(string).transpose()?.unwrap_or_default(),
+        tool: take("tool").map(string).transpose()?,
+        classification: take("classification").or_else(|| take("class")).map(class).transpose()?,
+        context: take("context").map(object).transpose()?,
+        file: take("file").map(string).transpose()?,
+        agent_id: take("agent_id").map(string).transpose()?,
+        retry_after: take("retry_after").map(after).transpose()?,
+        expect_revision: None,
+    };
     match told.keys().next() {
-        None => Ok(new),
+        None => Ok(request),
         Some(name) => Err(CliError::invalid(format!("`{name}` is no field of a new error"))
             .hinted("known are: classification, tool, message, context, file, agent_id, retry_after; put the rest into `context`")),
     }

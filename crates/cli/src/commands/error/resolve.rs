@@ -1,9 +1,8 @@
-use anthill_core::ops::errors;
+use anthill_core::api::records::ResolveError;
 use clap::Args;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::Format;
 use crate::planning::{ExpectArgs, text};
 
 /// Mark an error as recovered
@@ -22,11 +21,9 @@ pub struct ResolveArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ResolveArgs) -> Result<()> {
-    let done = errors::resolve(&*context.engine, &args.id, args.expect.expect_revision, &context.actor)?;
-    done.warnings.iter().for_each(|warning| context.output.warning(warning));
-    if context.output.json {
-        return context.output.changed(&done.error, Format::Json);
-    }
-    let what = if done.changed { "Resolved" } else { "Resolved already" };
-    context.output.said(&format!("{what}: {}", text(&done.error, "id")))
+    let request = ResolveError { id: args.id.clone(), expect_revision: args.expect.expect_revision };
+    context.perform(request, |done| {
+        let what = if done.changed { "Resolved" } else { "Resolved already" };
+        context.output.said(&format!("{what}: {}", text(&done.error, "id")))
+    })
 }

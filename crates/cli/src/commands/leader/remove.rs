@@ -28,7 +28,7 @@ pub fn run(context: &Context<'_>, args: &RemoveArgs) -> Result<()> {
     let ids = args.ids.iter().map(|id| parse_id(id)).collect::<Result<_>>()?;
     context.perform(RemoveTasks { ids, dry_run: args.dry_run }, |removed| {
         let what = if args.dry_run { "Would remove" } else { "Removed" };
-        let tasks = removed.tasks().iter().cloned().map(Task::of);
+        let tasks = removed.items().iter().cloned().map(Task::of);
         let lines = tasks.map(|task| format!("{what} ({}): {}", word(task.status()), task.id()));
         context.output.said(&lines.collect::<Vec<_>>().join("\n"))
     })

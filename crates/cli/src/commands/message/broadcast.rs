@@ -1,11 +1,10 @@
-use anthill_core::ops::messages;
+use anthill_core::api::messages::Broadcast;
 use clap::Args;
-use serde_json::Value;
 
-use super::LetterArgs;
+use super::{LetterArgs, perhaps};
+use crate::commands::parse_value;
 use crate::context::{Context, parse_id};
-use crate::error::{CliError, Result};
-use crate::output::Format;
+use crate::error::Result;
 
 /// Send a message to every session at work
 ///
@@ -35,17 +34,24 @@ pub struct BroadcastArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &BroadcastArgs) -> Result<()> {
-    let letter = args.letter.letter(context, &args.from, &args.kind, &args.payload)?;
-    letter.check().map_err(CliError::invalid)?;
-    let project = args.project_id.as_deref().map(parse_id).transpose()?;
-    let posted = messages::broadcast(&*context.engine, &letter, project.as_ref(), &context.actor)?;
-    let sent: Vec<Value> = posted.into_iter().map(|posted| posted.message).collect();
-    if context.output.json {
-        return context.output.changed(&sent.into(), Format::Json);
-    }
-    let to: Vec<_> = sent.iter().filter_map(|message| message["to"].as_str()).collect();
-    match to.is_empty() {
-        true => context.output.said("No other session is at work: nothing was sent"),
-        false => context.output.said(&format!("Sent to {}: {}", to.len(), to.join(", "))),
-    }
+    let letter = &args.letter;
+    let request = Broadcast {
+        from: parse_id(&args.from)?,
+        id: perhaps(&letter.id)?,
+        in_reply_to: perhaps(&letter.in_reply_to)?,
+        payload: parse_value(&args.payload)?,
+        kind: args.kind.clone(),
+        project_id: args.project_id.as_deref().map(parse_id).transpose()?,
+        priority: letter.priority(),
+        ttl: letter.ttl,
+        role: letter.role(),
+        sent_as: letter.sent_as,
+    };
+    context.perform(request, |sent| {
+        let to: Vec<_> = sent.items().iter().filter_map(|message| message["to"].as_str()).collect();
+        match to.is_empty() {
+            true => context.output.said("No other session is at work: nothing was sent"),
+            false => context.output.said(&format!("Sent to {}: {}", to.len(), to.join(", "))),
+        }
+    })
 }

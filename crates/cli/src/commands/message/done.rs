@@ -1,11 +1,9 @@
-use anthill_core::model::ids::{Key, SessionId};
-use anthill_core::ops::messages;
+use anthill_core::api::messages::FinishMessage;
 use clap::Args;
 
 use crate::context::{Context, parse_id};
 use crate::direct::{Direct, Opt, Words};
 use crate::error::Result;
-use crate::output::Format;
 
 /// Say that a message is done with
 ///
@@ -32,14 +30,13 @@ impl Direct for DoneArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &DoneArgs) -> Result<()> {
-    let (session, id) = (parse_id::<SessionId>(&args.session)?, parse_id::<Key>(&args.id)?);
-    let done = messages::done(&*context.engine, &session, &id, &context.actor)?;
-    if context.output.json {
-        return context.output.changed(&done.message, Format::Json);
-    }
-    context.output.said(&match done.message["status"].as_str() {
-        Some("expired") => format!("Had expired unread: {id}"),
-        _ if done.repeated => format!("Was done with already: {id}"),
-        _ => format!("Done with {id}"),
+    let request = FinishMessage { session: parse_id(&args.session)?, id: parse_id(&args.id)? };
+    let id = &args.id;
+    context.perform(request, |done| {
+        context.output.said(&match done.message["status"].as_str() {
+            Some("expired") => format!("Had expired unread: {id}"),
+            _ if done.repeated => format!("Was done with already: {id}"),
+            _ => format!("Done with {id}"),
+        })
     })
 }

@@ -6,16 +6,20 @@ mod outbox;
 pub(super) mod poll;
 pub(super) mod send;
 
-use anthill_core::model::ids::{Key, SessionId};
-use anthill_core::model::message::{Letter, NORMAL, PRIORITIES, Sender};
+use anthill_core::api::messages::SentAs;
+use anthill_core::api::request::{Chosen, Seconds};
+use anthill_core::model::documents::state::MessagePriority;
+use anthill_core::model::ids::Key;
+use anthill_core::model::message::{NORMAL, PRIORITIES};
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
-use crate::args::seconds;
-use crate::context::{Context, parse_new_id};
+use crate::args::span;
+use crate::context::{Context, parse_id};
 use crate::direct::{Opt, Takes, Words, one};
 use crate::env;
 use crate::error::Result;
+use crate::planning::one_of;
 use crate::start::ExitCode;
 
 /// Send messages to other sessions, and read your own
@@ -64,8 +68,8 @@ struct LetterArgs {
     #[arg(long, value_name = "PRIORITY", default_value = NORMAL, value_parser = PossibleValuesParser::new(PRIORITIES))]
     priority: String,
     /// It expires if nobody has read it after this long
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    ttl: Option<f64>,
+    #[arg(long, value_name = "SECONDS", value_parser = span)]
+    ttl: Option<Seconds>,
     /// An id of your own: sending it again is safe
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -76,14 +80,8 @@ struct LetterArgs {
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
     /// Whether a person or an agent sends this [default: agent in an agent's session, else person]
-    #[arg(long = "as", value_name = "KIND", value_enum)]
+    #[arg(long = "as", value_name = "KIND", value_parser = one_of::<SentAs>())]
     sent_as: Option<SentAs>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SentAs {
-    Agent,
-    Person,
 }
 
 impl LetterArgs {
@@ -101,35 +99,24 @@ impl LetterArgs {
         PRIORITIES.contains(&&*priority).then_some(())?;
         Some(LetterArgs {
             priority,
-            ttl: words.parsed("--ttl", |text| seconds(text).ok())?,
+            ttl: words.parsed("--ttl", |text| span(text).ok())?,
             id: words.value("--id"),
             in_reply_to: words.value("--in-reply-to"),
             role: words.value("--role"),
-            sent_as: words.parsed("--as", |text| SentAs::from_str(text, false).ok())?,
+            sent_as: words.parsed("--as", SentAs::of_word)?,
         })
     }
 
-    /// Makes the letter, addressed to its sender until somebody says otherwise.
-    fn letter(&self, context: &Context<'_>, from: &str, kind: &str, payload: &str) -> Result<Letter> {
-        let from: SessionId = parse_new_id(from)?;
-        let key = |text: &Option<String>| text.as_deref().map(parse_new_id::<Key>).transpose();
-        let priority = PRIORITIES.into_iter().find(|known| *known == self.priority).unwrap_or(NORMAL);
-        let session = context.actor.speaker().cloned();
-        let is_person = match self.sent_as {
-            Some(sent_as) => sent_as == SentAs::Person,
-            None => session.is_none() && !env::is_agent(),
-        };
-        let role = self.role.clone().or_else(|| env::text(env::ANTHILL_ROLE));
-        Ok(Letter {
-            to: from.clone(),
-            from,
-            kind: kind.to_owned(),
-            payload: super::parse_value(payload)?,
-            priority,
-            ttl: self.ttl,
-            id: key(&self.id)?,
-            in_reply_to: key(&self.in_reply_to)?,
-            sender: Sender { session, role, is_person },
-        })
+    fn role(&self) -> Option<String> {
+        self.role.clone().or_else(|| env::text(env::ANTHILL_ROLE))
     }
+
+    fn priority(&self) -> Option<MessagePriority> {
+        MessagePriority::of_word(&self.priority)
+    }
+}
+
+/// Reads an id that may be left out.
+fn perhaps(id: &Option<String>) -> Result<Option<Chosen<Key>>> {
+    id.as_deref().map(parse_id).transpose()
 }

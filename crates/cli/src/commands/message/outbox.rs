@@ -1,8 +1,8 @@
-use anthill_core::model::ids::SessionId;
-use anthill_core::ops::messages::{self, OutboxRequest};
+use anthill_core::api::messages::ListSent;
+use anthill_core::api::request::Limit;
 use clap::Args;
-use serde_json::Value;
 
+use crate::args::limit_parser;
 use crate::context::{Context, parse_id};
 use crate::error::Result;
 use crate::output::Format;
@@ -23,21 +23,23 @@ pub struct OutboxArgs {
     /// Only this message
     id: Option<String>,
     /// Return at most so many, the newest
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
-    limit: u32,
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = limit_parser())]
+    limit: Limit,
     #[arg(long, value_enum, default_value_t = Format::Json)]
     format: Format,
 }
 
 pub fn run(context: &Context<'_>, args: &OutboxArgs) -> Result<()> {
-    let session: SessionId = parse_id(&args.session)?;
-    let id = args.id.as_deref().map(parse_id).transpose()?;
-    let request = OutboxRequest { session: &session, id: id.as_ref(), limit: args.limit as usize };
-    let sent = messages::outbox(&*context.engine, &request, &context.actor)?;
-    sent.warnings.iter().for_each(|warning| context.output.warning(warning));
-    context.output.value(&Value::Array(sent.messages), args.format)?;
-    if sent.more {
-        context.output.status("there are older ones: see them with a higher --limit");
-    }
-    Ok(())
+    let request = ListSent {
+        session: parse_id(&args.session)?,
+        id: args.id.as_deref().map(parse_id).transpose()?,
+        limit: Some(args.limit),
+    };
+    context.perform(request, |sent| {
+        context.output.value(&sent.messages.value, args.format)?;
+        if sent.more {
+            context.output.status("there are older ones: see them with a higher --limit");
+        }
+        Ok(())
+    })
 }

@@ -1,19 +1,15 @@
 use std::time::{Duration, Instant};
 
-use anthill_core::model::ids::SessionId;
-use anthill_core::ops::messages::{self, PollRequest};
+use anthill_core::api::messages::{MOST, Mail, PollMessages};
+use anthill_core::api::request::Limit;
 use anthill_live::waiting;
 use clap::{Args, ValueEnum};
-use serde_json::Value;
 
-use crate::args::seconds;
+use crate::args::{limit_parser, seconds};
 use crate::context::{Context, parse_id};
 use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 use crate::output::Format;
-
-/// How many messages come at once.
-const LIMIT: u32 = 1000;
 
 /// Read the messages of a session
 ///
@@ -42,8 +38,8 @@ pub struct PollArgs {
     #[arg(long, conflicts_with_all = ["wait", "no_mark_read"])]
     again: bool,
     /// Return at most so many
-    #[arg(long, value_name = "N", default_value_t = LIMIT, value_parser = clap::value_parser!(u32).range(1..))]
-    limit: u32,
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = limit_parser())]
+    limit: Limit,
     #[arg(long, value_enum, default_value_t = Format::Json)]
     format: Format,
 }
@@ -69,8 +65,8 @@ impl Direct for PollArgs {
             wait,
             again,
             limit: words
-                .parsed("--limit", |text| text.parse().ok().filter(|limit| *limit > 0))?
-                .unwrap_or(LIMIT),
+                .parsed("--limit", |text| Limit::new(text.parse().ok()?).ok())?
+                .map_or_else(|| Limit::new(MOST).ok(), Some)?,
             format: words
                 .parsed("--format", |text| Format::from_str(text, false).ok())?
                 .unwrap_or(Format::Json),
@@ -79,27 +75,25 @@ impl Direct for PollArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &PollArgs) -> Result<()> {
-    let session: SessionId = parse_id(&args.session)?;
-    let request = PollRequest {
-        session: &session,
-        mark_read: !args.no_mark_read,
+    let request = PollMessages {
+        session: parse_id(&args.session)?,
+        no_mark_read: args.no_mark_read,
         again: args.again,
-        limit: args.limit as usize,
+        limit: Some(args.limit),
     };
+    let tell = |mail: &Mail| {
+        context.output.changed(&mail.messages.value, args.format)?;
+        if mail.more {
+            context.output.status("there are more: poll again");
+        }
+        Ok(())
+    };
+    let Some(wait) = args.wait else { return context.perform(request, tell) };
     let (engine, actor) = (&*context.engine, &context.actor);
     // Kept until the answer is out: closing it takes longer than waking up.
-    let mut listener = args.wait.map(|_| waiting::listen_for_messages(engine, &session)).transpose()?;
-    let polled = match (&mut listener, args.wait) {
-        (Some(listener), Some(wait)) => {
-            let deadline = Instant::now() + Duration::from_secs_f64(wait);
-            waiting::poll(engine, &mut **listener, &request, actor, deadline)?
-        }
-        _ => messages::poll(engine, &request, actor)?,
-    };
-    polled.warnings.iter().for_each(|warning| context.output.warning(warning));
-    context.output.changed(&Value::Array(polled.messages), args.format)?;
-    if polled.more {
-        context.output.status("there are more: poll again");
-    }
-    Ok(())
+    let mut listener = waiting::listen_for_messages(engine, &request.session)?;
+    let deadline = Instant::now() + Duration::from_secs_f64(wait);
+    let mail =
+        request.perform_by(|request| waiting::poll(engine, &mut *listener, request, actor, deadline))?;
+    context.answer::<PollMessages>(&mail, tell)
 }

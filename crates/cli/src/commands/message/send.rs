@@ -1,12 +1,12 @@
-use anthill_core::error::Code;
-use anthill_core::ops::messages;
+use anthill_core::api::messages::{Delivered, SendMessage};
 use clap::Args;
 
-use super::LetterArgs;
-use crate::context::{Context, parse_new_id};
+use super::{LetterArgs, perhaps};
+use crate::commands::parse_value;
+use crate::context::{Context, parse_id};
 use crate::direct::{Direct, Opt, Takes, Words};
-use crate::error::{CliError, Result};
-use crate::output::Format;
+use crate::error::Result;
+use crate::planning::text;
 
 /// Send a message to one session
 ///
@@ -56,25 +56,23 @@ impl Direct for SendArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &SendArgs) -> Result<()> {
-    let mut letter = args.letter.letter(context, &args.from, &args.kind, &args.payload)?;
-    letter.to = parse_new_id(&args.to)?;
-    let (engine, to) = (&*context.engine, &letter.to);
-    letter.check().map_err(CliError::invalid)?;
-    let is_registered = messages::is_registered(engine, to)?;
-    if args.require_session && !is_registered {
-        return Err(CliError::new(Code::NotFound, format!("there is no session `{to}`"))
-            .hinted("see who is there: anthill session list")
-            .hinted("leave out --require-session to send it all the same; nothing was sent"));
-    }
-    let posted = messages::send(engine, &letter, &context.actor)?;
-    if !is_registered {
-        let warning = format!("no session `{to}` has started yet; the message waits in its mailbox");
-        context.output.warning(&warning);
-    }
-    if context.output.json {
-        return context.output.changed(&posted.message, Format::Json);
-    }
-    let (id, seq) = (posted.message["id"].as_str().unwrap_or_default(), &posted.message["seq"]);
-    let told = if posted.repeated { "Had been sent" } else { "Sent" };
-    context.output.said(&format!("{told} to {to}: {id} (number {seq} from {})", letter.from))
+    let letter = &args.letter;
+    let request = SendMessage {
+        from: parse_id(&args.from)?,
+        id: perhaps(&letter.id)?,
+        in_reply_to: perhaps(&letter.in_reply_to)?,
+        payload: parse_value(&args.payload)?,
+        to: parse_id(&args.to)?,
+        kind: args.kind.clone(),
+        priority: letter.priority(),
+        ttl: letter.ttl,
+        role: letter.role(),
+        sent_as: letter.sent_as,
+        require_session: args.require_session,
+    };
+    context.perform(request, |Delivered { posted, .. }| {
+        let (id, seq) = (text(&posted.message, "id"), &posted.message["seq"]);
+        let told = if posted.repeated { "Had been sent" } else { "Sent" };
+        context.output.said(&format!("{told} to {}: {id} (number {seq} from {})", args.to, args.from))
+    })
 }

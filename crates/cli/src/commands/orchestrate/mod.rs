@@ -23,11 +23,11 @@ use super::pipeline::requirements;
 use crate::args::{prose, seconds};
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::hooks;
 use crate::output::Format;
 use crate::planning::{one_of, words_of};
 use crate::staff::{self, CareArgs};
 use crate::start::ExitCode;
+use crate::{env, hooks};
 
 /// Who works unless told.
 const AGENT: &str = DEFAULT.name;
@@ -108,6 +108,7 @@ pub struct OrchestrateArgs {
 
 pub fn run(context: &Context<'_>, args: &OrchestrateArgs) -> Result<ExitCode> {
     let wanted = args.requirements.as_deref().map(requirements).transpose()?;
+    let wanted = wanted.map(|wanted| env::told(&wanted).into_owned());
     if args.dry_run {
         return preview(context, args, wanted);
     }

@@ -1,10 +1,9 @@
-use anthill_core::ops::pipeline;
-use anthill_core::view::pipeline::{explained, explanation};
+use anthill_core::api::pipeline::ExplainGroup;
+use anthill_core::view::pipeline::explained;
 use clap::Args;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::Format;
 
 /// Say what a group waits for, and which report would move it
 ///
@@ -19,11 +18,6 @@ pub struct ExplainArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Result<()> {
-    let run = pipeline::show(&*context.engine)?;
-    pipeline::check_group(&run, &args.group)?;
-    let explanation = explanation(&run, &args.group, pipeline::caps(&*context.engine)?);
-    match context.output.json {
-        true => context.output.value(&explanation, Format::Json),
-        false => context.output.said(&explained(&explanation).join("\n")),
-    }
+    let request = ExplainGroup { group: args.group.clone() };
+    context.perform(request, |found| context.output.said(&explained(&found.value).join("\n")))
 }

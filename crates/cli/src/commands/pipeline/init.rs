@@ -1,12 +1,11 @@
+use anthill_core::api::pipeline::InitRun;
 use anthill_core::model::documents::pipeline::Mode;
-use anthill_core::ops::pipeline::{self, NewRun};
 use clap::Args;
 
 use super::{requirements, tell_next};
 use crate::args::prose;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::Format;
 use crate::planning::{ExpectArgs, one_of};
 
 /// Begin a run for these requirements
@@ -37,15 +36,16 @@ pub struct InitArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
-    let requirements = requirements(&args.requirements)?;
-    let new = NewRun { requirements, mode: args.mode, replace: args.replace };
-    let done = pipeline::init(&*context.engine, &new, args.expect.expect_revision, &context.actor)?;
-    done.warnings.iter().for_each(|warning| context.output.warning(warning));
-    if context.output.json {
-        return context.output.changed(&done.pipeline.pm, Format::Json);
-    }
-    let what = if done.changed { "Started" } else { "Unchanged" };
-    context.output.said(&format!("{what}: {}", done.pipeline.session()))?;
-    tell_next(context, &done.pipeline);
-    Ok(())
+    let request = InitRun {
+        requirements: requirements(&args.requirements)?,
+        mode: args.mode,
+        replace: args.replace,
+        expect_revision: args.expect.expect_revision,
+    };
+    context.perform(request, |done| {
+        let what = if done.changed { "Started" } else { "Unchanged" };
+        context.output.said(&format!("{what}: {}", done.pipeline.session()))?;
+        tell_next(context, &done.pipeline);
+        Ok(())
+    })
 }

@@ -15,7 +15,6 @@ use serde_json::Value;
 
 use crate::commands::read_file;
 use crate::context::Context;
-use crate::env;
 use crate::error::{CliError, Result};
 use crate::output::Output;
 use crate::start::ExitCode;
@@ -67,14 +66,11 @@ const LIMIT: u64 = 1 << 20;
 
 /// Returns requirements as typed, or stdin for `-`.
 pub fn requirements(typed: &str) -> Result<String> {
-    let read = match typed {
-        "-" => Some(
-            String::from_utf8(read_file("-", LIMIT)?)
-                .map_err(|_| CliError::invalid("stdin is not UTF-8 text"))?,
-        ),
-        _ => None,
-    };
-    Ok(env::told(read.as_deref().unwrap_or(typed)).into_owned())
+    match typed {
+        "-" => String::from_utf8(read_file("-", LIMIT)?)
+            .map_err(|_| CliError::invalid("stdin is not UTF-8 text")),
+        typed => Ok(typed.to_owned()),
+    }
 }
 
 /// Reads a file of JSON, or stdin for `-`.

@@ -1,13 +1,11 @@
+use anthill_core::api::pipeline::{NextOrders, Orders};
 use anthill_core::model::plan::word;
-use anthill_core::ops::pipeline;
 use anthill_core::view::prompt;
 use clap::Args;
-use serde_json::Value;
 
 use super::tell_next;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::Format;
 use crate::planning::ExpectArgs;
 
 /// Say who is needed now, and with which prompt
@@ -29,18 +27,16 @@ pub struct NextArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &NextArgs) -> Result<()> {
-    let (orders, done) = pipeline::next(&*context.engine, args.expect.expect_revision, &context.actor)?;
-    done.warnings.iter().for_each(|warning| context.output.warning(warning));
-    if context.output.json {
-        let orders: Vec<Value> = orders.iter().map(|order| prompt::order(&done.pipeline, order)).collect();
-        return context.output.changed(&Value::Array(orders), Format::Json);
-    }
-    for order in &orders {
-        let head = format!("{} {} ({}): {}", word(order.role), order.group, word(order.purpose), order.id);
-        context.output.said(&format!("## {head}\n\n{}\n", prompt::prompt(&done.pipeline, order)))?;
-    }
-    if orders.is_empty() {
-        tell_next(context, &done.pipeline);
-    }
-    Ok(())
+    let request = NextOrders { expect_revision: args.expect.expect_revision };
+    context.perform(request, |Orders { orders, done }| {
+        for order in orders {
+            let head =
+                format!("{} {} ({}): {}", word(order.role), order.group, word(order.purpose), order.id);
+            context.output.said(&format!("## {head}\n\n{}\n", prompt::prompt(&done.pipeline, order)))?;
+        }
+        if orders.is_empty() {
+            tell_next(context, &done.pipeline);
+        }
+        Ok(())
+    })
 }

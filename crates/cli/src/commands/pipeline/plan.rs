@@ -1,10 +1,9 @@
-use anthill_core::ops::pipeline;
+use anthill_core::api::pipeline::PlanRun;
 use clap::Args;
 
 use super::{read_json, tell_next};
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::Format;
 use crate::planning::ExpectArgs;
 
 /// Adopt a plan
@@ -32,15 +31,12 @@ pub struct PlanArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &PlanArgs) -> Result<()> {
-    let plan = read_json(&args.file)?;
-    let done = pipeline::plan(&*context.engine, &plan, args.expect.expect_revision, &context.actor)?;
-    done.warnings.iter().for_each(|warning| context.output.warning(warning));
-    if context.output.json {
-        return context.output.changed(&done.pipeline.pm, Format::Json);
-    }
-    let what = if done.changed { "Planned" } else { "Unchanged" };
-    let groups: Vec<&str> = done.pipeline.group_ids().collect();
-    context.output.said(&format!("{what}: {}", groups.join(" ")))?;
-    tell_next(context, &done.pipeline);
-    Ok(())
+    let (plan, expect_revision) = (read_json(&args.file)?, args.expect.expect_revision);
+    context.perform(PlanRun { plan, expect_revision }, |done| {
+        let what = if done.changed { "Planned" } else { "Unchanged" };
+        let groups: Vec<&str> = done.pipeline.group_ids().collect();
+        context.output.said(&format!("{what}: {}", groups.join(" ")))?;
+        tell_next(context, &done.pipeline);
+        Ok(())
+    })
 }

@@ -1,14 +1,12 @@
+use anthill_core::api::pipeline::ReportOrder;
 use anthill_core::model::pipeline::table::{Outcome, Role};
-use anthill_core::model::pipeline::{NO_GROUP, WITHOUT_RESULTS};
 use anthill_core::model::plan::word;
-use anthill_core::ops::pipeline::{self, Report};
 use clap::Args;
 use serde_json::{Map, Value};
 
 use super::{read_json, tell_next};
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::Format;
 use crate::planning::{ExpectArgs, one_of, text};
 
 /// Report what came out of an order
@@ -56,41 +54,35 @@ pub struct ReportArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ReportArgs) -> Result<()> {
-    let report = Report {
+    let request = ReportOrder {
         role: args.role,
         group: args.group.clone(),
         status: args.status.clone(),
         content: content(args)?,
         order: args.order.clone(),
+        without_results: args.without_results.clone(),
+        expect_revision: args.expect.expect_revision,
     };
-    let (group, done) =
-        pipeline::report(&*context.engine, &report, args.expect.expect_revision, &context.actor)?;
-    done.warnings.iter().for_each(|warning| context.output.warning(warning));
-    let run = &done.pipeline;
-    let entry = run.entry(&group).unwrap_or(&run.orchestrator);
-    if context.output.json {
-        return context.output.changed(entry, Format::Json);
-    }
-    let what = if done.changed { "Reported" } else { "Unchanged" };
-    let stands = if group == NO_GROUP { text(entry, "current_phase") } else { text(entry, "status") };
-    context.output.said(&format!("{what}: {group} {stands}"))?;
-    tell_next(context, run);
-    Ok(())
+    context.perform(request, |reported| {
+        let what = if reported.done.changed { "Reported" } else { "Unchanged" };
+        let field = if reported.is_of_group() { "status" } else { "current_phase" };
+        let stands = text(reported.entry(), field);
+        context.output.said(&format!("{what}: {} {stands}", reported.group))?;
+        tell_next(context, &reported.done.pipeline);
+        Ok(())
+    })
 }
 
-fn content(args: &ReportArgs) -> Result<Map<String, Value>> {
-    let mut content = match args.file.as_deref().map(read_json).transpose()? {
-        None => Map::new(),
-        Some(Value::Object(content)) => content,
+fn content(args: &ReportArgs) -> Result<Option<Map<String, Value>>> {
+    let content = match args.file.as_deref().map(read_json).transpose()? {
+        None => None,
+        Some(Value::Object(content)) => Some(content),
         Some(_) => {
             return Err(CliError::invalid("a report is one JSON object").hinted("nothing was changed"));
         }
     };
-    if let Some(reason) = &args.without_results {
-        if word(Outcome::Pass) != args.status {
-            return Err(CliError::invalid("--without-results is for PASS").hinted("nothing was changed"));
-        }
-        content.insert(WITHOUT_RESULTS.into(), reason.as_str().into());
+    if args.without_results.is_some() && word(Outcome::Pass) != args.status {
+        return Err(CliError::invalid("--without-results is for PASS").hinted("nothing was changed"));
     }
     Ok(content)
 }

@@ -1,5 +1,6 @@
-use anthill_core::ops::{orchestrate, pipeline};
-use anthill_core::view::pipeline::{head, status, table};
+use anthill_core::api::pipeline::{ShowRun, Standing};
+use anthill_core::ops::pipeline;
+use anthill_core::view::pipeline::{head, table};
 use clap::Args;
 
 use super::tell_next;
@@ -21,15 +22,12 @@ use crate::output::Format;
 pub struct StatusArgs {}
 
 pub fn run(context: &Context<'_>) -> Result<()> {
-    let run = pipeline::show(&*context.engine)?;
-    let conducted = orchestrate::is_conducted(&*context.engine, &run)?;
-    if context.output.json {
-        return context.output.value(&status(&run, conducted), Format::Json);
-    }
-    context.output.said(&head(&run, conducted).join("\n"))?;
-    if run.is_planned() {
-        context.output.value(&table(&run, pipeline::caps(&*context.engine)?), Format::Table)?;
-    }
-    tell_next(context, &run);
-    Ok(())
+    context.perform(ShowRun {}, |Standing { run, conducted }| {
+        context.output.said(&head(run, *conducted).join("\n"))?;
+        if run.is_planned() {
+            context.output.value(&table(run, pipeline::caps(&*context.engine)?), Format::Table)?;
+        }
+        tell_next(context, run);
+        Ok(())
+    })
 }

@@ -1,5 +1,4 @@
-use anthill_core::model::ids::SessionId;
-use anthill_core::ops::sessions;
+use anthill_core::api::sessions::EndSession;
 use clap::Args;
 
 use super::report;
@@ -21,12 +20,12 @@ pub struct EndArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &EndArgs) -> Result<()> {
-    let id: SessionId = parse_id(&args.id)?;
-    let changed = sessions::end(&*context.engine, &id, &context.actor)?;
-    let what = match &changed.released[..] {
-        _ if changed.repeated => "Ended, as before".into(),
-        [] => "Ended".into(),
-        released => format!("Ended (back in the queue: {})", released.join(" ")),
-    };
-    report(context, &what, &changed)
+    context.perform(EndSession { id: parse_id(&args.id)? }, |changed| {
+        let what = match &changed.released[..] {
+            _ if changed.repeated => "Ended, as before".into(),
+            [] => "Ended".into(),
+            released => format!("Ended (back in the queue: {})", released.join(" ")),
+        };
+        report(context, &what, changed)
+    })
 }

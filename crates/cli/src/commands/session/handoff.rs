@@ -1,5 +1,4 @@
-use anthill_core::model::ids::{Key, SessionId};
-use anthill_core::ops::sessions::handoff::{self, Handoff};
+use anthill_core::api::sessions::HandOver;
 use clap::Args;
 
 use super::report;
@@ -32,17 +31,16 @@ pub struct HandoffArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &HandoffArgs) -> Result<()> {
-    let (from, to): (SessionId, SessionId) = (parse_id(&args.from)?, parse_id(&args.to)?);
-    let task: Option<Key> = args.task.as_deref().map(parse_id).transpose()?;
-    let handoff = Handoff {
-        from: &from,
-        to: &to,
-        task: task.as_ref(),
-        context: args.context.as_deref(),
-        same_agent: false,
+    let request = HandOver {
+        from: parse_id(&args.from)?,
+        to: parse_id(&args.to)?,
+        task: args.task.as_deref().map(parse_id).transpose()?,
+        context: args.context.clone(),
     };
-    let handed = handoff::handoff(&*context.engine, handoff, &context.actor)?;
-    report(context, &format!("Handed over from {from} ({}) to", handed.tasks.join(" ")), &handed.to)?;
-    context.output.status(&format!("next: anthill session show {to}"));
-    Ok(())
+    context.perform(request, |handed| {
+        let what = format!("Handed over from {} ({}) to", args.from, handed.tasks.join(" "));
+        report(context, &what, &handed.to)?;
+        context.output.status(&format!("next: anthill session show {}", args.to));
+        Ok(())
+    })
 }

@@ -1,12 +1,11 @@
-use anthill_core::model::ids::SessionId;
-use anthill_core::model::session::Status;
-use anthill_core::ops::sessions;
-use clap::{Args, ValueEnum};
+use anthill_core::api::sessions::{Presence, RenewSession};
+use clap::Args;
 
 use super::report;
 use crate::context::{Context, parse_id};
 use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
+use crate::planning::one_of;
 
 /// Give a session's sign of life
 ///
@@ -22,31 +21,20 @@ pub struct HeartbeatArgs {
     /// The session
     id: String,
     /// How it stands
-    #[arg(long, value_name = "STATUS", default_value = "active")]
-    status: Told,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Told {
-    Active,
-    Idle,
+    #[arg(long, value_name = "STATUS", default_value = "active", value_parser = one_of::<Presence>())]
+    status: Presence,
 }
 
 impl Direct for HeartbeatArgs {
     const OPTIONS: &'static [Opt] = &[("--status", "", Takes::One)];
 
     fn read(words: &mut Words) -> Option<HeartbeatArgs> {
-        let status = words.parsed("--status", |text| Told::from_str(text, false).ok())?;
-        Some(HeartbeatArgs { id: words.plain()?, status: status.unwrap_or(Told::Active) })
+        let status = words.parsed("--status", Presence::of_word)?;
+        Some(HeartbeatArgs { id: words.plain()?, status: status.unwrap_or_default() })
     }
 }
 
 pub fn run(context: &Context<'_>, args: &HeartbeatArgs) -> Result<()> {
-    let id: SessionId = parse_id(&args.id)?;
-    let status = match args.status {
-        Told::Active => Status::Active,
-        Told::Idle => Status::Idle,
-    };
-    let changed = sessions::heartbeat(&*context.engine, &id, status, &context.actor)?;
-    report(context, "Heartbeat of", &changed)
+    let request = RenewSession { id: parse_id(&args.id)?, status: Some(args.status) };
+    context.perform(request, |changed| report(context, "Heartbeat of", changed))
 }

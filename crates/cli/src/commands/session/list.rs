@@ -1,9 +1,6 @@
-use std::time::Duration;
-
-use anthill_core::model::ids::ProjectId;
-use anthill_core::ops::sessions::look::{self, Wanted};
+use anthill_core::api::request::Minutes;
+use anthill_core::api::sessions::ListSessions;
 use clap::Args;
-use serde_json::Value;
 
 use super::tell_expired;
 use crate::context::{Context, parse_id};
@@ -49,7 +46,7 @@ struct WhichArgs {
     project_id: Option<String>,
     /// How long an active session may have been silent
     #[arg(long, value_name = "N", default_value = MINUTES, value_parser = minutes)]
-    timeout_minutes: Duration,
+    timeout_minutes: Minutes,
 }
 
 /// How long an active session may have been silent, unless told.
@@ -85,43 +82,36 @@ impl Direct for ListActiveArgs {
     }
 }
 
-fn minutes(text: &str) -> std::result::Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(minutes) if (0.0..=1_440_000.0).contains(&minutes) => Ok(Duration::from_secs_f64(minutes * 60.0)),
-        _ => Err("expected a number of minutes, such as 5 or 0.5".into()),
-    }
+fn minutes(text: &str) -> std::result::Result<Minutes, String> {
+    Ok(Minutes::new(text.parse().unwrap_or(f64::NAN))?)
 }
 
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
-    if !args.archived {
-        return show(context, args.active, &args.which);
-    }
-    let project: Option<ProjectId> = args.which.project_id.as_deref().map(parse_id).transpose()?;
-    let sessions = look::archived(&*context.engine, project.as_ref().map(ProjectId::as_str), &context.actor)?;
-    if sessions.is_empty() && !context.output.json {
-        context.output.status("there are no sessions in the archive");
-        return Ok(());
-    }
-    context.output.value(&Value::Array(sessions), Format::Table)
+    show(context, args.active, args.archived, &args.which)
 }
 
 pub fn run_active(context: &Context<'_>, args: &ListActiveArgs) -> Result<()> {
-    show(context, true, &args.which)
+    show(context, true, false, &args.which)
 }
 
-fn show(context: &Context<'_>, active: bool, which: &WhichArgs) -> Result<()> {
-    let project: Option<ProjectId> = which.project_id.as_deref().map(parse_id).transpose()?;
-    let wanted = Wanted {
-        active_within: active.then_some(which.timeout_minutes),
-        project: project.as_ref().map(ProjectId::as_str),
+fn show(context: &Context<'_>, active: bool, archived: bool, which: &WhichArgs) -> Result<()> {
+    let request = ListSessions {
+        active,
+        archived,
+        project_id: which.project_id.as_deref().map(parse_id).transpose()?,
+        timeout_minutes: Some(which.timeout_minutes),
     };
-    let found = look::list(&*context.engine, &wanted, &context.actor)?;
-    found.warnings.iter().for_each(|warning| context.output.warning(warning));
-    tell_expired(context, &found.expired);
-    if found.sessions.is_empty() && !context.output.json {
-        let what = if active { "no session is at work" } else { "there are no sessions" };
-        context.output.status(&format!("{what}\nnext: anthill session start"));
-        return Ok(());
-    }
-    context.output.value(&Value::Array(found.sessions), Format::Table)
+    context.perform(request, |found| {
+        tell_expired(context, &found.expired);
+        let none = match (active, archived) {
+            (_, true) => "there are no sessions in the archive",
+            (true, _) => "no session is at work\nnext: anthill session start",
+            (false, _) => "there are no sessions\nnext: anthill session start",
+        };
+        if found.sessions.items().is_empty() {
+            context.output.status(none);
+            return Ok(());
+        }
+        context.output.value(&found.sessions.value, Format::Table)
+    })
 }

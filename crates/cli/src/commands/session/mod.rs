@@ -13,7 +13,6 @@ use clap::Subcommand;
 use crate::context::Context;
 use crate::direct::one;
 use crate::error::Result;
-use crate::output::Format;
 use crate::start::ExitCode;
 
 /// Say who is at work: start, give signs of life, hand work over, end
@@ -61,13 +60,9 @@ pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
     }
 }
 
-/// Reports what a session is now.
+/// Tells what was done to a session.
 fn report(context: &Context<'_>, what: &str, changed: &Changed) -> Result<()> {
-    changed.warnings.iter().for_each(|warning| context.output.warning(warning));
-    match context.output.json {
-        true => context.output.changed(changed.session.value(), Format::Json),
-        false => context.output.said(&format!("{what}: {}", changed.id)),
-    }
+    context.output.said(&format!("{what}: {}", changed.id))
 }
 
 /// Tells a person which sessions were given up on the way.

@@ -1,15 +1,16 @@
+use anthill_core::api::sessions::ShowSession;
 use anthill_core::model::ids::SessionId;
 use anthill_core::model::session::word;
 use anthill_core::model::task;
 use anthill_core::ops::messages;
-use anthill_core::ops::sessions::look::{self, Shown};
+use anthill_core::ops::sessions::look::Shown;
 use clap::Args;
 use serde_json::Value;
 
 use super::tell_expired;
 use crate::context::{Context, parse_id};
 use crate::error::Result;
-use crate::output::{Format, shorten};
+use crate::output::shorten;
 
 /// Show a session and what it has in hand
 ///
@@ -25,17 +26,15 @@ pub struct ShowArgs {
 
 pub fn run(context: &Context<'_>, args: &ShowArgs) -> Result<()> {
     let id: SessionId = parse_id(&args.id)?;
-    let shown = look::show(&*context.engine, &id, &context.actor)?;
-    if context.output.json {
-        return context.output.value(shown.session.value(), Format::Json);
-    }
-    tell_expired(context, &shown.expired);
-    let mut lines = lines(&id, &shown);
-    // A mailbox that cannot be read is no reason not to show the session.
-    if let Ok(unread @ 1..) = messages::unread(&*context.engine, &id) {
-        lines.push(format!("  unread messages: {unread}   (anthill message poll {id})"));
-    }
-    context.output.said(&lines.join("\n"))
+    context.perform(ShowSession { id: id.clone() }, |shown| {
+        tell_expired(context, &shown.expired);
+        let mut lines = lines(&id, shown);
+        // A mailbox that cannot be read is no reason not to show the session.
+        if let Ok(unread @ 1..) = messages::unread(&*context.engine, &id) {
+            lines.push(format!("  unread messages: {unread}   (anthill message poll {id})"));
+        }
+        context.output.said(&lines.join("\n"))
+    })
 }
 
 fn lines(id: &SessionId, shown: &Shown) -> Vec<String> {

@@ -1,5 +1,4 @@
-use anthill_core::model::ids::Key;
-use anthill_core::ops::planning::sprints;
+use anthill_core::api::planning::{CloseSprint, Planned};
 use clap::Args;
 
 use crate::context::{Context, parse_id};
@@ -26,15 +25,14 @@ pub struct CloseArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &CloseArgs) -> Result<()> {
-    let id: Option<Key> = args.sprint.as_deref().map(parse_id).transpose()?;
-    let project = args.project.find(context)?;
-    let expect = args.expect.expect_revision;
-    let done = sprints::close(&*context.engine, &project, id.as_ref(), expect, &context.actor)?;
-    let what = format!("Closed with velocity {}", done.value["velocity"]);
-    report(
-        context,
-        &done,
-        (&what, text(&done.value, "id")),
-        &args.project.next("anthill sprint start NAME --stories ID…"),
-    )
+    let request = CloseSprint {
+        sprint: args.sprint.as_deref().map(parse_id).transpose()?,
+        project_id: args.project.id()?,
+        expect_revision: args.expect.expect_revision,
+    };
+    context.perform(request, |Planned { done, .. }| {
+        let what = format!("Closed with velocity {}", done.value["velocity"]);
+        let next = args.project.next("anthill sprint start NAME --stories ID…");
+        report(context, done, (&what, text(&done.value, "id")), &next)
+    })
 }

@@ -1,9 +1,11 @@
-use anthill_core::ops::planning::sprints::{self, NewSprint};
+use std::str::FromStr;
+
+use anthill_core::api::planning::{Planned, StartSprint};
+use anthill_core::api::request::Day;
 use clap::Args;
-use jiff::civil::Date;
 
 use crate::args::{names, prose};
-use crate::context::{Context, parse_id, parse_new_id};
+use crate::context::{Context, parse_id};
 use crate::error::Result;
 use crate::planning::{ExpectArgs, ProjectArgs, report, text};
 
@@ -30,32 +32,30 @@ pub struct StartArgs {
     #[arg(long, value_name = "ID", num_args = 1.., value_delimiter = ',')]
     stories: Vec<String>,
     /// Its first day, such as 2026-01-15 [default: today]
-    #[arg(long, value_name = "DATE", value_parser = day)]
-    start_date: Option<Date>,
+    #[arg(long, value_name = "DATE", value_parser = Day::from_str)]
+    start_date: Option<Day>,
     /// Its last day [default: 14 days after the first]
-    #[arg(long, value_name = "DATE", value_parser = day)]
-    end_date: Option<Date>,
+    #[arg(long, value_name = "DATE", value_parser = Day::from_str)]
+    end_date: Option<Day>,
     #[command(flatten)]
     project: ProjectArgs,
     #[command(flatten)]
     expect: ExpectArgs,
 }
 
-fn day(text: &str) -> std::result::Result<Date, String> {
-    anthill_core::model::plan::day(text).ok_or_else(|| "expected a day such as 2026-01-15".into())
-}
-
 pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
-    let new = NewSprint {
-        id: args.id.as_deref().map(parse_new_id).transpose()?,
+    let request = StartSprint {
+        id: args.id.as_deref().map(parse_id).transpose()?,
         name: args.name.clone(),
         stories: names(&args.stories).iter().map(|id| parse_id(id)).collect::<Result<_>>()?,
-        start: args.start_date,
-        end: args.end_date,
+        start_date: args.start_date,
+        end_date: args.end_date,
+        project_id: args.project.id()?,
+        expect_revision: args.expect.expect_revision,
     };
-    let project = args.project.find(context)?;
-    let done = sprints::start(&*context.engine, &project, &new, args.expect.expect_revision, &context.actor)?;
-    let sprint = &done.value;
-    let what = format!("Started, {} to {}", text(sprint, "start_date"), text(sprint, "end_date"));
-    report(context, &done, (&what, text(sprint, "id")), &args.project.next("anthill sprint status"))
+    context.perform(request, |Planned { done, .. }| {
+        let sprint = &done.value;
+        let what = format!("Started, {} to {}", text(sprint, "start_date"), text(sprint, "end_date"));
+        report(context, done, (&what, text(sprint, "id")), &args.project.next("anthill sprint status"))
+    })
 }

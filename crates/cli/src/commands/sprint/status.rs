@@ -1,7 +1,4 @@
-use anthill_core::model::documents::state::Sprint;
-use anthill_core::model::ids::Key;
-use anthill_core::model::plan::texts;
-use anthill_core::ops::planning::sprints;
+use anthill_core::api::planning::{ShowSprint, SprintStanding};
 use anthill_core::view::{burndown, plan};
 use clap::Args;
 
@@ -28,22 +25,16 @@ pub struct StatusArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
-    let id: Option<Key> = args.sprint.as_deref().map(parse_id).transpose()?;
-    let project = args.project.find(context)?;
-    let report = sprints::report(&*context.engine, &project, id.as_ref(), context.actor.now())?;
-    let known = |id: &&str| report.stories.iter().any(|story| story["id"] == **id);
-    for id in texts(&report.sprint, Sprint::stories).iter().filter(|id| !known(id)) {
-        context
-            .output
-            .warning(&format!("the story `{id}` of this sprint is in no epic; it counts no points"));
-    }
-    if context.output.json {
-        return context.output.value(&burndown::json(&report), Format::Json);
-    }
-    context.output.lines(&burndown::lines(&report, context.output.width()))?;
-    if !report.stories.is_empty() {
-        context.output.data("")?;
-        context.output.value(&plan::stories(&report.stories), Format::Table)?;
-    }
-    Ok(())
+    let sprint = args.sprint.as_deref().map(parse_id).transpose()?;
+    context.perform(
+        ShowSprint { sprint, project_id: args.project.id()? },
+        |SprintStanding { report, .. }| {
+            context.output.lines(&burndown::lines(report, context.output.width()))?;
+            if !report.stories.is_empty() {
+                context.output.data("")?;
+                context.output.value(&plan::stories(&report.stories), Format::Table)?;
+            }
+            Ok(())
+        },
+    )
 }

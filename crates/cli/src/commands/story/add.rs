@@ -1,9 +1,9 @@
-use anthill_core::ops::planning::stories::{self, NewStory};
+use anthill_core::api::planning::{AddStory, Planned};
+use anthill_core::api::request::Amount;
 use clap::Args;
 
 use crate::args::{names, prose};
-use crate::context::{Context, parse_id, parse_new_id};
-use crate::env;
+use crate::context::{Context, parse_id};
 use crate::error::Result;
 use crate::planning::{ExpectArgs, ProjectArgs, amount, report, text};
 
@@ -28,7 +28,7 @@ pub struct AddArgs {
     id: Option<String>,
     /// How much work it is
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = amount)]
-    points: Option<f64>,
+    points: Option<Amount>,
     /// Capabilities that a tool must have to be given the story
     #[arg(long, value_name = "CAPABILITY", num_args = 1.., value_delimiter = ',')]
     needs: Vec<String>,
@@ -39,15 +39,17 @@ pub struct AddArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
-    let new = NewStory {
-        id: args.id.as_deref().map(parse_new_id).transpose()?,
+    let request = AddStory {
+        id: args.id.as_deref().map(parse_id).transpose()?,
         epic: parse_id(&args.epic)?,
-        title: env::told(&args.title).into_owned(),
+        title: args.title.clone(),
         points: args.points,
         needs: names(&args.needs),
+        project_id: args.project.id()?,
+        expect_revision: args.expect.expect_revision,
     };
-    let project = args.project.find(context)?;
-    let done = stories::add(&*context.engine, &project, &new, args.expect.expect_revision, &context.actor)?;
-    let (id, what) = (text(&done.value, "id"), format!("Added to {}", new.epic));
-    report(context, &done, (&what, id), &args.project.next(&format!("anthill story assign {id} AGENT")))
+    context.perform(request, |Planned { done, .. }| {
+        let (id, what) = (text(&done.value, "id"), format!("Added to {}", args.epic));
+        report(context, done, (&what, id), &args.project.next(&format!("anthill story assign {id} AGENT")))
+    })
 }

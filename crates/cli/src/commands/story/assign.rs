@@ -1,4 +1,4 @@
-use anthill_core::ops::planning::assign::{self, Assignment, ForSession};
+use anthill_core::api::planning::{AssignStory, Planned};
 use clap::Args;
 
 use crate::context::{Context, parse_id};
@@ -32,21 +32,22 @@ pub struct AssignArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &AssignArgs) -> Result<()> {
-    let session = match (&args.to_session, &context.actor.session) {
-        (Some(session), _) => Some(ForSession::Named(parse_id(session)?)),
-        (None, Some(session)) => Some(ForSession::Acting(parse_id(session)?)),
-        (None, None) => None,
+    let request = AssignStory {
+        story: parse_id(&args.story)?,
+        agent: parse_id(&args.agent)?,
+        to_session: args.to_session.as_deref().map(parse_id).transpose()?,
+        project_id: args.project.id()?,
+        expect_revision: args.expect.expect_revision,
     };
-    let asked = Assignment { story: parse_id(&args.story)?, agent: parse_id(&args.agent)?, session };
-    let project = args.project.find(context)?;
-    let done =
-        assign::assign(&*context.engine, &project, &asked, args.expect.expect_revision, &context.actor)?;
-    let next = match (&done.task, &asked.session) {
-        (Some(task), Some(ForSession::Named(session) | ForSession::Acting(session))) => {
-            let task = text(task, "id");
-            format!("anthill update-task {task} --session-id {session} --status in_progress")
-        }
-        _ => args.project.next(&format!("anthill story status {} in_progress", asked.story)),
-    };
-    report(context, &done, (&format!("Assigned to {}", asked.agent), asked.story.as_str()), &next)
+    let session = args.to_session.as_ref().or(context.actor.session.as_ref());
+    context.perform(request, |Planned { done, .. }| {
+        let next = match (&done.task, session) {
+            (Some(task), Some(session)) => {
+                let task = text(task, "id");
+                format!("anthill update-task {task} --session-id {session} --status in_progress")
+            }
+            _ => args.project.next(&format!("anthill story status {} in_progress", args.story)),
+        };
+        report(context, done, (&format!("Assigned to {}", args.agent), &args.story), &next)
+    })
 }

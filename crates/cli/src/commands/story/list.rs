@@ -1,6 +1,5 @@
-use anthill_core::model::ids::Key;
-use anthill_core::model::plan::{PlanStatus, word};
-use anthill_core::ops::planning::stories::{self, Filter};
+use anthill_core::api::planning::ListStories;
+use anthill_core::model::plan::PlanStatus;
 use anthill_core::view::plan;
 use clap::Args;
 
@@ -31,14 +30,12 @@ pub struct ListArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
-    let epic: Option<Key> = args.epic.as_deref().map(parse_id).transpose()?;
-    let status = args.filter_status.map(word);
-    let filter = Filter { status: status.as_deref(), unassigned: args.unassigned, epic: epic.as_ref() };
-    let found = stories::list_of(&*context.engine, &args.project.find(context)?, &filter)?;
-    table(
-        context,
-        found,
-        |stories| plan::stories(stories),
-        "no such stories; add one: anthill story add EPIC TITLE",
-    )
+    let request = ListStories {
+        status: args.filter_status,
+        unassigned: args.unassigned,
+        epic: args.epic.as_deref().map(parse_id).transpose()?,
+        project_id: args.project.id()?,
+    };
+    let none = "no such stories; add one: anthill story add EPIC TITLE";
+    context.perform(request, |found| table(context, found.items(), |stories| plan::stories(stories), none))
 }

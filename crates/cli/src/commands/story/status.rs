@@ -1,6 +1,5 @@
-use anthill_core::model::ids::Key;
+use anthill_core::api::planning::{Planned, SetStoryStatus};
 use anthill_core::model::plan::{PlanStatus, word};
-use anthill_core::ops::planning::stories;
 use clap::Args;
 
 use crate::context::{Context, parse_id};
@@ -30,13 +29,18 @@ pub struct StatusArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
-    let (id, project): (Key, _) = (parse_id(&args.story)?, args.project.find(context)?);
-    let expect = args.expect.expect_revision;
-    let done = stories::set_status(&*context.engine, &project, &id, args.status, expect, &context.actor)?;
+    let request = SetStoryStatus {
+        story: parse_id(&args.story)?,
+        status: args.status,
+        project_id: args.project.id()?,
+        expect_revision: args.expect.expect_revision,
+    };
+    let id = &args.story;
     let next = match args.status {
         PlanStatus::Completed => args.project.next("anthill sprint status"),
         PlanStatus::InProgress => args.project.next(&format!("anthill story status {id} completed")),
         _ => String::new(),
     };
-    report(context, &done, (&format!("Set to {}", word(args.status)), id.as_str()), &next)
+    let what = format!("Set to {}", word(args.status));
+    context.perform(request, |Planned { done, .. }| report(context, done, (&what, id), &next))
 }

@@ -1,8 +1,9 @@
-use anthill_core::ops::planning::tools::{self, MemberFacts};
+use anthill_core::api::planning::{AddMember, Planned, project};
+use anthill_core::api::request::Amount;
 use clap::Args;
 
 use crate::args::names;
-use crate::context::{Context, parse_new_id};
+use crate::context::{Context, parse_id};
 use crate::error::Result;
 use crate::planning::{ExpectArgs, ProjectArgs, amount, report};
 
@@ -23,7 +24,7 @@ pub struct AddArgs {
     role: Option<String>,
     /// How many points it can do in a sprint
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = amount)]
-    capacity: Option<f64>,
+    capacity: Option<Amount>,
     /// What it can do
     #[arg(long, value_name = "SKILL", num_args = 1.., value_delimiter = ',')]
     skills: Option<Vec<String>>,
@@ -37,21 +38,19 @@ pub struct AddArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
-    let facts = MemberFacts {
-        agent: parse_new_id(&args.agent)?,
+    let project_id = args.project.id()?;
+    let request = AddMember {
+        agent: parse_id(&args.agent)?,
         role: args.role.clone(),
         capacity: args.capacity,
         skills: args.skills.as_deref().map(names),
         model: args.model.clone(),
+        project_id: project_id.clone(),
+        expect_revision: args.expect.expect_revision,
     };
-    let project = args.project.find(context)?;
-    let done =
-        tools::add_member(&*context.engine, &project, &facts, args.expect.expect_revision, &context.actor)?;
-    let what = format!("In the team of {}", project.0);
-    report(
-        context,
-        &done,
-        (&what, &args.agent),
-        &args.project.next(&format!("anthill story assign STORY {}", args.agent)),
-    )
+    context.perform(request, |Planned { done, .. }| {
+        let what = format!("In the team of {}", project(&context.caller(), project_id.as_ref())?.0);
+        let next = args.project.next(&format!("anthill story assign STORY {}", args.agent));
+        report(context, done, (&what, &args.agent), &next)
+    })
 }

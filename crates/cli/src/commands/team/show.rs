@@ -1,4 +1,4 @@
-use anthill_core::ops::planning::tools;
+use anthill_core::api::planning::{ShowTeam, project};
 use anthill_core::view::plan;
 use clap::Args;
 
@@ -20,17 +20,16 @@ pub struct ShowArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ShowArgs) -> Result<()> {
-    let project = args.project.find(context)?;
-    let view = tools::team(&*context.engine, &project)?;
-    if context.output.json {
-        return context.output.value(&view.team, Format::Json);
-    }
-    let most = &view.team["settings"]["max_parallel_agents"];
-    let limit = if most.is_null() { String::new() } else { format!(", at most {most} agents at once") };
-    context.output.said(&format!("Team of {}{limit}", project.0))?;
-    match view.open_stories.is_empty() {
-        true => context.output.status("nobody yet; add somebody: anthill team add AGENT"),
-        false => context.output.value(&plan::members(&view.team, &view.open_stories), Format::Table)?,
-    }
-    Ok(())
+    let project_id = args.project.id()?;
+    context.perform(ShowTeam { project_id: project_id.clone() }, |view| {
+        let most = &view.team["settings"]["max_parallel_agents"];
+        let limit = if most.is_null() { String::new() } else { format!(", at most {most} agents at once") };
+        let project = project(&context.caller(), project_id.as_ref())?;
+        context.output.said(&format!("Team of {}{limit}", project.0))?;
+        match view.open_stories.is_empty() {
+            true => context.output.status("nobody yet; add somebody: anthill team add AGENT"),
+            false => context.output.value(&plan::members(&view.team, &view.open_stories), Format::Table)?,
+        }
+        Ok(())
+    })
 }

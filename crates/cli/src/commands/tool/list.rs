@@ -1,4 +1,4 @@
-use anthill_core::ops::planning::tools;
+use anthill_core::api::planning::ListTools;
 use anthill_core::view::plan;
 use clap::Args;
 
@@ -21,5 +21,5 @@ pub struct ListArgs {
 
 pub fn run(context: &Context<'_>, _: &ListArgs) -> Result<()> {
     let none = "no tools yet; register one: anthill tool register ID --capabilities a,b";
-    table(context, tools::list(&*context.engine)?, plan::tools, none)
+    context.perform(ListTools {}, |found| table(context, found.items(), plan::tools, none))
 }

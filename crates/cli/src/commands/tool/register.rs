@@ -1,8 +1,8 @@
-use anthill_core::ops::planning::tools::{self, ToolFacts};
+use anthill_core::api::planning::{Planned, RegisterTool};
 use clap::Args;
 
 use crate::args::names;
-use crate::context::{Context, parse_new_id};
+use crate::context::{Context, parse_id};
 use crate::error::Result;
 use crate::planning::{ExpectArgs, report};
 
@@ -40,13 +40,14 @@ pub struct RegisterArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &RegisterArgs) -> Result<()> {
-    let facts = ToolFacts {
-        id: parse_new_id(&args.tool)?,
+    let request = RegisterTool {
+        tool: parse_id(&args.tool)?,
         name: args.name.clone(),
         capabilities: args.capabilities.as_deref().map(names),
         max_instances: args.max_instances.map(u64::from),
         priority: args.priority.clone(),
+        expect_revision: args.expect.expect_revision,
     };
-    let done = tools::register(&*context.engine, &facts, args.expect.expect_revision, &context.actor)?;
-    report(context, &done, ("Registered", &args.tool), &format!("anthill story assign STORY {}", args.tool))
+    let next = format!("anthill story assign STORY {}", args.tool);
+    context.perform(request, |Planned { done, .. }| report(context, done, ("Registered", &args.tool), &next))
 }

@@ -31,7 +31,7 @@ impl Direct for ListArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
-    context.perform(ListReady { limit: args.limit }, |ready| tell(context, ready.tasks(), args.limit))
+    context.perform(ListReady { limit: args.limit }, |ready| tell(context, ready.items(), args.limit))
 }
 
 fn tell(context: &Context<'_>, ready: &[Value], limit: Option<usize>) -> Result<()> {

@@ -1,4 +1,4 @@
-use anthill_core::ops::workflow::hands;
+use anthill_core::api::workflow::{AdoptWorkflow, Adopted};
 use clap::Args;
 
 use super::report;
@@ -24,10 +24,12 @@ pub struct AdoptArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &AdoptArgs) -> Result<()> {
-    let (done, before) = hands::adopt(&*context.engine, args.expect.expect_revision, &context.actor)?;
-    let what = match before {
-        Some(before) => format!("Adopted from session {before}"),
-        None => "Adopted".to_owned(),
-    };
-    report(context, &done, (&what, done.flow.id()))
+    let request = AdoptWorkflow { expect_revision: args.expect.expect_revision };
+    context.perform(request, |Adopted { done, before }| {
+        let what = match before {
+            Some(before) => format!("Adopted from session {before}"),
+            None => "Adopted".to_owned(),
+        };
+        report(context, done, (&what, done.flow.id()))
+    })
 }

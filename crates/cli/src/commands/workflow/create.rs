@@ -1,12 +1,10 @@
-use anthill_core::model::flow::{NewPhase, phase_id};
-use anthill_core::ops::workflow::{self, NewWorkflow};
+use anthill_core::api::workflow::{CreateWorkflow, PhasePlan, place};
 use clap::Args;
 
 use super::report;
 use crate::args::{names, prose};
-use crate::context::{Context, parse_new_id};
-use crate::env;
-use crate::error::{CliError, Result};
+use crate::context::{Context, parse_id};
+use crate::error::Result;
 use crate::planning::ExpectArgs;
 
 /// Create a workflow
@@ -72,47 +70,29 @@ fn pair(text: &str) -> std::result::Result<(String, String), String> {
 }
 
 pub fn run(context: &Context<'_>, args: &CreateArgs) -> Result<()> {
-    let new = NewWorkflow {
-        id: args.id.as_deref().map(parse_new_id).transpose()?,
-        task: env::told(&args.task).into_owned(),
+    let request = CreateWorkflow {
+        id: args.id.as_deref().map(parse_id).transpose()?,
+        task: args.task.clone(),
         phases: phases(args)?,
+        parallel: args.parallel,
         replace: args.replace,
+        expect_revision: args.expect.expect_revision,
     };
-    let done = workflow::create(&*context.engine, &new, args.expect.expect_revision, &context.actor)?;
-    report(context, &done, ("Created", done.flow.id()))
+    context.perform(request, |done| report(context, done, ("Created", done.flow.id())))
 }
 
-fn phases(args: &CreateArgs) -> Result<Vec<NewPhase>> {
-    let phase = |(place, (title, agent)): (usize, &(String, String))| {
-        let before = if args.parallel { None } else { place.checked_sub(1) };
-        let depends_on = before.into_iter().collect();
-        NewPhase {
-            title: title.clone(),
-            agent: agent.clone(),
-            depends_on,
-            files: Vec::new(),
-            handover: false,
-        }
+fn phases(args: &CreateArgs) -> Result<Vec<PhasePlan>> {
+    let phase = |(title, agent): &(String, String)| PhasePlan {
+        title: title.clone(),
+        agent: agent.clone(),
+        depends_on: None,
+        files: Vec::new(),
+        handover: false,
     };
-    let mut phases: Vec<_> = args.phase.iter().enumerate().map(phase).collect();
-    let place = |id: &str| {
-        let place = (0..args.phase.len()).find(|place| phase_id(*place) == id);
-        let last = phase_id(args.phase.len() - 1);
-        place
-            .ok_or_else(|| CliError::invalid(format!("there is no phase `{id}`; they are phase_0 to {last}")))
-    };
-    let mut said = vec![false; phases.len()];
+    let mut phases: Vec<_> = args.phase.iter().map(phase).collect();
+    let place = |id: &str| place(id, args.phase.len());
     for (id, list) in &args.depends {
-        let of = place(id)?;
-        if !std::mem::replace(&mut said[of], true) {
-            phases[of].depends_on.clear();
-        }
-        for on in split(list) {
-            let on = place(&on)?;
-            if !phases[of].depends_on.contains(&on) {
-                phases[of].depends_on.push(on);
-            }
-        }
+        phases[place(id)?].depends_on.get_or_insert_default().extend(split(list));
     }
     for (id, list) in &args.files {
         phases[place(id)?].files.extend(split(list));

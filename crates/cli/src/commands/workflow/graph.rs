@@ -1,10 +1,9 @@
-use anthill_core::ops::workflow;
+use anthill_core::api::workflow::{DrawWorkflow, Graph};
 use anthill_core::view::workflow::waves;
 use clap::Args;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::Format;
 
 /// Show in which waves the phases run
 ///
@@ -16,9 +15,5 @@ use crate::output::Format;
 pub struct GraphArgs {}
 
 pub fn run(context: &Context<'_>) -> Result<()> {
-    let flow = workflow::show(&*context.engine)?;
-    match context.output.json {
-        true => context.output.value(&flow.graph, Format::Json),
-        false => context.output.said(&waves(&flow).join("\n")),
-    }
+    context.perform(DrawWorkflow {}, |Graph(flow)| context.output.said(&waves(flow).join("\n")))
 }

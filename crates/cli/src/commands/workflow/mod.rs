@@ -15,7 +15,7 @@ use clap::Subcommand;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::{Format, shorten};
+use crate::output::shorten;
 use crate::planning::text;
 
 /// Work in phases: create a workflow, report its phases, see how far it is
@@ -58,10 +58,6 @@ pub fn run(context: &Context<'_>, command: &Workflow) -> Result<()> {
 
 /// Tells what was done, and what runs now.
 fn report(context: &Context<'_>, done: &Done, (what, id): (&str, &str)) -> Result<()> {
-    done.warnings.iter().for_each(|warning| context.output.warning(warning));
-    if context.output.json {
-        return context.output.changed(&done.flow.workflow, Format::Json);
-    }
     let what = if done.changed { what } else { "Unchanged" };
     context.output.said(&format!("{what}: {id}"))?;
     if let Some(file) = &done.archived {

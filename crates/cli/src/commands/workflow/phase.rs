@@ -1,5 +1,5 @@
-use anthill_core::model::flow::{Report, WorkflowStatus};
-use anthill_core::ops::workflow;
+use anthill_core::api::workflow::ReportPhase;
+use anthill_core::model::flow::WorkflowStatus;
 use clap::Args;
 
 use super::{became, report};
@@ -40,9 +40,12 @@ pub struct PhaseArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &PhaseArgs) -> Result<()> {
-    let said =
-        Report { deliverables: args.deliverable.clone(), context: args.context.clone(), ..Report::default() };
-    let expect = args.expect.expect_revision;
-    let done = workflow::report(&*context.engine, &args.id, args.status, &said, expect, &context.actor)?;
-    report(context, &done, (became(args.status), &args.id))
+    let request = ReportPhase {
+        id: args.id.clone(),
+        status: args.status,
+        deliverables: args.deliverable.clone(),
+        context: args.context.clone(),
+        expect_revision: args.expect.expect_revision,
+    };
+    context.perform(request, |done| report(context, done, (became(args.status), &args.id)))
 }

@@ -1,11 +1,11 @@
+use anthill_core::api::workflow::ShowWorkflow;
 use anthill_core::model::flow::{Flow, Ownership, WorkflowStatus};
-use anthill_core::ops::workflow::{self, hands};
+use anthill_core::ops::workflow::hands;
 use anthill_core::view::workflow::shown;
 use clap::Args;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::Format;
 
 /// Show the workflow and its phases
 ///
@@ -17,14 +17,10 @@ use crate::output::Format;
 pub struct ShowArgs {}
 
 pub fn run(context: &Context<'_>) -> Result<()> {
-    let flow = workflow::show(&*context.engine)?;
-    match context.output.json {
-        true => context.output.value(&flow.workflow, Format::Json),
-        false => {
-            let lines = [shown(&flow), whose(context, &flow)?.into_iter().collect()].concat();
-            context.output.said(&lines.join("\n"))
-        }
-    }
+    context.perform(ShowWorkflow {}, |flow| {
+        let lines = [shown(flow), whose(context, flow)?.into_iter().collect()].concat();
+        context.output.said(&lines.join("\n"))
+    })
 }
 
 /// Says whose it is, if that is known and matters.

@@ -1,4 +1,4 @@
-use anthill_core::ops::workflow;
+use anthill_core::api::workflow::StartWorkflow;
 use clap::Args;
 
 use super::report;
@@ -22,6 +22,6 @@ pub struct StartArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
-    let done = workflow::start(&*context.engine, args.expect.expect_revision, &context.actor)?;
-    report(context, &done, ("Started", done.flow.id()))
+    let request = StartWorkflow { expect_revision: args.expect.expect_revision };
+    context.perform(request, |done| report(context, done, ("Started", done.flow.id())))
 }

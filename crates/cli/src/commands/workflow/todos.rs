@@ -1,5 +1,4 @@
-use anthill_core::ops::workflow;
-use anthill_core::view::workflow::{tasks, todos};
+use anthill_core::api::workflow::ListTodos;
 use clap::Args;
 
 use crate::context::Context;
@@ -24,7 +23,6 @@ pub struct TodosArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &TodosArgs) -> Result<()> {
-    let flow = workflow::show(&*context.engine)?;
-    let list = if args.tasks { tasks(&flow) } else { todos(&flow) };
-    context.output.value(&list, Format::Json)
+    let request = ListTodos { tasks: args.tasks };
+    context.perform(request, |list| context.output.value(&list.value, Format::Json))
 }

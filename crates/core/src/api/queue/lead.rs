@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::TaskList;
+use super::{TaskList, list};
 use crate::api::request::{Seconds, request};
 use crate::api::{Caller, Request, answers, written};
 use crate::model::documents::answers::{QueueBegun, QueueSummary};
@@ -219,8 +219,7 @@ impl Request for RemoveTasks {
     type Answer = TaskList;
 
     fn perform(self, caller: &Caller<'_>) -> Result<TaskList> {
-        let tasks = revise::remove(caller.engine, &self.ids, self.dry_run, caller.actor)?;
-        Ok(tasks.into_iter().collect())
+        Ok(list(revise::remove(caller.engine, &self.ids, self.dry_run, caller.actor)?))
     }
 }
 

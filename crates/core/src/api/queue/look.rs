@@ -107,16 +107,9 @@ request!(
     }
 );
 
-/// A task as it is stored, and what is known of it beside that.
-#[derive(Debug)]
-struct StoredAndShown;
-
-impl StoredAndShown {
-    const SHAPE: &'static Shape = &Shape::Both(QueueTask::SHAPE, ShownTask::SHAPE);
-}
-
 impl Answer for show::Shown {
-    const SHAPE: &'static Shape = StoredAndShown::SHAPE;
+    /// As it is stored, and what is known of it beside that.
+    const SHAPE: &'static Shape = &Shape::Both(QueueTask::SHAPE, ShownTask::SHAPE);
 
     fn json(&self) -> Cow<'_, Value> {
         Cow::Owned(show::Shown::json(self))

@@ -4,7 +4,7 @@ pub mod lead;
 pub mod look;
 pub mod work;
 
-use crate::api::answers;
+use crate::api::{Stored, answers};
 use crate::model::documents::queue::QueueTask;
 use crate::model::task::Task;
 
@@ -13,25 +13,9 @@ answers! {
 }
 
 /// Tasks as they are stored.
-#[derive(Debug)]
-pub struct TaskList(serde_json::Value);
+pub type TaskList = Stored<Vec<QueueTask>>;
 
-impl TaskList {
-    pub fn new(tasks: Vec<serde_json::Value>) -> TaskList {
-        TaskList(tasks.into())
-    }
-
-    pub fn tasks(&self) -> &[serde_json::Value] {
-        self.0.as_array().map_or(&[], Vec::as_slice)
-    }
-}
-
-impl FromIterator<Task> for TaskList {
-    fn from_iter<I: IntoIterator<Item = Task>>(tasks: I) -> TaskList {
-        TaskList::new(tasks.into_iter().map(Task::into_value).collect())
-    }
-}
-
-answers! {
-    TaskList: Vec<QueueTask>, list => &list.0;
+/// Makes a list of tasks.
+fn list(tasks: Vec<Task>) -> TaskList {
+    Stored::new(tasks.into_iter().map(Task::into_value).collect::<Vec<_>>())
 }

@@ -2,11 +2,9 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
-use super::TaskList;
+use super::{TaskList, list};
 use crate::api::request::{Chosen, Seconds, request};
-use crate::api::{Caller, Request, answers, written};
+use crate::api::{Caller, Request, Stored, answers, written};
 use crate::model::documents::answers::{Discovery, TaskBrief};
 use crate::model::documents::queue::{QueueTask, Worker};
 use crate::model::ids::Key;
@@ -28,12 +26,7 @@ request!(
     }
 );
 
-/// A worker as it is registered.
-#[derive(Debug)]
-pub struct Registered(Value);
-
 answers! {
-    Registered: Worker, registered => &registered.0;
     Claimed: QueueTask, claimed => claimed.task.value(), warns &claimed.warnings;
     work::Done: QueueTask, done => done.task.value(), warns &done.warnings;
     Discovery: Discovery, discovery => written(discovery);
@@ -41,11 +34,11 @@ answers! {
 }
 
 impl Request for RegisterWorker {
-    type Answer = Registered;
+    type Answer = Stored<Worker>;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Registered> {
+    fn perform(self, caller: &Caller<'_>) -> Result<Stored<Worker>> {
         let Chosen(worker) = &self.worker;
-        register::register(caller.engine, worker, &self.capabilities, caller.actor).map(Registered)
+        register::register(caller.engine, worker, &self.capabilities, caller.actor).map(Stored::new)
     }
 }
 
@@ -139,7 +132,7 @@ impl Request for RenewTasks {
     fn perform(self, caller: &Caller<'_>) -> Result<TaskList> {
         let renewed =
             work::heartbeat(caller.engine, &self.worker, self.task.as_ref(), self.epoch, caller.actor)?;
-        Ok(renewed.into_iter().collect())
+        Ok(list(renewed))
     }
 }
 

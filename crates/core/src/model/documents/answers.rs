@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::dispatch::{Escalation, LimitCounts};
 use super::queue::{QueueStatus, QueueTask};
+use super::state::{Sprint, Story};
 use super::workflow::Workflow;
-use crate::model::shape::{Entries, Integer, Maybe, Time, document};
+use crate::model::shape::{Decimal, Entries, Integer, Maybe, Time, document};
 
 document!(
     /// Everything at a glance; each part may be a [`Failure`].
@@ -229,3 +230,210 @@ document!(
     /// Whether whoever starts the agents is at work now.
     ConductorStanding { alive: bool }
 );
+
+document!(
+    /// What was changed in a document.
+    ChangedDocument {
+        kind: String,
+        /// The revision that it is at now.
+        revision: Integer,
+        /// What stands at the path now.
+        value: Value,
+    }
+);
+
+document!(
+    /// An edit by hand that was kept aside and is gone now.
+    DroppedEdit { kind: String, dropped: String }
+);
+
+document!(
+    /// A document kind.
+    KindNote {
+        kind: String,
+        what: String,
+        file: String,
+        /// What picks one of several documents.
+        option: String,
+        /// Where its list of items is.
+        list: String,
+    }
+);
+
+document!(
+    /// Whether a document is valid.
+    CheckedDocument {
+        kind: String,
+        path: String,
+        valid: bool,
+        error: Maybe<Value>,
+        /// Settings without an effect.
+        warnings: Maybe<Vec<String>>,
+    }
+);
+
+document!(
+    /// A change of a document that was committed.
+    RevisionNote {
+        kind: String,
+        revision: Integer,
+        at: String,
+        /// Who made it, or the role in which they did.
+        by: String,
+        op: String,
+        changes: Maybe<Vec<ChangeNote>>,
+        author: Maybe<String>,
+        /// Where the content is that it left, if it is too long to be told.
+        stored: Maybe<String>,
+        made_from: Maybe<Integer>,
+    }
+);
+
+document!(
+    /// One value before and after a change.
+    ChangeNote {
+        /// Items by their ids.
+        path: String,
+        before: Value,
+        after: Value,
+        /// Items by position, where that is something else.
+        place: Maybe<String>,
+    }
+);
+
+document!(
+    /// What was taken back of a document, or would be.
+    TakenBackNote {
+        kind: String,
+        revision: Integer,
+        taken_back: Vec<RevisionNote>,
+        changes: Vec<ChangeNote>,
+        /// Whose changes go with it.
+        others: Vec<String>,
+        dry_run: bool,
+        /// The document, if it is no long list.
+        value: Maybe<Value>,
+    }
+);
+
+document!(
+    /// Edits of a document by hand.
+    EditsNote {
+        /// What no command has taken in yet.
+        pending: EditNote,
+        /// What could not be joined.
+        aside: Vec<EditNote>,
+    }
+);
+
+document!(
+    EditNote {
+        made_from: Option<Integer>,
+        changes: Vec<ChangeNote>,
+        clashes: Vec<ClashNote>,
+        /// Where it is kept.
+        path: Maybe<String>,
+    }
+);
+
+document!(ClashNote { path: String, base: Value, theirs: Value, ours: Value });
+
+document!(
+    /// How a sprint stands.
+    SprintReport {
+        sprint: Sprint,
+        stories: Vec<Story>,
+        completed_points: Option<Decimal>,
+        total_points: Option<Decimal>,
+        days_left: Option<Integer>,
+        mean_velocity: Option<Decimal>,
+        burndown: Vec<BurndownDay>,
+    }
+);
+
+document!(
+    BurndownDay {
+        date: String,
+        remaining: Option<Decimal>,
+        ideal: Option<Decimal>,
+    }
+);
+
+document!(
+    /// Who is to be started, and with what.
+    OrderNote {
+        id: String,
+        role: String,
+        group_id: String,
+        purpose: String,
+        prompt: String,
+        state: OrderState,
+    }
+);
+
+document!(
+    /// How a run of the pipeline stands.
+    PipelineOverview {
+        pm_state: Value,
+        orchestrator_state: Value,
+        groups: Value,
+        /// Those that are open.
+        orders: Vec<Value>,
+        orchestrator: ConductorStanding,
+        missing: Vec<String>,
+    }
+);
+
+document!(
+    /// A backup beside what is there.
+    RestoredBackup {
+        backup: String,
+        timestamp: Value,
+        applied: bool,
+        documents: Vec<RestoredDocument>,
+        /// Tasks that were in hand.
+        claims: Value,
+    }
+);
+
+document!(RestoredDocument {
+    kind: String,
+    /// `same`, `missing`, `differs` or `damaged`.
+    found: String,
+    restored: bool,
+});
+
+document!(
+    /// Files that are gone, or would be.
+    CleanedNote { removed: Vec<String>, dry_run: bool }
+);
+
+document!(
+    /// What went to archives, or would go.
+    ArchivedNote {
+        sessions: Vec<String>,
+        messages: Integer,
+        tasks: Vec<String>,
+        dry_run: bool,
+    }
+);
+
+document!(
+    /// What is wrong in the rooms of a team, and what is not but should be known.
+    ExaminedNote {
+        /// Nothing is damaged, or all of it is mended.
+        ok: bool,
+        findings: Vec<FindingNote>,
+        notes: Vec<String>,
+    }
+);
+
+document!(FindingNote {
+    code: String,
+    /// `error`, `repaired` or `warning`.
+    severity: String,
+    subject: String,
+    message: String,
+    /// What to do about it.
+    fix: String,
+});
