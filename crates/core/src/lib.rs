@@ -18,6 +18,7 @@
 //! | `{room}/.anthill/lock`, `orchestration/locks/*.lock` | [`model::room`] names them, `store::file::place` takes them |
 
 pub mod error;
+pub mod failure;
 pub mod model;
 pub mod ops;
 pub mod store;

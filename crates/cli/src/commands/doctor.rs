@@ -1,8 +1,9 @@
 use anthill_core::error::Code;
+use anthill_core::hint;
+use anthill_core::model::next::{Next, See};
 use anthill_core::ops::doctor::{self, Between};
 use anthill_core::ops::merge::asides;
 use anthill_core::store::{Aside, Engine, Finding};
-use anthill_core::view::shell;
 use anthill_live::gates::Gates;
 use anthill_live::gates::consent::{self, Waiting};
 use anthill_live::hooks::obstacle;
@@ -14,6 +15,7 @@ use crate::context::Context;
 use crate::error::{Result, io_error};
 use crate::output::Format;
 use crate::start::ExitCode;
+use crate::words;
 
 /// Look for damage in all rooms, and mend it with --repair
 ///
@@ -38,10 +40,13 @@ pub fn run(context: &Context<'_>, args: &DoctorArgs) -> Result<ExitCode> {
     let Between { looked, findings: disagreements } = doctor::between(&*context.engine, &context.actor)?;
     let mut warnings = warnings(context)?;
     warnings.extend(disagreements);
-    let mut notes = doctor::notes(&*context.engine, &context.actor)?;
+    let mut notes: Vec<String> =
+        doctor::notes(&*context.engine, &context.actor)?.iter().map(words::told).collect();
     // What was replaced just now is told with what it was replaced for.
     let is_told = |note: &str| {
-        note.split('`').nth(1).is_some_and(|path| findings.iter().any(|finding| finding.fix.contains(path)))
+        note.split('`')
+            .nth(1)
+            .is_some_and(|path| findings.iter().any(|finding| words::told(&finding.fix).contains(path)))
     };
     notes.retain(|note| !is_told(note));
     let open = findings.iter().find(|finding| !finding.repaired);
@@ -56,13 +61,13 @@ pub fn run(context: &Context<'_>, args: &DoctorArgs) -> Result<ExitCode> {
     }
     for finding in &findings {
         let label = if finding.repaired { "repaired" } else { finding.code.facts().word };
-        context.output.status(&format!("{label}: {}\n    {}", finding.message, finding.fix));
+        context.output.status(&format!("{label}: {}\n    {}", finding.message, words::told(&finding.fix)));
         if let Some(hint) = conflict::hint(&finding.subject).filter(|_| !finding.repaired) {
             context.output.status(&format!("    {}", hint.replace('\n', "\n    ")));
         }
     }
     for warning in &warnings {
-        context.output.warning(&format!("{}\n    {}", warning.message, warning.fix));
+        context.output.warning(&format!("{}\n    {}", warning.message, words::told(&warning.fix)));
     }
     for note in &notes {
         context.output.status(&format!("note: {note}"));
@@ -102,25 +107,30 @@ fn warnings(context: &Context<'_>) -> Result<Vec<Finding>> {
     warnings.extend(asides(&*context.engine, &rooms)?.iter().map(unjoined));
     // A configuration that cannot be read is told by whoever needs it.
     let gates = Gates::of(&root).map(|gates| gates.list).unwrap_or_default();
-    warnings.extend(doctor::without_effect(&*context.engine));
+    warnings.extend(doctor::without_effect(&*context.engine, context.actor.door));
     warnings.extend(consent::missing(&*context.engine, &root, &gates)?.iter().map(distrusted));
     Ok(warnings)
 }
 
 /// An edit by hand that waits for a decision.
 fn unjoined(aside: &Aside) -> Finding {
-    let (subject, kind, typed) = (aside.path.clone(), aside.doc.kind.name, shell::word(&aside.path));
+    let (subject, kind) = (aside.path.clone(), aside.doc.kind.name);
     let message = format!("an edit of `{}` could not be joined and is kept aside", aside.doc.file);
-    let fix = format!(
-        "see both sides: anthill diff {kind}; take it: anthill merge --theirs {typed}; drop it: anthill merge --ours {typed}"
-    );
+    let fix = hint![
+        "see both sides: ",
+        See::Edits(Some(kind)),
+        "; take it: ",
+        Next::TakeEdit(aside.path.clone()),
+        "; drop it: ",
+        Next::DropEdit(aside.path.clone()),
+    ];
     Finding { code: Code::Conflict, subject, message, fix, repaired: false }
 }
 
 fn distrusted(waiting: &Waiting<'_>) -> Finding {
     let subject = format!("gate `{}`", waiting.gate.name);
     let message = format!("{subject} is not trusted and does not run: {}", waiting.shown().trim());
-    let fix = format!("read it, then let it run: {}", consent::TYPED);
+    let fix = hint!["read it, then let it run: ", Next::TrustProject];
     Finding { code: Code::Refused, message, subject, fix, repaired: false }
 }
 
@@ -130,6 +140,6 @@ fn finding_json(finding: &Finding, severity: &str) -> Value {
         "severity": severity,
         "subject": finding.subject,
         "message": finding.message,
-        "fix": finding.fix,
+        "fix": words::told(&finding.fix),
     })
 }

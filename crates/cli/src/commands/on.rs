@@ -78,7 +78,9 @@ fn register(
     let what = if registered.repeated { "Registered already" } else { "Registered" };
     tell(context, &format!("{what} for changes of {kind} in session {session}"), &registered.hook)?;
     match owner(context, session)?.obstacle(&*context.engine, &registered.hook)? {
-        Some(obstacle) => context.output.warning(&format!("it will not run: {obstacle}")),
+        Some(obstacle) => {
+            context.output.warning(&format!("it will not run: {}", obstacle.told(context.actor.door)));
+        }
         None if registered.repeated => {}
         None => context.output.status("it runs after the next change"),
     }
@@ -103,7 +105,8 @@ fn list(context: &Context<'_>, session: &SessionId) -> Result<()> {
             None if !triggered.contains(text(hook, "on")) => Some(owner.unregistered(hook)),
             other => other,
         };
-        let state = obstacle.map_or(String::new(), |why| format!("  (does not run: {why})"));
+        let state = obstacle
+            .map_or(String::new(), |why| format!("  (does not run: {})", why.told(context.actor.door)));
         let line = format!("{}  on {}: {}{state}", text(hook, "id"), text(hook, "on"), text(hook, "command"));
         context.output.said(&line.replace('\n', " "))?;
     }

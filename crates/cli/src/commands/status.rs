@@ -82,7 +82,12 @@ fn show(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
     let status = look(context, args, context.own_session())?;
     match context.output.json {
         true => context.output.value(&status.value, Format::Json),
-        false => context.output.lines(&board(&status.value, context.actor.now(), context.output.width())),
+        false => context.output.lines(&board(
+            &status.value,
+            context.actor.now(),
+            context.output.width(),
+            context.actor.door,
+        )),
     }
 }
 

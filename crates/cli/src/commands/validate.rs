@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::error::{CliError, Result, io_error};
 use crate::output::Format;
 use crate::start::ExitCode;
+use crate::words::told;
 
 /// Check documents against their schemas
 ///
@@ -120,9 +121,10 @@ fn validate_stored(context: &Context<'_>, args: &ValidateArgs) -> Result<ExitCod
         let mut result =
             json!({"kind": doc.kind.name, "path": path, "valid": error.is_null(), "error": error});
         if doc == Doc::config() {
-            let idle = doctor::without_effect(&*context.engine);
-            idle.iter()
-                .for_each(|idle| context.output.warning(&format!("{}\n    {}", idle.message, idle.fix)));
+            let idle = doctor::without_effect(&*context.engine, context.actor.door);
+            idle.iter().for_each(|idle| {
+                context.output.warning(&format!("{}\n    {}", idle.message, told(&idle.fix)));
+            });
             if !idle.is_empty() {
                 result["warnings"] = idle.into_iter().map(|idle| idle.message).collect();
             }

@@ -216,7 +216,7 @@ impl Wish {
     }
 
     pub fn command(&self) -> String {
-        format!("{} hook", self.program)
+        format!("{} {HOOK}", self.program)
     }
 
     fn claude_hooks(&self) -> Part {
@@ -224,9 +224,14 @@ impl Wish {
     }
 
     fn claude_status_line(&self) -> Part {
-        let line = |program: &str| format!("{program} status --line");
+        let line = |program: &str| format!("{program} {STATUS_LINE}");
         let known = self.known.iter().filter_map(|command| command.strip_suffix(" hook")).map(line).collect();
-        Part::StatusLine(StatusLine { command: line(&self.program), wanted: self.status_line, known })
+        Part::StatusLine(StatusLine {
+            command: line(&self.program),
+            words: STATUS_LINE,
+            wanted: self.status_line,
+            known,
+        })
     }
 
     fn codex_hooks(&self) -> Part {
@@ -253,9 +258,13 @@ impl Wish {
             Hook { event, matcher, timeout, wanted: !guards || self.guard }
         };
         let events = events.iter().map(hook).collect();
-        Hooks { events, command: self.command(), known: self.known.clone() }
+        Hooks { events, command: self.command(), words: HOOK, known: self.known.clone() }
     }
 }
+
+/// What the files of others call, behind the program.
+const HOOK: &str = "hook";
+const STATUS_LINE: &str = "status --line";
 
 fn agents_and_skills(dir: &Path) -> Vec<Target> {
     let agents = AGENTS.iter().map(|(name, text)| whole(dir.join("agents").join(name), (*text).into()));

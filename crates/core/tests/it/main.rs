@@ -1,2 +1,3 @@
 mod fields;
 mod schemas;
+mod words;

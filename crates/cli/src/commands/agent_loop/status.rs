@@ -1,4 +1,5 @@
 use anthill_core::model::agent_loop::{COMPLETE, PAUSED, STOPPED, WorkLoop, is_open};
+use anthill_core::model::next::Next;
 use anthill_core::ops::agent_loop;
 use anthill_core::view;
 use anthill_live::gates::{Gate, Gates, Run, Source, config, consent};
@@ -35,7 +36,10 @@ pub fn run(context: &Context<'_>) -> Result<()> {
     if !waiting.is_empty() {
         let names: Vec<&str> = waiting.iter().map(|waiting| waiting.gate.name.as_str()).collect();
         let names = names.join(", ");
-        context.output.status(&format!("not trusted, so not run: {names}; let them run: {}", consent::TYPED));
+        context.output.status(&format!(
+            "not trusted, so not run: {names}; let them run: {}",
+            context.actor.door.say(&Next::TrustProject)
+        ));
     }
     context.output.status(&format!("next: {}", next(&work, &gates)));
     Ok(())

@@ -50,7 +50,8 @@ pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
         let tasks = board::listed(&queue, &wanted, now.at);
         return context.output.value(&Value::Array(tasks), Format::Json);
     }
-    let lines = board::listing(&queue, &wanted, now.at, &left(&now), context.output.width());
+    let lines =
+        board::listing(&queue, &wanted, now.at, &left(&now), context.output.width(), context.actor.door);
     if lines.is_empty() {
         context.output.status("no task is like that; all of them: anthill leader list --all");
     }

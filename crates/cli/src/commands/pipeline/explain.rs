@@ -21,9 +21,9 @@ pub struct ExplainArgs {
 pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Result<()> {
     let run = pipeline::show(&*context.engine)?;
     pipeline::check_group(&run, &args.group)?;
-    let explanation = explanation(&run, &args.group, pipeline::caps(&*context.engine)?);
+    let explanation = explanation(&run, &args.group, pipeline::caps(&*context.engine)?, context.actor.door);
     match context.output.json {
         true => context.output.value(&explanation, Format::Json),
-        false => context.output.said(&explained(&explanation).join("\n")),
+        false => context.output.said(&explained(&explanation, context.actor.door).join("\n")),
     }
 }

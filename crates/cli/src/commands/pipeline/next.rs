@@ -32,12 +32,15 @@ pub fn run(context: &Context<'_>, args: &NextArgs) -> Result<()> {
     let (orders, done) = pipeline::next(&*context.engine, args.expect.expect_revision, &context.actor)?;
     done.warnings.iter().for_each(|warning| context.output.warning(warning));
     if context.output.json {
-        let orders: Vec<Value> = orders.iter().map(|order| prompt::order(&done.pipeline, order)).collect();
+        let orders: Vec<Value> =
+            orders.iter().map(|order| prompt::order(&done.pipeline, order, context.actor.door)).collect();
         return context.output.changed(&Value::Array(orders), Format::Json);
     }
     for order in &orders {
         let head = format!("{} {} ({}): {}", word(order.role), order.group, word(order.purpose), order.id);
-        context.output.said(&format!("## {head}\n\n{}\n", prompt::prompt(&done.pipeline, order)))?;
+        context
+            .output
+            .said(&format!("## {head}\n\n{}\n", prompt::prompt(&done.pipeline, order, context.actor.door)))?;
     }
     if orders.is_empty() {
         tell_next(context, &done.pipeline);

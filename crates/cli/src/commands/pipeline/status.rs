@@ -26,9 +26,11 @@ pub fn run(context: &Context<'_>) -> Result<()> {
     if context.output.json {
         return context.output.value(&status(&run, conducted), Format::Json);
     }
-    context.output.said(&head(&run, conducted).join("\n"))?;
+    context.output.said(&head(&run, conducted, context.actor.door).join("\n"))?;
     if run.is_planned() {
-        context.output.value(&table(&run, pipeline::caps(&*context.engine)?), Format::Table)?;
+        context
+            .output
+            .value(&table(&run, pipeline::caps(&*context.engine)?, context.actor.door), Format::Table)?;
     }
     tell_next(context, &run);
     Ok(())

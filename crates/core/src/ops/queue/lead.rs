@@ -52,9 +52,10 @@ pub fn init(engine: &dyn Engine, goal: &str, approach: Option<&str>, actor: &Act
             desk.transaction.put(&queue, queue.default(desk.now.at))?;
         }
     }
-    for (paper, text) in
-        [(Paper::Plan, papers::plan(goal, approach, &now)), (Paper::Discoveries, papers::discoveries())]
-    {
+    for (paper, text) in [
+        (Paper::Plan, papers::plan(goal, approach, &now, actor.door)),
+        (Paper::Discoveries, papers::discoveries(actor.door)),
+    ] {
         match desk.transaction.paper(&paper)?.is_some() {
             true => done.kept.push(paper.file()),
             false => {

@@ -7,10 +7,13 @@ use serde_json::Value;
 use super::journal::Replay;
 use super::place::{HeadDoc, Place};
 use super::{each_line, place};
+use crate::hint;
 use crate::model::diff::Change;
+use crate::model::hint::Hint;
 use crate::model::kind::Doc;
 use crate::model::merge::{self, Clash};
 use crate::model::names::Names;
+use crate::model::next::{Next, See};
 use crate::store::edits::{self, Edits, How, TakenIn, Touched, clash_in_words};
 use crate::store::engine::Aside;
 use crate::store::error::Result;
@@ -104,7 +107,7 @@ pub fn shown(
 }
 
 /// Says what could not be joined, and what to do about it.
-pub fn told(doc: &Doc, clashes: &[Clash], kept: &str) -> String {
+pub fn told(doc: &Doc, clashes: &[Clash], kept: &str) -> Hint {
     let name = doc.file.rsplit('/').next().unwrap_or_default();
     let what = match clashes {
         [Clash { path, theirs: Some(_), .. }] if path.is_empty() => {
@@ -119,10 +122,16 @@ pub fn told(doc: &Doc, clashes: &[Clash], kept: &str) -> String {
         }
     };
     let kind = doc.kind.name;
-    format!(
-        "an edit of `{name}` could not be joined with what changed meanwhile ({what}); what was committed stays, the edit is \
-         kept in `{kept}`: `anthill diff {kind}` shows both, `anthill merge --theirs {kind}` takes the edit"
-    )
+    hint![
+        format!(
+            "an edit of `{name}` could not be joined with what changed meanwhile ({what}); what was committed stays, the edit is \
+             kept in `{kept}`: `"
+        ),
+        See::Edits(Some(kind)),
+        "` shows both, `",
+        Next::TakeEdit(kind.into()),
+        "` takes the edit",
+    ]
 }
 
 impl Place<'_> {
