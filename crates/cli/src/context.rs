@@ -29,6 +29,7 @@ use crate::door::in_words;
 use crate::error::{CliError, Result};
 use crate::hooks::HookObserver;
 use crate::output::Output;
+use crate::words::CommandLine;
 use crate::{env, roots};
 
 pub struct Context<'o> {
@@ -49,7 +50,8 @@ impl<'o> Context<'o> {
         let session = told.clone().or_else(|| acting.clone());
         let user = env::text(env::USER).unwrap_or_else(roots::own_name);
         let text = |id: &Option<SessionId>| id.as_ref().map(ToString::to_string);
-        let actor = Actor { clock: clock()?, session: text(&session), acting: text(&acting), user };
+        let (clock, door) = (clock()?, &CommandLine);
+        let actor = Actor { clock, session: text(&session), acting: text(&acting), user, door };
         let roots = Roots::new(global);
         on_news(|text| Output::new(false, ColorChoice::Auto).warning(text));
         Ok(Context { engine: open_store(global, &roots)?, roots, actor, output, session, told })

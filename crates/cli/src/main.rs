@@ -29,6 +29,7 @@ mod planning;
 mod roots;
 mod staff;
 mod start;
+mod words;
 
 use std::ffi::OsString;
 use std::panic;

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::error::{CliError, REPEATED, Result, bounded, cut, io_error};
 use crate::start::{self, ExitCode};
+use crate::words::Words;
 
 /// How a value is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -154,8 +155,8 @@ impl Output {
         }
     }
 
-    pub fn warning(&self, text: &str) {
-        self.talk("warning: ", AnsiColor::Yellow.on_default().bold(), &bounded(text.to_owned()));
+    pub fn warning(&self, text: &(impl Words + ?Sized)) {
+        self.talk("warning: ", AnsiColor::Yellow.on_default().bold(), &bounded(text.words()));
     }
 
     /// Reports a failure and returns its exit code.

@@ -19,6 +19,7 @@
 
 pub mod api;
 pub mod error;
+pub mod failure;
 pub mod model;
 pub mod ops;
 pub mod store;

@@ -9,11 +9,14 @@ use std::thread;
 use std::time::Duration;
 
 use anthill_core::error::Code;
+use anthill_core::hint;
 use anthill_core::model::agent_loop::{
     COMPLETE, Check, Failures, GivenBack, Grip, Holder, PAUSED, STOPPED, Verdict, WorkLoop, is_in_hand,
     is_open,
 };
+use anthill_core::model::hint::Door;
 use anthill_core::model::lease::LEASE;
+use anthill_core::model::next::See;
 use anthill_core::model::room::Room;
 use anthill_core::model::usage::{Tries, Usage};
 use anthill_core::ops::agent_loop::{self, GateReport, hold};
@@ -147,7 +150,7 @@ fn take_place(engine: &dyn Engine) -> Result<(String, Box<dyn Seat>)> {
     }
     Err(Error::Ops(ops::Error::refused(
         format!("{RUNS} runs are at work in this project"),
-        "see what they do: anthill loop status",
+        hint!["see what they do: ", See::Loop],
     )))
 }
 
@@ -303,7 +306,7 @@ impl Runner<'_> {
     fn settle(&mut self, id: &str, is_done: bool, tries: &Tries) -> Result<()> {
         self.used.add(tries.usage);
         let settled = hold::settle(self.engine, (&self.holder(), id), is_done, tries, self.actor)?;
-        settled.warnings.into_iter().for_each(|warning| self.tell(Event::Warning(warning)));
+        settled.warnings.iter().for_each(|warning| self.tell(Event::Warning(self.actor.door.tell(warning))));
         Ok(())
     }
 
@@ -339,7 +342,7 @@ impl Runner<'_> {
         let talk = sender.clone();
         let mut call = Call {
             command,
-            input: view::agent_loop::prompt(&work.queue, item, &self.who),
+            input: view::agent_loop::prompt(&work.queue, item, &self.who, self.actor.door),
             limits: self.job.limits,
             sign_of_life: Some(file.path()),
             tell: Some(Arc::new(move |line| talk.send(Some(Told::Line(line))).unwrap_or_default())),
@@ -397,18 +400,19 @@ impl Runner<'_> {
             is_open(item) && !matches!(text(item, "status"), "" | "pending") && !is_place(text(item, "run"))
         };
         match (&done.verdict, done.work.items().iter().find(is_held)) {
-            (Some(Verdict::Passed), Some(item)) => Ok(Some(End::Held(held(item)))),
+            (Some(Verdict::Passed), Some(item)) => Ok(Some(End::Held(held(item, self.actor.door)))),
             _ => Ok(None),
         }
     }
 }
 
 /// Says why an item cannot be taken.
-fn held(item: &Value) -> String {
+fn held(item: &Value, door: &dyn Door) -> String {
     let (id, by) = (text(item, "id"), text(item, "assigned_to"));
     match is_in_hand(item) {
         true => {
-            format!("`{id}` is in the hands of `{by}`; if they are gone: {}", agent_loop::release(id, by))
+            let told = format!("`{id}` is in the hands of `{by}`; if they are gone: ");
+            door.tell(&hint![told, agent_loop::release(id, by)])
         }
         false => format!("`{id}` is {}", text(item, "status")),
     }

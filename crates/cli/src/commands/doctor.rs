@@ -1,9 +1,10 @@
 use anthill_core::api::overview::{Examine, Examined};
 use anthill_core::error::Code;
+use anthill_core::hint;
+use anthill_core::model::next::{Next, See};
 use anthill_core::ops::merge::asides;
 use anthill_core::ops::{self, Error, doctor};
 use anthill_core::store::{Aside, Engine, Finding};
-use anthill_core::view::shell;
 use anthill_live::gates::Gates;
 use anthill_live::gates::consent::{self, Waiting};
 use anthill_live::hooks::obstacle;
@@ -13,6 +14,7 @@ use crate::conflict;
 use crate::context::Context;
 use crate::error::Result;
 use crate::start::ExitCode;
+use crate::words;
 
 /// Look for damage in all rooms, and mend it with --repair
 ///
@@ -39,16 +41,16 @@ pub fn run(context: &Context<'_>, args: &DoctorArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(examined.open().map_or(0, |finding| finding.code.facts().exit)))
 }
 
-fn tell(context: &Context<'_>, Examined { findings, obstacles, notes, looked }: &Examined) -> Result<()> {
+fn tell(context: &Context<'_>, Examined { findings, obstacles, notes, looked, .. }: &Examined) -> Result<()> {
     for finding in findings {
         let label = if finding.repaired { "repaired" } else { finding.code.facts().word };
-        context.output.status(&format!("{label}: {}\n    {}", finding.message, finding.fix));
+        context.output.status(&format!("{label}: {}\n    {}", finding.message, words::told(&finding.fix)));
         if let Some(hint) = conflict::hint(&finding.subject).filter(|_| !finding.repaired) {
             context.output.status(&format!("    {}", hint.replace('\n', "\n    ")));
         }
     }
     for obstacle in obstacles {
-        context.output.warning(&format!("{}\n    {}", obstacle.message, obstacle.fix));
+        context.output.warning(&format!("{}\n    {}", obstacle.message, words::told(&obstacle.fix)));
     }
     for note in notes {
         context.output.status(&format!("note: {note}"));
@@ -89,24 +91,29 @@ pub fn obstacles(context: &Context<'_>) -> ops::Result<Vec<Finding>> {
     found.extend(asides(&*context.engine, &rooms)?.iter().map(unjoined));
     // A configuration that cannot be read is told by whoever needs it.
     let gates = Gates::of(&root).map(|gates| gates.list).unwrap_or_default();
-    found.extend(doctor::without_effect(&*context.engine));
+    found.extend(doctor::without_effect(&*context.engine, context.actor.door));
     found.extend(consent::missing(&*context.engine, &root, &gates)?.iter().map(distrusted));
     Ok(found)
 }
 
 /// An edit by hand that waits for a decision.
 fn unjoined(aside: &Aside) -> Finding {
-    let (subject, kind, typed) = (aside.path.clone(), aside.doc.kind.name, shell::word(&aside.path));
+    let (subject, kind) = (aside.path.clone(), aside.doc.kind.name);
     let message = format!("an edit of `{}` could not be joined and is kept aside", aside.called);
-    let fix = format!(
-        "see both sides: anthill diff {kind}; take it: anthill merge --theirs {typed}; drop it: anthill merge --ours {typed}"
-    );
+    let fix = hint![
+        "see both sides: ",
+        See::Edits(Some(kind)),
+        "; take it: ",
+        Next::TakeEdit(aside.path.clone()),
+        "; drop it: ",
+        Next::DropEdit(aside.path.clone()),
+    ];
     Finding { code: Code::Conflict, subject, message, fix, repaired: false }
 }
 
 fn distrusted(waiting: &Waiting<'_>) -> Finding {
     let subject = format!("gate `{}`", waiting.gate.name);
     let message = format!("{subject} is not trusted and does not run: {}", waiting.shown().trim());
-    let fix = format!("read it, then let it run: {}", consent::TYPED);
+    let fix = hint!["read it, then let it run: ", Next::TrustProject];
     Finding { code: Code::Refused, message, subject, fix, repaired: false }
 }

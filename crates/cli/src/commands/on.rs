@@ -71,7 +71,9 @@ fn register(context: &Context<'_>, kind: &str, command: &str, id: Option<&str>) 
     let what = format!("{what} for changes of {kind} in session {session}");
     context.answer::<AddHook>(&registered, |registered| tell(context, &what, &registered.hook))?;
     match owner(context, session)?.obstacle(&*context.engine, &registered.hook)? {
-        Some(obstacle) => context.output.warning(&format!("it will not run: {obstacle}")),
+        Some(obstacle) => {
+            context.output.warning(&format!("it will not run: {}", obstacle.told(context.actor.door)));
+        }
         None if registered.repeated => {}
         None => context.output.status("it runs after the next change"),
     }
@@ -90,7 +92,8 @@ fn list(context: &Context<'_>, found: &[Value]) -> Result<()> {
             None if !triggered.contains(text(hook, "on")) => Some(owner.unregistered(hook)),
             other => other,
         };
-        let state = obstacle.map_or(String::new(), |why| format!("  (does not run: {why})"));
+        let state = obstacle
+            .map_or(String::new(), |why| format!("  (does not run: {})", why.told(context.actor.door)));
         let line = format!("{}  on {}: {}{state}", text(hook, "id"), text(hook, "on"), text(hook, "command"));
         context.output.said(&line.replace('\n', " "))?;
     }

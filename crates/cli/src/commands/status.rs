@@ -80,8 +80,8 @@ pub fn run<'o>(
 
 fn show(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
     let request = args.request(None)?;
-    let (now, width) = (context.actor.now(), context.output.width());
-    context.perform(request, |status| context.output.lines(&board(&status.value, now, width)))
+    let (now, width, door) = (context.actor.now(), context.output.width(), context.actor.door);
+    context.perform(request, |status| context.output.lines(&board(&status.value, now, width, door)))
 }
 
 fn show_line(context: &Context<'_>, args: &StatusArgs) -> Result<()> {

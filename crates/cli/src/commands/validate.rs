@@ -19,6 +19,7 @@ use crate::context::Context;
 use crate::error::{CliError, Result, io_error};
 use crate::output::Format;
 use crate::start::ExitCode;
+use crate::words::told;
 
 /// Check documents against their schemas
 ///
@@ -110,7 +111,9 @@ fn validate_stored(context: &Context<'_>, args: &ValidateArgs) -> Result<ExitCod
                 .iter()
                 .for_each(|hint| context.output.status(&format!("    {}", hint.replace('\n', "\n    "))));
         }
-        idle.iter().for_each(|idle| context.output.warning(&format!("{}\n    {}", idle.message, idle.fix)));
+        idle.iter().for_each(|idle| {
+            context.output.warning(&format!("{}\n    {}", idle.message, told(&idle.fix)));
+        });
     }
     Ok(code)
 }

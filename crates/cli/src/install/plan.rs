@@ -14,6 +14,7 @@ use super::fs;
 use super::record::{Installed, Kept};
 use super::targets::{Content, Target};
 use crate::error::{CliError, Result, io_error};
+use crate::words;
 
 const MEND: &str = "nothing was changed; mend the file and repeat";
 
@@ -155,7 +156,8 @@ impl Plan {
         let wrong = |error: ParseError| damaged(path, &error);
         let start = before.clone().unwrap_or_default();
         let refusals = parts.iter().filter_map(|part| part.refusal(&start));
-        self.notes.extend(refusals.map(|why| format!("left alone in `{}`: {why}", path.display())));
+        self.notes
+            .extend(refusals.map(|why| format!("left alone in `{}`: {}", path.display(), words::told(&why))));
         let after = parts.iter().try_fold(start, |text, part| part.put(&text)).map_err(wrong)?;
         let after = (before.is_some() || !is_nothing(parts, &after)).then_some(after);
         let original = match (kept, &before) {

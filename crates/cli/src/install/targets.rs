@@ -156,13 +156,13 @@ impl Wish {
     }
 
     pub fn command(&self) -> String {
-        format!("{} hook", self.program)
+        format!("{} {HOOK}", self.program)
     }
 
     fn status_line_part(&self) -> StatusLine {
-        let line = |program: &str| format!("{program} status --line");
+        let line = |program: &str| format!("{program} {STATUS_LINE}");
         let known = self.known.iter().filter_map(|command| command.strip_suffix(" hook")).map(line).collect();
-        StatusLine { command: line(&self.program), wanted: self.status_line, known }
+        StatusLine { command: line(&self.program), words: STATUS_LINE, wanted: self.status_line, known }
     }
 
     fn hooks(&self, client: &Client) -> Hooks {
@@ -173,9 +173,13 @@ impl Wish {
             wanted: event.what != What::BeforeTool || self.guard,
         };
         let events = client.hooks.events.iter().map(hook).collect();
-        Hooks { events, command: self.command(), known: self.known.clone() }
+        Hooks { events, command: self.command(), words: HOOK, known: self.known.clone() }
     }
 }
+
+/// What the files of others call, behind the program.
+const HOOK: &str = "hook";
+const STATUS_LINE: &str = "status --line";
 
 /// Returns the file of instructions that a client reads in a project.
 fn own_instructions(client: &Client, project: &Path) -> &'static str {

@@ -270,7 +270,11 @@ impl Request for ValidateDocuments {
 
 fn noted(caller: &Caller<'_>, checked: Checked) -> (CheckedDocument, Checked, Vec<crate::store::Finding>) {
     let doc = &checked.doc;
-    let idle = if *doc == Doc::config() { doctor::without_effect(caller.engine) } else { Vec::new() };
+    let idle = if *doc == Doc::config() {
+        doctor::without_effect(caller.engine, caller.actor.door)
+    } else {
+        Vec::new()
+    };
     let odd = checked.odd.iter().map(|finding| finding.message.clone());
     let wrong: Vec<_> = checked.error.iter().map(|error| with_causes(error)).chain(odd).collect();
     let messages = idle.iter().map(|idle| idle.message.clone()).collect::<Vec<_>>();

@@ -12,6 +12,7 @@ use crate::model::diff::Change;
 use crate::model::documents::answers::{
     ChangeNote, ChangedDocument, ClashNote, DroppedEdit, EditNote, EditsNote, RevisionNote, TakenBackNote,
 };
+use crate::model::hint::Hint;
 use crate::model::kind::{Doc, Kind};
 use crate::model::names::{Names, named};
 use crate::model::shape::{Maybe, Shape, Shaped, words};
@@ -325,7 +326,7 @@ impl Answer for Decided {
         }
     }
 
-    fn warnings(&self) -> &[String] {
+    fn warnings(&self) -> &[Hint] {
         match self {
             Decided::Taken(edited) => edited.warnings(),
             Decided::Dropped(_) => &[],

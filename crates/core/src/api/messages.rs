@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::request::{Chosen, Limit, Seconds, request};
 use super::{Caller, Request, Stored, answers};
 use crate::model::documents::state::{Message, MessagePriority};
+use crate::model::hint::Hint;
 use crate::model::ids::{Key, ProjectId, SessionId};
 use crate::model::message::{Letter, NORMAL, Sender};
 use crate::model::shape::words;
@@ -48,7 +49,7 @@ request!(
 #[derive(Debug)]
 pub struct Delivered {
     pub posted: Posted,
-    warnings: Vec<String>,
+    warnings: Vec<Hint>,
 }
 
 answers! {
@@ -81,7 +82,7 @@ impl Request for SendMessage {
         }
         let posted = messages::send(caller.engine, &letter, caller.actor)?;
         let waits = || format!("no session `{to}` has started yet; the message waits in its mailbox");
-        let warnings = if is_registered { Vec::new() } else { vec![waits()] };
+        let warnings = if is_registered { Vec::new() } else { vec![waits().into()] };
         Ok(Delivered { posted, warnings })
     }
 }

@@ -32,6 +32,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::model::hint::Hint;
 use crate::model::ids::{ProjectId, SessionId};
 use crate::model::json;
 use crate::model::paper::Paper;
@@ -80,7 +81,7 @@ pub trait Answer {
     }
 
     /// Returns what should be heard beside it.
-    fn warnings(&self) -> &[String] {
+    fn warnings(&self) -> &[Hint] {
         &[]
     }
 }
@@ -169,7 +170,7 @@ pub trait Surroundings {
 /// What is stored, or found, as the value it is; `T` says how it looks.
 pub struct Stored<T> {
     pub value: Value,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
     looks: PhantomData<fn() -> T>,
 }
 
@@ -178,7 +179,7 @@ impl<T> Stored<T> {
         Stored { value: value.into(), warnings: Vec::new(), looks: PhantomData }
     }
 
-    pub fn warned(self, warnings: Vec<String>) -> Stored<T> {
+    pub fn warned(self, warnings: Vec<Hint>) -> Stored<T> {
         Stored { warnings, ..self }
     }
 
@@ -195,7 +196,7 @@ impl<T: Shaped> Answer for Stored<T> {
         Cow::Borrowed(&self.value)
     }
 
-    fn warnings(&self) -> &[String] {
+    fn warnings(&self) -> &[Hint] {
         &self.warnings
     }
 }
@@ -218,7 +219,7 @@ macro_rules! answers {
                 std::borrow::Cow::from($crate::api::Json::from($json))
             }
 
-            $(fn warnings(&self) -> &[String] {
+            $(fn warnings(&self) -> &[$crate::model::hint::Hint] {
                 let $this = self;
                 $warnings
             })?

@@ -7,6 +7,7 @@ use super::request::{Age, Chosen, KindName, request};
 use super::{Caller, Request, Stored, answers, written};
 use crate::model::documents::answers::{ArchivedNote, CleanedNote, ExaminedNote, FindingNote, Overview};
 use crate::model::documents::state::{Hook, TrustedCommand};
+use crate::model::hint::Door;
 use crate::model::ids::{Key, ProjectId, SessionId};
 use crate::model::kind::Kind;
 use crate::model::room::Room;
@@ -62,6 +63,7 @@ pub struct Examined {
     /// What is no damage.
     pub obstacles: Vec<Finding>,
     pub notes: Vec<String>,
+    door: &'static dyn Door,
     /// What was looked at between documents.
     pub looked: Vec<&'static str>,
 }
@@ -74,20 +76,20 @@ impl Examined {
 
     fn note(&self) -> ExaminedNote {
         let severity = |finding: &Finding| if finding.repaired { "repaired" } else { "error" };
-        let found = self.findings.iter().map(|finding| noted(finding, severity(finding)));
-        let warned = self.obstacles.iter().map(|finding| noted(finding, "warning"));
+        let found = self.findings.iter().map(|finding| self.noted(finding, severity(finding)));
+        let warned = self.obstacles.iter().map(|finding| self.noted(finding, "warning"));
         let findings = found.chain(warned).collect();
         ExaminedNote { ok: self.open().is_none(), findings, notes: self.notes.clone() }
     }
-}
 
-fn noted(finding: &Finding, severity: &str) -> FindingNote {
-    FindingNote {
-        code: finding.code.facts().word.into(),
-        severity: severity.into(),
-        subject: finding.subject.clone(),
-        message: finding.message.clone(),
-        fix: finding.fix.clone(),
+    fn noted(&self, finding: &Finding, severity: &str) -> FindingNote {
+        FindingNote {
+            code: finding.code.facts().word.into(),
+            severity: severity.into(),
+            subject: finding.subject.clone(),
+            message: finding.message.clone(),
+            fix: self.door.tell(&finding.fix),
+        }
     }
 }
 
@@ -99,14 +101,16 @@ impl Request for Examine {
         let Between { looked, findings: disagreements } = doctor::between(caller.engine, caller.actor)?;
         let mut obstacles = caller.around.obstacles()?;
         obstacles.extend(disagreements);
-        let mut notes = doctor::notes(caller.engine, caller.actor)?;
+        let door = caller.actor.door;
+        let notes = doctor::notes(caller.engine, caller.actor)?;
+        let mut notes: Vec<String> = notes.iter().map(|note| door.tell(note)).collect();
         // What was replaced just now is told with what it was replaced for.
         let is_told = |note: &str| {
             let path = note.split('`').nth(1);
-            path.is_some_and(|path| findings.iter().any(|finding| finding.fix.contains(path)))
+            path.is_some_and(|path| findings.iter().any(|finding| door.tell(&finding.fix).contains(path)))
         };
         notes.retain(|note| !is_told(note));
-        Ok(Examined { findings, obstacles, notes, looked })
+        Ok(Examined { findings, obstacles, notes, door, looked })
     }
 }
 

@@ -9,6 +9,7 @@ use super::{Answer, Caller, Request, Stored, answers};
 use crate::model::documents::answers::{Explanation, OrderNote, PipelineOverview};
 use crate::model::documents::pipeline::{Group, Mode};
 use crate::model::documents::{OrchestratorState, PmState};
+use crate::model::hint::{Door, Hint};
 use crate::model::pipeline::Order;
 use crate::model::pipeline::table::{Outcome, Role};
 use crate::model::pipeline::{NO_GROUP, Pipeline, WITHOUT_RESULTS};
@@ -36,7 +37,7 @@ request!(
 answers! {
     Done: PmState, done => &done.pipeline.pm, warns &done.warnings;
     Orders: Vec<OrderNote>, orders => {
-        orders.orders.iter().map(|order| prompt::order(&orders.done.pipeline, order)).collect::<Value>()
+        orders.orders.iter().map(|order| prompt::order(&orders.done.pipeline, order, orders.door)).collect::<Value>()
     }, warns &orders.done.warnings;
     Standing: PipelineOverview, standing => status(&standing.run, standing.conducted);
 }
@@ -82,6 +83,7 @@ request!(
 pub struct Orders {
     pub orders: Vec<Order>,
     pub done: Done,
+    door: &'static dyn Door,
 }
 
 impl Request for NextOrders {
@@ -89,7 +91,7 @@ impl Request for NextOrders {
 
     fn perform(self, caller: &Caller<'_>) -> Result<Orders> {
         let (orders, done) = pipeline::next(caller.engine, self.expect_revision, caller.actor)?;
-        Ok(Orders { orders, done })
+        Ok(Orders { orders, done, door: caller.actor.door })
     }
 }
 
@@ -139,7 +141,7 @@ impl Answer for Reported {
         Cow::Borrowed(self.entry())
     }
 
-    fn warnings(&self) -> &[String] {
+    fn warnings(&self) -> &[Hint] {
         &self.done.warnings
     }
 }
@@ -198,6 +200,6 @@ impl Request for ExplainGroup {
     fn perform(self, caller: &Caller<'_>) -> Result<Stored<Explanation>> {
         let run = pipeline::show(caller.engine)?;
         pipeline::check_group(&run, &self.group)?;
-        Ok(Stored::new(explanation(&run, &self.group, pipeline::caps(caller.engine)?)))
+        Ok(Stored::new(explanation(&run, &self.group, pipeline::caps(caller.engine)?, caller.actor.door)))
     }
 }

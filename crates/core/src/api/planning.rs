@@ -7,6 +7,7 @@ use super::request::{Amount, Chosen, Day, request};
 use super::{Answer, Caller, Request, Stored, answers};
 use crate::model::documents::answers::SprintReport;
 use crate::model::documents::state::{Epic, Member, SessionTask, Sprint, Story, Team, Tool};
+use crate::model::hint::Hint;
 use crate::model::ids::{Key, ProjectId, SessionId};
 use crate::model::kind::Kind;
 use crate::model::plan::{PlanStatus, Report, SessionTaskStatus, texts, word};
@@ -42,7 +43,7 @@ impl<T: Shaped> Answer for Planned<T> {
         std::borrow::Cow::Borrowed(&self.done.value)
     }
 
-    fn warnings(&self) -> &[String] {
+    fn warnings(&self) -> &[Hint] {
         &self.done.warnings
     }
 }
@@ -286,7 +287,7 @@ request!(
 #[derive(Debug)]
 pub struct SprintStanding {
     pub report: Report,
-    warnings: Vec<String>,
+    warnings: Vec<Hint>,
 }
 
 answers! {
@@ -303,7 +304,7 @@ impl Request for ShowSprint {
         let is_known = |id: &str| report.stories.iter().any(|story| story[Story::id] == id);
         let unknown = texts(&report.sprint, Sprint::stories).into_iter().filter(|id| !is_known(id));
         let warnings = unknown
-            .map(|id| format!("the story `{id}` of this sprint is in no epic; it counts no points"))
+            .map(|id| format!("the story `{id}` of this sprint is in no epic; it counts no points").into())
             .collect();
         Ok(SprintStanding { report, warnings })
     }

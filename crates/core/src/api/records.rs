@@ -8,6 +8,7 @@ use crate::model::documents::agent_loop::{ActiveAgent, ClassifiedError, Finding,
 use crate::model::documents::answers::{RestoredBackup, RestoredDocument};
 use crate::model::documents::{AgentResult, Backup, Metrics};
 use crate::model::error_class::ErrorClass;
+use crate::model::hint::Hint;
 use crate::model::ids::Key;
 use crate::model::key::Fields;
 use crate::model::kind::{Doc, Kind};
@@ -232,7 +233,7 @@ request!(
 #[derive(Debug)]
 pub struct Backups {
     pub backups: Vec<compact::Backup>,
-    warnings: Vec<String>,
+    warnings: Vec<Hint>,
 }
 
 impl Request for ListBackups {
@@ -240,6 +241,7 @@ impl Request for ListBackups {
 
     fn perform(self, caller: &Caller<'_>) -> Result<Backups> {
         let (backups, warnings) = compact::list(caller.engine)?;
+        let warnings = warnings.into_iter().map(Hint::from).collect();
         Ok(Backups { backups, warnings })
     }
 }

@@ -7,6 +7,7 @@ use super::{Answer, Caller, Effect, Request};
 use super::{
     agent_loop, documents, history, messages, overview, pipeline, planning, records, sessions, workflow,
 };
+use crate::model::hint::Hint;
 use crate::model::shape::Shape;
 use crate::ops::{Error, Result};
 
@@ -29,7 +30,7 @@ pub struct UseCase {
 #[derive(Debug)]
 pub struct Performed {
     pub answer: Value,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 impl UseCase {

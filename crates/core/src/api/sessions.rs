@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::request::{Chosen, Minutes, request};
 use super::{Caller, Request, Stored, answers};
 use crate::model::documents::state::Session;
+use crate::model::hint::Hint;
 use crate::model::ids::{Key, ProjectId, SessionId};
 use crate::model::session::{Start, Status, Whereabouts};
 use crate::model::shape::words;
@@ -30,7 +31,7 @@ request!(
 pub struct Started {
     pub changed: Changed,
     pub expired: Vec<Changed>,
-    warnings: Vec<String>,
+    warnings: Vec<Hint>,
 }
 
 answers! {
@@ -60,7 +61,7 @@ impl Request for StartSession {
         // The session has started: what others left behind is no reason to fail.
         let (expired, mut warnings) = match look::expire_overdue(caller.engine, caller.actor) {
             Ok(expired) => (expired, Vec::new()),
-            Err(error) => (Vec::new(), vec![format!("did not look for silent sessions: {error}")]),
+            Err(error) => (Vec::new(), vec![format!("did not look for silent sessions: {error}").into()]),
         };
         warnings.extend(changed.warnings.iter().cloned());
         Ok(Started { changed, expired, warnings })

@@ -37,13 +37,13 @@ pub enum Scope {
     Queue,
     Pipeline,
     State,
-    /// One per project: `--project-id`.
+    /// One per project.
     Project,
-    /// One per session: `--session-id`.
+    /// One per session.
     Session,
     /// One per session too, in its mailbox.
     Mailbox,
-    /// One per agent: `--agent-id`.
+    /// One per agent.
     Agent,
     /// One per moment; the newest unless told otherwise.
     Moment,
@@ -250,23 +250,12 @@ impl Doc {
         Some(Doc { kind, room: room.clone(), key })
     }
 
-    /// Returns the document as commands are told it: its kind, and what picks it.
-    pub fn typed(&self) -> String {
-        let (kind, id) = (self.kind.name, self.owner_id());
-        match self.kind.scope {
-            Scope::Project => format!("{kind} --project-id {id}"),
-            Scope::Session | Scope::Mailbox => format!("{kind} --session-id {id}"),
-            Scope::Agent => format!("{kind} --agent-id {id}"),
-            Scope::Moment => format!("{kind} --timestamp {id}"),
-            Scope::Shared | Scope::Queue | Scope::Pipeline | Scope::State => kind.into(),
-        }
-    }
-
     pub fn default(&self, now: Timestamp) -> Value {
         (self.kind.default)(self, now)
     }
 
-    fn owner_id(&self) -> &str {
+    /// Returns whose it is; nothing if there is only one.
+    pub(super) fn owner_id(&self) -> &str {
         match &self.room {
             Room::Project(id) => id.as_str(),
             Room::Session(id) | Room::Mailbox(id) => id.as_str(),

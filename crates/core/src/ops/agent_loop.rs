@@ -9,20 +9,22 @@ use serde_json::Value;
 
 use super::edit::Target;
 use super::{Actor, Error, Result, errors, read, readable, views};
+use crate::hint;
 use crate::model::agent_loop::{
     Check, GateStatus, GivenBack, NewItem, Options, Refusal, STOPPED, Severity, Verdict, WorkLoop,
 };
 use crate::model::documents::agent_loop::{CurrentSession, Finding, WorkItem, WorkQueue};
+use crate::model::hint::Hint;
 use crate::model::ids::Key;
 use crate::model::json;
 use crate::model::key::Fields;
 use crate::model::kind::{Doc, Kind};
+use crate::model::next::{Next, See, With};
 use crate::model::paper::Paper;
 use crate::model::redact::redact;
 use crate::model::room::Room;
 use crate::model::time::Moment;
 use crate::store::{Engine, Entry, Kept, Transaction};
-use crate::view::shell;
 
 /// How long a title is that somebody else's words become.
 const TITLE: usize = 120;
@@ -42,7 +44,7 @@ pub struct Done {
     pub given_back: Vec<GivenBack>,
     /// Whether anything changed.
     pub changed: bool,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// A loop as somebody wants it.
@@ -83,7 +85,7 @@ pub fn start(engine: &dyn Engine, new: &NewLoop, expect: Option<u64>, actor: &Ac
     if other && !work.is_over() {
         return Err(Error::refused(
             format!("there is a loop for another task: \"{}\"", shortened(work.task())),
-            "see it: anthill loop status\nput it aside and begin anew with --reset",
+            hint!["see it: ", See::Loop, "\nput it aside and begin anew with ", With::Reset],
         ));
     }
     if other {
@@ -94,15 +96,21 @@ pub fn start(engine: &dyn Engine, new: &NewLoop, expect: Option<u64>, actor: &Ac
     if work.is_over() {
         return Err(Error::refused(
             format!("the loop is complete: \"{}\"", shortened(work.task())),
-            "begin a new one: anthill loop start TASK\nbegin the same one anew: anthill loop start --reset\n\
-             give this one more work: anthill loop add TITLE -p S1",
+            hint![
+                "begin a new one: ",
+                Next::BeginLoop,
+                "\nbegin the same one anew: ",
+                Next::BeginLoopAnew,
+                "\ngive this one more work: ",
+                Next::AddItem,
+            ],
         ));
     }
     let most = new.options.max_iterations.unwrap_or_else(|| work.max_iterations());
     if work.status() == STOPPED && work.iteration() >= most {
         return Err(Error::refused(
             format!("the loop has had all of its iterations: {most}"),
-            format!("give it more: anthill loop start --max-iterations {}", most.saturating_mul(2)),
+            hint!["give it more: ", Next::MoreIterations(most.saturating_mul(2))],
         ));
     }
     work.resume(new.options);
@@ -212,7 +220,7 @@ pub fn note_gates(
             known.map(|(report, output)| told(report, output.as_deref())).unwrap_or_default()
         };
         let ran = reports.iter().any(|report| report.check.status() != GateStatus::Skip);
-        desk.verdict = Some(work.evaluate(&about, ran, now));
+        desk.verdict = Some(work.evaluate(&about, ran, now, actor.door));
     }
     desk.finish(work, "loop gate", actor)
 }
@@ -224,7 +232,7 @@ pub fn check_goes_on(work: &WorkLoop) -> Result<()> {
     }
     Err(Error::refused(
         format!("the loop has stopped: {}", work.reason()),
-        "look at it: anthill loop status\ngo on: anthill loop start",
+        hint!["look at it: ", See::Loop, "\ngo on: ", Next::GoOnWithLoop],
     ))
 }
 
@@ -242,11 +250,7 @@ pub fn show(engine: &dyn Engine) -> Result<WorkLoop> {
 }
 
 /// Deletes the loop with its view and its logs. Returns it, if there was one.
-pub fn reset(
-    engine: &dyn Engine,
-    expect: Option<u64>,
-    actor: &Actor,
-) -> Result<(Option<Value>, Vec<String>)> {
+pub fn reset(engine: &dyn Engine, expect: Option<u64>, actor: &Actor) -> Result<(Option<Value>, Vec<Hint>)> {
     // A project without a loop does not get a room for having none.
     if engine.read(&work_queue())?.is_none() {
         return Ok((None, Vec::new()));
@@ -355,7 +359,7 @@ fn told(report: &GateReport, output: Option<&str>) -> String {
 }
 
 fn none(engine: &dyn Engine) -> Error {
-    let (doc, begin) = (work_queue(), "begin one: anthill loop start TASK");
+    let (doc, begin) = (work_queue(), hint!["begin one: ", Next::BeginLoop]);
     let message = format!("there is no loop yet: `{}` does not exist", engine.place(&doc));
     Error::missing(message, read::ways_on(engine, &doc, begin))
 }
@@ -363,28 +367,30 @@ fn none(engine: &dyn Engine) -> Error {
 fn refused(refusal: &Refusal) -> Error {
     let message = refusal.to_string();
     match refusal {
-        Refusal::NoItem { .. } => Error::missing(message, "see them: anthill loop status"),
+        Refusal::NoItem { .. } => Error::missing(message, hint!["see them: ", See::Loop]),
         Refusal::Nothing { held: None } => Error::missing(
             message,
-            "add one: anthill loop add TITLE -p S1\nor check what there is: anthill loop gate --all",
+            hint!["add one: ", Next::AddItem, "\nor check what there is: ", Next::RunGates],
         ),
         Refusal::Nothing { held: Some((id, by)) } => Error::missing(
             message,
-            format!("add one: anthill loop add TITLE -p S1\nif `{by}` is gone: {}", release(id, by)),
+            hint!["add one: ", Next::AddItem, format!("\nif `{by}` is gone: "), release(id, by)],
         ),
-        Refusal::OddId { .. } => Error::refused(message, "see where it stands: anthill validate work_queue"),
-        Refusal::EmptyHanded { .. } => Error::missing(message, "see who has what: anthill loop status"),
+        Refusal::OddId { .. } => {
+            Error::refused(message, hint!["see where it stands: ", See::Flaws("work_queue")])
+        }
+        Refusal::EmptyHanded { .. } => Error::missing(message, hint!["see who has what: ", See::Loop]),
         Refusal::Taken { id, by } => Error::clash(
             message,
-            format!("take another one: anthill loop take\nif `{by}` is gone: {}", release(id, by)),
+            hint!["take another one: ", Next::TakeItem, format!("\nif `{by}` is gone: "), release(id, by)],
         ),
-        Refusal::Closed { .. } => Error::refused(message, "for more work: anthill loop add TITLE -p S1"),
+        Refusal::Closed { .. } => Error::refused(message, hint!["for more work: ", Next::AddItem]),
     }
 }
 
-/// Returns the command that gives back what somebody has.
-pub fn release(id: &str, by: &str) -> String {
-    format!("anthill loop release {} --as {}", shell::word(id), shell::word(by))
+/// Returns the step that gives back what somebody has.
+pub fn release(id: &str, by: &str) -> Next {
+    Next::ReleaseItem { id: id.into(), by: by.into() }
 }
 
 fn shortened(text: &str) -> String {

@@ -5,10 +5,13 @@ use serde_json::{Value, json};
 use super::surplus::What;
 use super::{Error, Result, document_of_state, read};
 use crate::error::Code;
+use crate::hint;
 use crate::model::documents::agent_loop::{AgentResult, Finding, MergedFinding};
+use crate::model::hint::Hint;
 use crate::model::ids::Key;
 use crate::model::key::Fields;
 use crate::model::kind::{Doc, Kind};
+use crate::model::next::See;
 use crate::model::present::Present;
 use crate::model::room::Room;
 use crate::store::Engine;
@@ -27,7 +30,7 @@ pub fn result(engine: &dyn Engine, agent: &Key) -> Result<Value> {
     }
     let archived = What::Agents.read(engine)?.into_iter().rev();
     archived.into_iter().find(|result| result[AgentResult::agent_id] == agent.as_str()).ok_or_else(|| {
-        let hint = "see who is at work: anthill agents list   (what others found: anthill agents merge)";
+        let hint = hint!["see who is at work: ", See::Agents, "   (what others found: ", See::Findings, ")"];
         Error::missing(
             format!("there is no result of the agent `{agent}`"),
             read::ways_on(engine, &doc, hint),
@@ -42,7 +45,7 @@ pub struct Merged {
     pub findings: Vec<Value>,
     /// How many results there are.
     pub results: usize,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Merges the findings of all results: the worst first, what several agents found once. Of the archived results those count
@@ -60,7 +63,7 @@ pub fn merge(engine: &dyn Engine) -> Result<Merged> {
             Ok(Some(result)) => merged.add_result(&result.value),
             Ok(None) => {}
             // What the others found is worth to be seen all the same.
-            Err(error) if error.code() == Code::Damaged => merged.warnings.push(error.to_string()),
+            Err(error) if error.code() == Code::Damaged => merged.warnings.push(error.to_string().into()),
             Err(error) => return Err(error.into()),
         }
     }

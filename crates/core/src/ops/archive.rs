@@ -18,6 +18,7 @@ use self::shelf::Shelf;
 use super::settings::Settings;
 use super::{Actor, Result};
 use crate::model::documents::state::{ArchivedSession, RetentionSettings, Session as SessionDoc};
+use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::{Doc, KINDS};
@@ -68,7 +69,7 @@ pub struct Archived {
     pub sessions: Vec<String>,
     pub messages: usize,
     pub tasks: Vec<String>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Archives all that is over for long enough: sessions with their mailboxes, messages that are done with, tasks of this project.
@@ -79,7 +80,7 @@ pub fn all(engine: &dyn Engine, request: Request, actor: &Actor) -> Result<Archi
         match messages::mailbox(engine, &id, request, actor) {
             Ok(moved) => archived.messages += moved,
             Err(error) => {
-                archived.warnings.push(format!("mailbox of `{id}` stays: {error}"));
+                archived.warnings.push(format!("mailbox of `{id}` stays: {error}").into());
                 held.insert(id);
             }
         }
@@ -93,7 +94,7 @@ pub fn all(engine: &dyn Engine, request: Request, actor: &Actor) -> Result<Archi
         match session(engine, &id, request, actor) {
             Ok(true) => archived.sessions.push(id.to_string()),
             Ok(false) => {}
-            Err(error) => archived.warnings.push(format!("session `{id}` stays: {error}")),
+            Err(error) => archived.warnings.push(format!("session `{id}` stays: {error}").into()),
         }
     }
     if !request.dry_run {

@@ -5,6 +5,7 @@
 use super::agent_loop::{logs, work_queue};
 use super::{Actor, Result, compact};
 use crate::error::Code;
+use crate::model::hint::Hint;
 use crate::model::kind::{Doc, Kind};
 use crate::model::paper::Paper;
 use crate::model::room::Room;
@@ -41,7 +42,7 @@ pub struct Cleaned {
     pub documents: Vec<Doc>,
     /// The texts that went with them.
     pub papers: Vec<Paper>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Deletes documents in one commit; with `dry_run` only says which.
@@ -64,7 +65,7 @@ pub fn clean(engine: &dyn Engine, what: &[What], dry_run: bool, actor: &Actor) -
         match transaction.delete(&doc) {
             Ok(()) => cleaned.documents.push(doc),
             Err(error) if error.code() == Code::Damaged => {
-                cleaned.warnings.push(format!("it stays as it is: {error}"));
+                cleaned.warnings.push(format!("it stays as it is: {error}").into());
             }
             Err(error) => return Err(error.into()),
         }

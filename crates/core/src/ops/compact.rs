@@ -12,12 +12,15 @@ use serde_json::{Map, Value, json};
 use super::sessions::look;
 use super::{Actor, Error, Result, views};
 use crate::error::Code;
+use crate::hint;
 use crate::model::documents::agent_loop::{
     Backup as BackupDoc, CurrentSession, LoopState, Preserved, WorkItem, WorkQueue,
 };
+use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, FieldsMut, Key as Field};
 use crate::model::kind::{Doc, Kind};
+use crate::model::next::{Next, See};
 use crate::model::paper::Paper;
 use crate::model::present::Present;
 use crate::model::room::Room;
@@ -66,7 +69,7 @@ pub struct Done {
     pub backup: Backup,
     /// The backups that had to go.
     pub removed: Vec<String>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Saves what there is. Older backups of the session than the last few are deleted in the same commit.
@@ -87,7 +90,7 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
             Ok(Some(value)) => preserved.set(field, value),
             Ok(None) => {}
             Err(error) if error.code() == Code::Damaged => {
-                warnings.push(format!("{kind} is left out: {error}"));
+                warnings.push(format!("{kind} is left out: {error}").into());
             }
             Err(error) => return Err(error.into()),
         }
@@ -97,7 +100,9 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
             Ok(Some(text)) => drop(loop_state.shift_insert(0, MARKDOWN.into(), text.into())),
             Ok(None) => {}
             // A view that cannot be read does not stop a backup.
-            Err(error) => warnings.push(format!("the text of {} is left out: {error}", LOOP_STATE.name())),
+            Err(error) => {
+                warnings.push(format!("the text of {} is left out: {error}", LOOP_STATE.name()).into());
+            }
         }
     }
     let since = since(preserved.at(Preserved::session), actor.session.as_deref());
@@ -109,7 +114,7 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
     }
     if preserved.is_empty() {
         let message = "there is nothing to back up: no loop, agent, session or workflow, and no task in hand";
-        return Err(Error::missing(message, "begin with one: anthill loop start TASK"));
+        return Err(Error::missing(message, hint!["begin with one: ", Next::BeginLoop]));
     }
     let mut value = json!({ BackupDoc::timestamp: time::stamp(now), BackupDoc::reason: new.reason });
     value[BackupDoc::preserved] = Value::Object(preserved);
@@ -181,7 +186,7 @@ pub struct Restored {
     pub documents: Vec<(&'static str, Standing)>,
     /// Whether those that did not stand the same were written.
     pub applied: bool,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Compares the newest backup, or the one of a moment, with what there is; with `apply` writes back what is missing or
@@ -204,7 +209,7 @@ pub fn restore(engine: &dyn Engine, moment: Option<&str>, apply: bool, actor: &A
         };
         let standing = match found {
             Err(error) if error.code() == Code::Damaged => {
-                warnings.push(error.to_string());
+                warnings.push(error.to_string().into());
                 Standing::Damaged
             }
             Err(error) => return Err(error.into()),
@@ -276,7 +281,7 @@ fn sum_up(queue: &Value, state: &mut Map<String, Value>) {
 }
 
 /// Returns the content of a work queue that a backup names, as long as the journal has it.
-fn named_loop(engine: &dyn Engine, backup: &Backup, warnings: &mut Vec<String>) -> Result<Option<Value>> {
+fn named_loop(engine: &dyn Engine, backup: &Backup, warnings: &mut Vec<Hint>) -> Result<Option<Value>> {
     let state = backup.value.at(BackupDoc::preserved).at(LOOP_STATE);
     let Some(revision) = state.read(REVISION) else { return Ok(None) };
     let mut content = None;
@@ -286,7 +291,8 @@ fn named_loop(engine: &dyn Engine, backup: &Backup, warnings: &mut Vec<String>) 
         }
     })?;
     if content.is_none() {
-        warnings.push(format!("work_queue stays as it is: its revision {revision} is not kept any more"));
+        warnings
+            .push(format!("work_queue stays as it is: its revision {revision} is not kept any more").into());
     }
     Ok(content)
 }
@@ -344,14 +350,14 @@ fn forget(
     engine: &dyn Engine,
     transaction: &mut dyn Transaction,
     surplus: &[Doc],
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Hint>,
 ) -> Result<Vec<String>> {
     let mut removed = Vec::new();
     for doc in surplus {
         match transaction.delete(doc) {
             Ok(()) => removed.push(engine.called(Kept::Document(doc)).path),
             Err(error) if error.code() == Code::Damaged => {
-                warnings.push(format!("an old backup stays: {error}"));
+                warnings.push(format!("an old backup stays: {error}").into());
             }
             Err(error) => return Err(error.into()),
         }
@@ -376,8 +382,8 @@ pub(super) fn backups(mut known: Vec<Doc>) -> Vec<Doc> {
 fn find(engine: &dyn Engine, moment: Option<&str>, session: Option<&str>) -> Result<Backup> {
     let mut known = documents(engine)?;
     let hint = match known.is_empty() {
-        true => "make one: anthill compact backup",
-        false => "see them: anthill compact list",
+        true => hint!["make one: ", Next::BackUp],
+        false => hint!["see them: ", See::Backups],
     };
     let Some(moment) = moment else {
         for doc in known.iter().rev().filter(|_| session.is_some()) {
@@ -389,7 +395,7 @@ fn find(engine: &dyn Engine, moment: Option<&str>, session: Option<&str>) -> Res
                 },
             }
         }
-        let newest = known.pop().ok_or_else(|| Error::missing("there is no backup yet", hint))?;
+        let Some(newest) = known.pop() else { return Err(Error::missing("there is no backup yet", hint)) };
         return read(engine, &newest)?.ok_or_else(|| Error::missing("the backup has just gone", hint));
     };
     let at = time::read(moment);
@@ -411,13 +417,13 @@ fn read(engine: &dyn Engine, doc: &Doc) -> Result<Option<Backup>> {
 }
 
 /// Returns what the acting session has in the queue.
-fn claims(engine: &dyn Engine, actor: &Actor, warnings: &mut Vec<String>) -> Result<Vec<Value>> {
+fn claims(engine: &dyn Engine, actor: &Actor, warnings: &mut Vec<Hint>) -> Result<Vec<Value>> {
     let session = actor.session.as_deref().and_then(|session| session.parse::<SessionId>().ok());
     let Some(session) = session else { return Ok(Vec::new()) };
     match look::claims(engine, &session) {
         Ok(tasks) => Ok(tasks.iter().map(|task| task.value().clone()).collect()),
         Err(error) if error.code() == Code::Damaged => {
-            warnings.push(format!("claims are left out: {error}"));
+            warnings.push(format!("claims are left out: {error}").into());
             Ok(Vec::new())
         }
         Err(error) => Err(error),

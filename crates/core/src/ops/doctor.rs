@@ -10,10 +10,13 @@ use super::archive::{self, Request};
 use super::settings::Settings;
 use super::{Actor, Result};
 use crate::error::Code;
+use crate::hint;
 use crate::model::flaws::{Flaw, flaws as flaws_of};
+use crate::model::hint::Hint;
 use crate::model::ids::RULE;
 use crate::model::json;
 use crate::model::kind::Doc;
+use crate::model::next::Next;
 use crate::model::odd_ids::{OddId, odd_ids as ids_of};
 use crate::model::path::Path;
 use crate::store::{Engine, Error, Finding};
@@ -52,7 +55,7 @@ fn flawed(engine: &dyn Engine, doc: &Doc, text: &[u8], flaw: &Flaw) -> Finding {
     let place = engine.place(doc);
     let (line, column) = locate(text, &flaw.path);
     let message = format!("`{place}`, line {line}, column {column} (`{}`): {}", flaw.path, flaw.message);
-    let fix = format!("correct it: anthill edit {}", doc.typed());
+    let fix = hint!["correct it: ", Next::Edit(doc.into())];
     Finding { code: Code::Damaged, subject: place, message, fix, repaired: false }
 }
 
@@ -71,7 +74,8 @@ pub fn odd_ids(engine: &dyn Engine, doc: &Doc) -> Result<Vec<Finding>> {
             "`{place}` has an id at line {line}, column {column} that is not valid: {id:?} (`{}`)",
             odd.path
         );
-        let fix = format!("nobody is given it; write another one there ({RULE}), or take the entry out");
+        let fix =
+            format!("nobody is given it; write another one there ({RULE}), or take the entry out").into();
         Finding { code: Code::Damaged, subject: place.clone(), message, fix, repaired: false }
     };
     let mut findings: Vec<_> = odd.iter().take(MOST).map(finding).collect();
@@ -88,21 +92,19 @@ pub fn locate(text: &[u8], path: &str) -> (usize, usize) {
 }
 
 /// Returns what makes rooms slower than they could be. A place that cannot be tried has nothing to tell.
-pub fn notes(engine: &dyn Engine, actor: &Actor) -> Result<Vec<String>> {
+pub fn notes(engine: &dyn Engine, actor: &Actor) -> Result<Vec<Hint>> {
     let rooms = engine.rooms()?;
     let of_rooms = rooms.iter().flat_map(|room| engine.notes(room).unwrap_or_default());
-    Ok(of_rooms.chain(aged(engine, actor)).collect())
+    Ok(of_rooms.map(Hint::from).chain(aged(engine, actor)).collect())
 }
 
 /// Says that many tasks could make room: a long queue is not written anew by who only passes by.
-fn aged(engine: &dyn Engine, actor: &Actor) -> Option<String> {
+fn aged(engine: &dyn Engine, actor: &Actor) -> Option<Hint> {
     let settings = Settings::read(engine).ok()?;
     let request = Request { dry_run: true, ..Request::of(&settings, actor.now()) };
     let count = archive::tasks::all(engine, request, actor).ok()?.len();
     (count >= archive::tasks::CALM).then(|| {
-        format!(
-            "{count} tasks have been over for long; to put them into the archive: anthill clean --older-than"
-        )
+        hint![format!("{count} tasks have been over for long; to put them into the archive: "), Next::Clean,]
     })
 }
 

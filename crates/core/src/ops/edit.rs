@@ -4,17 +4,19 @@ use serde_json::Value;
 
 use super::read::{Part, missing};
 use super::{Actor, Error, Result, queue, views};
+use crate::hint;
 use crate::model::documents::common::Item;
 use crate::model::flaws;
+use crate::model::hint::Hint;
 use crate::model::ids::RULE;
 use crate::model::json;
 use crate::model::kind::{Doc, Items};
+use crate::model::next::Next;
 use crate::model::odd_ids::odd_ids;
 use crate::model::path::{self, Path, Segment};
 use crate::model::shape::Shape;
 use crate::store::state::revision_in;
 use crate::store::{self, Engine, Transaction};
-use crate::view::shell;
 
 /// Which place to change, and what must hold for it.
 #[derive(Debug)]
@@ -32,7 +34,7 @@ pub struct Changed {
     pub revision: u64,
     /// The value set, the item appended, or what was deleted.
     pub value: Value,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Puts `value` there; a missing document starts from its kind's default.
@@ -169,11 +171,10 @@ fn check_list(target: &Target<'_>, document: &Value) -> Result<()> {
     let message = format!("{} has no list `{path}`; {lists}", kind.name);
     Err(Error::NoSuchList {
         message,
-        hint: format!(
-            "for a list of your own: anthill set {} {} '[]'",
-            kind.name,
-            shell::word(&path.to_string())
-        ),
+        hint: hint![
+            "for a list of your own: ",
+            Next::Set { kind: kind.name, path: path.to_string(), value: "[]".into() },
+        ],
     })
 }
 

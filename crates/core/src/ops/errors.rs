@@ -13,12 +13,15 @@ use serde_json::{Map, Value, json};
 use super::edit::Target;
 use super::surplus::What;
 use super::{Actor, Error, Result, document_of_state, readable, views};
+use crate::hint;
 use crate::model::agent_loop::{NewItem, WorkLoop};
 use crate::model::documents::agent_loop::{ClassifiedError, CurrentSession, ErrorSummary, Errors};
 use crate::model::documents::answers::ErrorStanding;
 use crate::model::error_class::{self, ErrorClass, Escalation, Severity};
+use crate::model::hint::Hint;
 use crate::model::key::{Fields, FieldsMut, Key};
 use crate::model::kind::{Doc, Kind};
+use crate::model::next::See;
 use crate::model::plan::word;
 use crate::model::present::{self, Present};
 use crate::model::room::Room;
@@ -55,7 +58,7 @@ pub struct Done {
     pub changed: bool,
     /// Whether it was known already.
     pub known: bool,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Where an error stands.
@@ -167,8 +170,9 @@ fn resolve_in(transaction: &mut dyn Transaction, id: &str, now: Timestamp) -> Re
     let doc = errors();
     let mut document = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
     let known = list_of(&mut document).iter_mut().rfind(|error| error[ClassifiedError::id] == id);
-    let error = known
-        .ok_or_else(|| Error::missing(format!("there is no error `{id}`"), "see them: anthill error list"))?;
+    let error = known.ok_or_else(|| {
+        Error::missing(format!("there is no error `{id}`"), hint!["see them: ", See::Errors])
+    })?;
     if standing(error) == Standing::Recovered {
         return Ok(Done { error: error.clone(), changed: false, known: true, warnings: Vec::new() });
     }
@@ -449,13 +453,14 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::model::hint::Plain;
     use crate::store::memory::MemoryEngine;
 
     const USUAL: usize = What::Errors.usual();
 
     fn at(seconds: i64) -> Actor {
         let now = Timestamp::from_second(1_800_000_000 + seconds).unwrap();
-        Actor { clock: Arc::new(now), session: None, acting: None, user: "ann".into() }
+        Actor { clock: Arc::new(now), session: None, acting: None, user: "ann".into(), door: &Plain }
     }
 
     fn new(message: impl Into<String>) -> NewError {

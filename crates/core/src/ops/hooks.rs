@@ -10,11 +10,14 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Actor, Error, Result};
+use crate::hint;
 use crate::model::documents::state::{Hook, Hooks, Session, SessionContext, Trigger, Triggers};
+use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::json;
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::{Doc, Kind};
+use crate::model::next::{See, With};
 use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::model::time;
@@ -40,7 +43,7 @@ pub struct Registered {
     pub hook: Value,
     /// Whether it was there before.
     pub repeated: bool,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Registers a hook. The same id, or the same command for the same kind, gives the hook that is there.
@@ -80,7 +83,8 @@ fn known(doc: &Doc, document: &Value, new: &NewHook<'_>) -> Result<Option<Value>
     match named {
         Some(hook) if !same(&hook) => {
             let id = hook.text(Hook::id).unwrap_or_default();
-            let hint = format!("see it: anthill on --session-id {}; or choose another --id", new.session);
+            let see = See::Hooks { session: new.session.to_string() };
+            let hint = hint!["see it: ", see, "; or choose another ", With::Id];
             Err(Error::clash(format!("there is another hook `{id}` already"), hint))
         }
         Some(hook) => Ok(Some((*hook).clone())),
@@ -117,7 +121,7 @@ pub fn remove(engine: &dyn Engine, session: &SessionId, id: &str, actor: &Actor)
     let doc = Doc::hooks(session.clone());
     let mut transaction = engine.begin(&[&Room::Shared, &doc.room])?;
     let missing = || {
-        let hint = format!("see the hooks: anthill on --session-id {session}");
+        let hint = hint!["see the hooks: ", See::Hooks { session: session.to_string() }];
         Error::missing(format!("session `{session}` has no hook `{id}`"), hint)
     };
     let mut document = transaction.get(&doc)?.cloned().ok_or_else(missing)?;

@@ -4,10 +4,13 @@ use serde_json::Value;
 
 use super::edit::{Changed, check_flaws};
 use super::{Actor, Error, Result, begin_to_ask, queue, views};
+use crate::hint;
 use crate::model::diff::{self, Change};
+use crate::model::hint::Hint;
 use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::merge::{self, Side};
+use crate::model::next::See;
 use crate::model::room::Room;
 use crate::store::edits::{self, TakenIn};
 use crate::store::{Aside, Edits, Engine, How, Kept, state};
@@ -28,9 +31,9 @@ pub fn all_asides(engine: &dyn Engine) -> Vec<Aside> {
 }
 
 /// Tells in one line of an edit that is kept aside.
-pub fn in_words(aside: &Aside) -> String {
+pub fn in_words(aside: &Aside) -> Hint {
     let (file, kind) = (aside.called.rsplit('/').next().unwrap_or_default(), aside.doc.kind.name);
-    format!("an edit of {file} could not be joined and is kept aside: anthill diff {kind}")
+    hint![format!("an edit of {file} could not be joined and is kept aside: "), See::Edits(Some(kind))]
 }
 
 /// An edit that is kept aside, beside what the document is now.
@@ -165,7 +168,7 @@ fn read(engine: &dyn Engine, aside: &Aside) -> Result<Value> {
 /// Says that no such edit is kept.
 pub fn no_aside(named: &str) -> Error {
     let message = format!("no edit is kept aside as `{named}`");
-    Error::Missing { message, hint: "see what is there: anthill diff KIND".into() }
+    Error::missing(message, hint!["see what is there: ", See::Edits(None)])
 }
 
 fn is_stamp(doc: &Doc, change: &Change) -> bool {

@@ -18,14 +18,17 @@ use serde_json::{Value, json};
 use super::archive::messages as archive;
 use super::settings::Settings;
 use super::{Actor, Error, Result, read};
+use crate::hint;
 use crate::model::documents::state::{
     Features, Mailbox, Message, MessageNote, Messages, Sent as SentDoc, Session,
 };
+use crate::model::hint::Hint;
 use crate::model::ids::{self, Key, ProjectId, SessionId};
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
 use crate::model::listing::Marks;
 use crate::model::message::{self, Letter};
+use crate::model::next::{Next, With};
 use crate::model::paper::{Paper, Papers, Tray};
 use crate::model::room::Room;
 use crate::model::{json, time};
@@ -86,7 +89,7 @@ pub fn post(transaction: &mut dyn Transaction, letter: &Letter, now: Timestamp) 
             }
             false => Err(Error::clash(
                 format!("there is another message `{id}` already"),
-                "choose another --id, or leave it out to get a new one; nothing was sent",
+                hint!["choose another ", With::Id, ", or leave it out to get a new one; nothing was sent"],
             )),
         };
     }
@@ -211,7 +214,7 @@ pub struct Polled {
     pub messages: Vec<Value>,
     /// Whether there are more than the limit.
     pub more: bool,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Returns the messages of a mailbox, the most urgent first, then in the order of their arrival.
@@ -285,7 +288,7 @@ pub fn done(engine: &dyn Engine, session: &SessionId, id: &Key, actor: &Actor) -
             Some(text) => Ok(Posted { message: read(&text, id)?, repeated: true }),
             None => Err(Error::missing(
                 format!("there is no message `{id}` for `{session}`"),
-                format!("see what is there: anthill message poll {session} --again"),
+                hint!["see what is there: ", Next::ReadMail { session: session.to_string(), again: true }],
             )),
         };
     };
@@ -435,7 +438,7 @@ impl<'e> Desk<'e> {
             Some(Err(problem)) => {
                 let paper = paper(&self.session, Tray::Inbox, id);
                 let file = self.engine.called(Kept::Paper(&paper)).path;
-                self.polled.warnings.push(format!("`{file}` is left out: {problem}"));
+                self.polled.warnings.push(format!("`{file}` is left out: {problem}").into());
                 Ok(None)
             }
         }

@@ -32,6 +32,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::error::Code;
+use crate::model::hint::{Door, Hint};
 use crate::model::kind::{Doc, Kind};
 use crate::model::path::PathError;
 use crate::model::room::Room;
@@ -49,6 +50,8 @@ pub struct Actor {
     pub acting: Option<String>,
     /// Who it is when there is no session.
     pub user: String,
+    /// Who finds the words for what is proposed to do next.
+    pub door: &'static dyn Door,
 }
 
 impl Actor {
@@ -117,7 +120,7 @@ pub enum Error {
         kind: &'static str,
         place: String,
         /// How to bring it back, if somebody removed it.
-        removed: Option<String>,
+        removed: Option<Hint>,
     },
     #[error("`{subject}` is at revision {found}, not {expected}: somebody else changed it")]
     Conflict { subject: String, expected: u64, found: u64 },
@@ -136,7 +139,7 @@ pub enum Error {
     ManagedField { field: String },
     /// There is no such list to append to.
     #[error("{message}")]
-    NoSuchList { message: String, hint: String },
+    NoSuchList { message: String, hint: Hint },
     #[error("{0}")]
     Input(String),
     #[error("there is no task `{id}`")]
@@ -173,18 +176,18 @@ pub enum Error {
     SeveralInHand { name: String, ids: Vec<String> },
     /// What is asked for does not mean anything.
     #[error("{message}")]
-    Invalid { message: String, hint: String },
+    Invalid { message: String, hint: Hint },
     #[error(transparent)]
     Task(Refusal),
     /// A rule says no.
     #[error("{message}")]
-    Refused { message: String, hint: String },
+    Refused { message: String, hint: Hint },
     /// One thing that is not there.
     #[error("{message}")]
-    Missing { message: String, hint: String },
+    Missing { message: String, hint: Hint },
     /// Somebody was faster, or means something else by the same id.
     #[error("{message}")]
-    Clash { message: String, hint: String },
+    Clash { message: String, hint: Hint },
 }
 
 impl Error {
@@ -213,21 +216,21 @@ impl Error {
         }
     }
 
-    /// A rule says no; `hint` is what to type instead.
-    pub fn refused(message: impl Into<String>, hint: impl Into<String>) -> Error {
+    /// A rule says no; `hint` is what to do instead.
+    pub fn refused(message: impl Into<String>, hint: impl Into<Hint>) -> Error {
         Error::Refused { message: message.into(), hint: hint.into() }
     }
 
     /// What is asked for does not mean anything.
-    pub fn invalid(message: impl Into<String>, hint: impl Into<String>) -> Error {
+    pub fn invalid(message: impl Into<String>, hint: impl Into<Hint>) -> Error {
         Error::Invalid { message: message.into(), hint: hint.into() }
     }
 
-    pub fn missing(message: impl Into<String>, hint: impl Into<String>) -> Error {
+    pub fn missing(message: impl Into<String>, hint: impl Into<Hint>) -> Error {
         Error::Missing { message: message.into(), hint: hint.into() }
     }
 
-    pub fn clash(message: impl Into<String>, hint: impl Into<String>) -> Error {
+    pub fn clash(message: impl Into<String>, hint: impl Into<Hint>) -> Error {
         Error::Clash { message: message.into(), hint: hint.into() }
     }
 

@@ -9,11 +9,14 @@ use serde_json::Value;
 use super::pipeline::{self, Desk, Done, NewRun, Report};
 use super::{Actor, Error, Result};
 use crate::error::Code;
+use crate::hint;
 use crate::model::changes::Changes;
 use crate::model::documents::dispatch::Conductor;
 use crate::model::documents::pipeline::{OrchestratorState, RunStatus};
+use crate::model::hint::{Door, Hint};
 use crate::model::ids::Key;
 use crate::model::key::Fields;
+use crate::model::next::{Next, See, With};
 use crate::model::paper::Paper;
 use crate::model::path;
 use crate::model::pipeline::spending::Failure;
@@ -55,7 +58,7 @@ pub struct Settled {
     pub is_open: bool,
     /// Why its group was given up, if it was.
     pub given_up: Option<String>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Begins a run, or goes on with the one for these requirements, even if that is complete.
@@ -122,7 +125,7 @@ pub fn resume(engine: &dyn Engine, requirements: Option<&str>) -> Result<Pipelin
     match requirements {
         Some(wanted) if wanted != known.requirements() => Err(Error::refused(
             format!("the run `{}` is for other requirements", known.session()),
-            "go on with it: anthill orchestrate --resume\nor see what it is for: anthill pipeline status",
+            hint!["go on with it: ", Next::ResumeRun, "\nor see what it is for: ", See::Pipeline],
         )),
         _ => Ok(known),
     }
@@ -163,13 +166,15 @@ pub struct Budget {
 
 impl Budget {
     /// Says why nobody may be started any more.
-    pub fn used_up(&self, run: &Pipeline) -> Option<String> {
+    pub fn used_up(&self, run: &Pipeline, door: &dyn Door) -> Option<String> {
         let (spawns, cost) = (run.spawns(), run.cost());
         if let Some(most) = self.spawns.filter(|most| spawns >= *most) {
-            return Some(format!("{spawns} agents were started, at most {most} are allowed (--max-spawns)"));
+            let told = format!("{spawns} agents were started, at most {most} are allowed (");
+            return Some(door.tell(&hint![told, With::MaxSpawns, ")"]));
         }
         let most = self.cost.filter(|most| cost >= *most)?;
-        Some(format!("the run has cost {cost} dollars, at most {most} are allowed (--max-cost)"))
+        let told = format!("the run has cost {cost} dollars, at most {most} are allowed (");
+        Some(door.tell(&hint![told, With::MaxCost, ")"]))
     }
 }
 
@@ -187,7 +192,7 @@ pub enum Begun {
 pub fn begin_try(engine: &dyn Engine, order: &str, budget: Budget, actor: &Actor) -> Result<Begun> {
     let desk = Desk::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
     let mut run = desk.pipeline(engine)?;
-    if let Some(reason) = budget.used_up(&run) {
+    if let Some(reason) = budget.used_up(&run, actor.door) {
         return Ok(Begun::UsedUp(reason));
     }
     let Some(number) = run.begin_try(order, desk.now) else { return Ok(Begun::Settled) };
@@ -204,7 +209,7 @@ pub fn end_try(
     answer: Option<&Answer>,
     actor: &Actor,
 ) -> Result<Settled> {
-    let taken = answer.map(read).transpose()?;
+    let taken = answer.map(|answer| read(answer, actor.door)).transpose()?;
     let mut desk = Desk::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
     let mut run = desk.pipeline(engine)?;
     let open = |run: &Pipeline| run.open_orders().find(|open| open.id == order);
@@ -257,7 +262,7 @@ fn give_up(
 type Take<'a> = Box<dyn FnOnce(&mut Pipeline, Timestamp) -> Result<()> + 'a>;
 
 /// Checks what can be checked of an answer before anybody waits for a lock.
-fn read(answer: &Answer) -> Result<Take<'_>> {
+fn read<'a>(answer: &'a Answer, door: &'a dyn Door) -> Result<Take<'a>> {
     match answer {
         Answer::Plan(plan) => {
             let plan = pipeline::read_plan(plan)?;
@@ -265,7 +270,7 @@ fn read(answer: &Answer) -> Result<Take<'_>> {
         }
         Answer::Report(report) => {
             let (outcome, report) = (pipeline::check_report(report)?, pipeline::redacted(report));
-            Ok(Box::new(move |run, now| pipeline::take_report(run, &report, outcome, now).map(drop)))
+            Ok(Box::new(move |run, now| pipeline::take_report(run, &report, outcome, now, door).map(drop)))
         }
     }
 }

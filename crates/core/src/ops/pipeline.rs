@@ -6,10 +6,13 @@ use serde_json::Value;
 use super::edit::Target;
 use super::settings::Settings;
 use super::{Actor, Error, Result};
+use crate::hint;
 use crate::model::documents::pipeline::{Mode, PmState, RunStatus};
+use crate::model::hint::{Door, Hint};
 use crate::model::json;
 use crate::model::key::Fields;
 use crate::model::kind::{Doc, Kind};
+use crate::model::next::{Input, Next, See, With};
 use crate::model::path::{self, Path};
 use crate::model::pipeline::table::{self, Outcome, Role};
 use crate::model::pipeline::{Caps, Content, KINDS, NO_GROUP, Order, Pipeline, Plan, Refusal, Said};
@@ -29,7 +32,7 @@ pub struct Done {
     pub pipeline: Pipeline,
     /// Whether anything changed.
     pub changed: bool,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// A run as somebody wants it.
@@ -131,7 +134,7 @@ pub fn report(
     let desk = Desk::open(engine, kind, path, expect, actor)?;
     let mut pipeline = desk.pipeline(engine)?;
     let open: Vec<Order> = pipeline.open_orders().collect();
-    let group = take_report(&mut pipeline, report, outcome, desk.now)?;
+    let group = take_report(&mut pipeline, report, outcome, desk.now, actor.door)?;
     let done = open.iter().filter(|order| pipeline.said(&order.id).is_some());
     for order in done.cloned().collect::<Vec<_>>() {
         pipeline.note_success(&order);
@@ -173,6 +176,7 @@ pub(super) fn take_report(
     report: &Report,
     outcome: Outcome,
     now: Timestamp,
+    door: &dyn Door,
 ) -> Result<String> {
     let said = Said {
         role: report.role,
@@ -181,7 +185,13 @@ pub(super) fn take_report(
         content: &report.content,
         order: report.order.as_deref(),
     };
-    let effect = pipeline.report(&said, now).map_err(|refusal| refused(&refusal, Some(pipeline)))?;
+    let effect = pipeline.report(&said, now).map_err(|refusal| match &refusal {
+        Refusal::NotAllowed { allowed, .. } if allowed.is_empty() => {
+            let plan = hint!["; it is answered by `", Next::HandInPlan(Input::File), "`"];
+            Error::refused(refusal.to_string() + &door.tell(&plan), open_hint(Some(pipeline)))
+        }
+        refusal => refused(refusal, Some(pipeline)),
+    })?;
     Ok(effect.group().to_owned())
 }
 
@@ -305,14 +315,24 @@ fn doc(kind: &str) -> Doc {
 
 fn none(engine: &dyn Engine) -> Error {
     let place = engine.place(&doc("pm_state"));
-    let hint = "begin one: anthill pipeline init \"what is to be built\"";
+    let hint = hint!["begin one: ", Next::BeginPipeline];
     Error::missing(format!("there is no pipeline yet: `{place}` does not exist"), hint)
 }
 
 fn unfinished(known: &Pipeline) -> Error {
     Error::refused(
         format!("the run `{}` is not over: {}", known.session(), known.summary()),
-        "see it: anthill pipeline status\ngo on: anthill pipeline next\nor put it aside with --replace: `anthill history pm_state` keeps it",
+        hint![
+            "see it: ",
+            See::Pipeline,
+            "\ngo on: ",
+            Next::AskForOrders,
+            "\nor put it aside with ",
+            With::Replace,
+            ": `",
+            See::History("pm_state"),
+            "` keeps it",
+        ],
     )
 }
 
@@ -321,50 +341,70 @@ fn shown(text: &str) -> String {
     text.chars().take(60).collect()
 }
 
-/// Turns a refusal into an error with what to type next.
+/// Turns a refusal into an error with what to do next.
 fn refused(refusal: &Refusal, pipeline: Option<&Pipeline>) -> Error {
     let message = refusal.to_string();
     match refusal {
         Refusal::Plan(_) | Refusal::Report(_) | Refusal::NeedsGroup { .. } => Error::Input(message),
         Refusal::OtherOrder { .. } => Error::Input(message),
-        Refusal::NoGroup { .. } => Error::missing(message, "see them: anthill pipeline status"),
-        Refusal::NoOrder { .. } => Error::missing(message, "see what is open: anthill pipeline next"),
+        Refusal::NoGroup { .. } => Error::missing(message, hint!["see them: ", See::Pipeline]),
+        Refusal::NoOrder { .. } => Error::missing(message, hint!["see what is open: ", Next::AskForOrders]),
         Refusal::Reported { .. } => Error::clash(
             message,
-            "nothing was changed; see how the group stands: anthill pipeline status\nsee what is open: anthill pipeline next",
+            hint![
+                "nothing was changed; see how the group stands: ",
+                See::Pipeline,
+                "\nsee what is open: ",
+                Next::AskForOrders,
+            ],
         ),
         Refusal::Planned => Error::refused(
             message,
-            "go on: anthill pipeline next\nwhen all groups are complete, `anthill pipeline report pm - CONTINUE` asks for more",
+            hint![
+                "go on: ",
+                Next::AskForOrders,
+                "\nwhen all groups are complete, `",
+                Next::AskForMoreWork,
+                "` asks for more",
+            ],
         ),
-        Refusal::Over => {
-            Error::refused(message, "begin the next one: anthill pipeline init \"what is to be built\"")
-        }
+        Refusal::Over => Error::refused(message, hint!["begin the next one: ", Next::BeginPipeline]),
         Refusal::NoneOpen { .. } => Error::refused(message, open_hint(pipeline)),
-        Refusal::WhichOrder { .. } => Error::refused(message, "say which one with --order ID"),
+        Refusal::WhichOrder { .. } => Error::refused(message, hint!["say which one with ", With::Order]),
         Refusal::NotAllowed { .. } => Error::refused(message, open_hint(pipeline)),
         Refusal::Unproven { .. } => Error::refused(
             message,
-            "report it with a file: {\"evidence\": [{\"requirement\": \"…\", \"met\": true, \"evidence\": \"…\"}]}\nsee what needs an entry: anthill pipeline next\nor ask for more work: anthill pipeline report pm - CONTINUE",
+            hint![
+                "report it with a file: {\"evidence\": [{\"requirement\": \"…\", \"met\": true, \"evidence\": \"…\"}]}\nsee what needs an entry: ",
+                Next::AskForOrders,
+                "\nor ask for more work: ",
+                Next::AskForMoreWork,
+            ],
         ),
         Refusal::NoResults => Error::refused(
             message,
-            "report it with a file: {\"test_results\": {\"integration_tests\": \"8/8 passed\"}}\nor say why there are none: --without-results \"…\" (the reason is kept and shown)",
+            hint![
+                "report it with a file: {\"test_results\": {\"integration_tests\": \"8/8 passed\"}}\nor say why there are none: ",
+                With::WithoutResults,
+                " (the reason is kept and shown)",
+            ],
         ),
         Refusal::Contradiction(_) => Error::refused(message, "report FAIL, or what the tests really gave"),
     }
 }
 
 /// Says what is waited for.
-fn open_hint(pipeline: Option<&Pipeline>) -> String {
+fn open_hint(pipeline: Option<&Pipeline>) -> Hint {
     let open: Vec<String> = pipeline
         .into_iter()
         .flat_map(Pipeline::open_orders)
         .map(|order| format!("{} {} ({})", word(order.role), order.group, word(order.purpose)))
         .collect();
     match open.is_empty() {
-        true => "ask for the order first: anthill pipeline next".into(),
-        false => format!("waited for: {}\nask for what is due: anthill pipeline next", open.join(", ")),
+        true => hint!["ask for the order first: ", Next::AskForOrders],
+        false => {
+            hint![format!("waited for: {}\nask for what is due: ", open.join(", ")), Next::AskForOrders,]
+        }
     }
 }
 
@@ -376,6 +416,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::hint::Plain;
     use crate::store::memory::MemoryEngine;
 
     /// What somebody does to a run, sensible or not.
@@ -465,12 +506,13 @@ mod tests {
             Act::Next => {
                 let (orders, done) = next(engine, None, actor)?;
                 for order in &orders {
-                    let text = crate::view::prompt::order(&done.pipeline, order)["prompt"].to_string();
+                    let text =
+                        crate::view::prompt::order(&done.pipeline, order, &Plain)["prompt"].to_string();
                     assert!(text.len() < 32_000);
                 }
                 let caps = caps(engine)?;
-                crate::view::pipeline::head(&done.pipeline, false);
-                crate::view::pipeline::table(&done.pipeline, caps);
+                crate::view::pipeline::head(&done.pipeline, false, &Plain);
+                crate::view::pipeline::table(&done.pipeline, caps, &Plain);
                 Ok(())
             }
             Act::Report(role, group, status, content) => {
@@ -515,7 +557,7 @@ mod tests {
         #[test]
         fn whatever_happens_the_documents_stay_valid(acts in prop::collection::vec(act(), 1..40)) {
             let engine = MemoryEngine::default();
-            let actor = Actor { clock: Arc::new(Timestamp::UNIX_EPOCH), session: None, acting: None, user: "tester".into() };
+            let actor = Actor { clock: Arc::new(Timestamp::UNIX_EPOCH), session: None, acting: None, user: "tester".into(), door: &Plain };
             let read = |kind: &str| engine.read(&doc(kind)).unwrap();
             perform(&engine, &Act::Init(false), &actor).unwrap();
             perform(&engine, &Act::Plan(plans().remove(0)), &actor).unwrap();

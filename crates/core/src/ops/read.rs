@@ -4,10 +4,13 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Error, Result};
+use crate::hint;
 use crate::model::documents::queue::QueueTask;
+use crate::model::hint::Hint;
 use crate::model::key::Fields;
 use crate::model::kind::{Doc, Items};
 use crate::model::listing::{Excerpt, Most};
+use crate::model::next::Next;
 use crate::model::path::{Path, Segment};
 use crate::model::raw::Raw;
 use crate::model::room::Room;
@@ -134,13 +137,16 @@ pub(super) fn missing(engine: &dyn Engine, doc: &Doc) -> Error {
 }
 
 /// Says how to bring back a document that somebody removed to begin anew, if that is why it is not there.
-pub(super) fn removed(engine: &dyn Engine, doc: &Doc) -> Option<String> {
+pub(super) fn removed(engine: &dyn Engine, doc: &Doc) -> Option<Hint> {
     let mut was_there = false;
     engine.replay(doc, &mut |_, value| was_there = value.is_some()).ok()?;
-    was_there.then(|| format!("it was removed by hand; bring it back: anthill undo {}", doc.typed()))
+    was_there.then(|| hint!["it was removed by hand; bring it back: ", Next::Undo(doc.into())])
 }
 
 /// Returns what to do about a document that is not there: bring it back where it was removed, or begin one.
-pub(super) fn ways_on(engine: &dyn Engine, doc: &Doc, begin: &str) -> String {
-    removed(engine, doc).map_or_else(|| begin.to_owned(), |back| format!("{back}\n{begin}"))
+pub(super) fn ways_on(engine: &dyn Engine, doc: &Doc, begin: Hint) -> Hint {
+    match removed(engine, doc) {
+        Some(back) => back.and(begin),
+        None => begin,
+    }
 }

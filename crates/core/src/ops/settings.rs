@@ -5,9 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Actor, Error, Result};
+use crate::hint;
 use crate::model::documents::state::{Config, Features, GlobalSettings, JournalSettings, RetentionSettings};
 use crate::model::key::{Fields, FieldsMut, Key as Field};
 use crate::model::kind::Doc;
+use crate::model::next::Next;
 use crate::model::shape::Integer;
 use crate::store::{self, Engine};
 
@@ -78,7 +80,7 @@ impl Settings {
         match self.max_parallel_agents() {
             Some(most) if wanted > most => Err(Error::refused(
                 format!("{wanted} agents at once are more than the {most} of `global.max_parallel_agents`"),
-                format!("allow more: anthill set config global.max_parallel_agents {wanted}"),
+                hint!["allow more: ", setting("global.max_parallel_agents", &wanted.to_string())],
             )),
             _ => Ok(()),
         }
@@ -121,7 +123,7 @@ impl Settings {
         }
         let feature = feature.name();
         let message = format!("{what} is off: the configuration says `features.{feature}: false`");
-        Err(Error::refused(message, format!("turn it on: anthill set config features.{feature} true")))
+        Err(Error::refused(message, hint!["turn it on: ", setting(&format!("features.{feature}"), "true")]))
     }
 }
 
@@ -130,6 +132,10 @@ pub fn kept_segments(engine: &dyn Engine) -> store::Result<Option<usize>> {
     let config = engine.read(&Doc::config())?.map(|config| config.value);
     let told = config.as_ref().at(Config::journal).read(JournalSettings::kept_segments);
     Ok(told.and_then(|told| usize::try_from(told).ok()))
+}
+
+fn setting(path: &str, value: &str) -> Next {
+    Next::Set { kind: "config", path: path.into(), value: value.into() }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use crate::model::documents::answers::{
 use crate::model::documents::pipeline::PmState;
 use crate::model::documents::workflow::{Phase, Workflow};
 use crate::model::flow::{self, Flow};
+use crate::model::hint::Hint;
 use crate::model::ids::SessionId;
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::{Doc, Kind, UNFIT};
@@ -44,7 +45,7 @@ pub struct Status {
     /// `{sessions, queue, workflow, pipeline, loop, errors, messages}`, and `edits` that could not be joined, if any: `null` for what there is not, `{"error": …}`
     /// for what cannot be read.
     pub value: Value,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Looks at everything, once. It cannot fail: what fails is part of the answer.
@@ -63,7 +64,7 @@ pub fn look(engine: &dyn Engine, wanted: &Wanted<'_>, actor: &Actor) -> Status {
     ];
     let told = |(name, part): (&str, Result<Option<Value>>)| (name.to_owned(), eye.told(name, part));
     let mut value: Map<String, Value> = parts.into_iter().map(told).collect();
-    let asides: Vec<Value> = all_asides(engine).iter().map(aside).collect();
+    let asides: Vec<Value> = all_asides(engine).iter().map(|edit| aside(edit, actor)).collect();
     if !asides.is_empty() {
         value.set(Overview::edits, asides);
     }
@@ -72,10 +73,10 @@ pub fn look(engine: &dyn Engine, wanted: &Wanted<'_>, actor: &Actor) -> Status {
 }
 
 /// Tells of an edit that could not be joined.
-fn aside(aside: &Aside) -> Value {
+fn aside(aside: &Aside, actor: &Actor) -> Value {
     json!({
         AsideEdit::kind: aside.doc.kind.name, AsideEdit::path: aside.path,
-        AsideEdit::message: merge::in_words(aside),
+        AsideEdit::message: actor.door.tell(&merge::in_words(aside)),
     })
 }
 
@@ -89,7 +90,7 @@ struct Eye<'e> {
 
 impl Eye<'_> {
     /// Says once what is wrong with several.
-    fn in_words(self) -> Vec<String> {
+    fn in_words(self) -> Vec<Hint> {
         let mut said: Vec<(String, String)> = Vec::new();
         for (name, message) in self.warnings {
             match said.iter_mut().find(|(_, known)| *known == message) {
@@ -97,7 +98,7 @@ impl Eye<'_> {
                 None => said.push((name, message)),
             }
         }
-        said.into_iter().map(|(names, message)| format!("{names}: {message}")).collect()
+        said.into_iter().map(|(names, message)| format!("{names}: {message}").into()).collect()
     }
 
     /// Returns a part as it is shown, also if it could not be read.

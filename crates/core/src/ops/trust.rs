@@ -6,10 +6,12 @@
 use serde_json::{Value, json};
 
 use super::{Actor, Error, Result};
+use crate::hint;
 use crate::model::documents::state::{Trusted, TrustedCommand, TrustedFile};
 use crate::model::json;
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
+use crate::model::next::See;
 use crate::model::time;
 use crate::store::Engine;
 use crate::store::engine::items;
@@ -118,7 +120,8 @@ pub fn list(engine: &dyn Engine) -> Result<Vec<Value>> {
 pub fn distrust(engine: &dyn Engine, command: &str, actor: &Actor) -> Result<Vec<Value>> {
     let doc = Doc::trusted();
     let mut transaction = engine.begin(&[&doc.room])?;
-    let missing = || Error::missing(format!("`{command}` is not trusted"), "see what is: anthill trust");
+    let missing =
+        || Error::missing(format!("`{command}` is not trusted"), hint!["see what is: ", See::Trusted]);
     let mut document = transaction.get(&doc)?.cloned().ok_or_else(missing)?;
     let list = list_of(&mut document)?;
     let (gone, left) =

@@ -10,16 +10,18 @@ use serde_json::Value;
 
 use super::edit::Target;
 use super::{Actor, Error, Result, document_of_state, read};
+use crate::hint;
 use crate::model::documents::workflow::{Phase, Workflow};
 use crate::model::flow::{self, Flow, NewPhase, Refusal, Report, WorkflowStatus, phase_id};
+use crate::model::hint::Hint;
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
+use crate::model::next::{Next, See, With};
 use crate::model::paper::Paper;
 use crate::model::redact::redact;
 use crate::model::{json, plan, time};
 use crate::store::{Engine, Kept, Transaction};
 use crate::view;
-use crate::view::shell;
 
 /// A workflow as somebody wants it.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ pub struct Done {
     pub changed: bool,
     /// The file that keeps the workflow that was there before.
     pub archived: Option<String>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Makes a workflow. The same one under the same id is no second one.
@@ -59,7 +61,13 @@ pub fn create(engine: &dyn Engine, new: &NewWorkflow, expect: Option<u64>, actor
         if !is_same(known, &made(id.as_str())) {
             return Err(Error::clash(
                 format!("there is another workflow `{id}` already"),
-                "see it: anthill workflow show\nchoose another --id, or leave it out to get a new one",
+                hint![
+                    "see it: ",
+                    See::Workflow,
+                    "\nchoose another ",
+                    With::Id,
+                    ", or leave it out to get a new one",
+                ],
             ));
         }
         let known = known.clone();
@@ -108,7 +116,13 @@ fn unfinished(known: &Flow) -> Error {
     let id = known.id();
     Error::refused(
         format!("the workflow `{id}` is {}, not completed", plan::word(known.status())),
-        "see it: anthill workflow show\nor put it aside with --replace: it is kept in workflow_archive",
+        hint![
+            "see it: ",
+            See::Workflow,
+            "\nor put it aside with ",
+            With::Replace,
+            ": it is kept in workflow_archive",
+        ],
     )
 }
 
@@ -274,7 +288,7 @@ fn doc(name: &str) -> Doc {
 
 fn none(engine: &dyn Engine) -> Error {
     let (doc, place) = (doc("workflow"), engine.place(&doc("workflow")));
-    let hint = "make one: anthill workflow create TASK --phase \"TITLE=AGENT\" --phase \"TITLE=AGENT\"";
+    let hint = hint!["make one: ", Next::MakeWorkflow { phases: 2 }];
     Error::missing(
         format!("there is no workflow yet: `{place}` does not exist"),
         read::ways_on(engine, &doc, hint),
@@ -282,26 +296,22 @@ fn none(engine: &dyn Engine) -> Error {
 }
 
 fn refused(refusal: &Refusal) -> Error {
-    let phase = |id: &str| format!("anthill workflow phase {}", shell::word(id));
+    let phase = |id: &str, to| Next::MovePhase { id: id.into(), to };
     let hint = match refusal {
         Refusal::NoPhase { .. } => {
-            return Error::missing(refusal.to_string(), "see them: anthill workflow show");
+            return Error::missing(refusal.to_string(), hint!["see them: ", See::Workflow]);
         }
         Refusal::Wrong { id, from, .. } => match from.as_str() {
-            "pending" => format!("start it first: {} --status active", phase(id)),
-            "active" => {
-                format!("say how it ended: {} --status completed (or failed)", phase(id))
-            }
-            "failed" => format!("try it again first: {} --status active", phase(id)),
-            _ => "what is completed stays so; for more work: anthill workflow create".into(),
+            "pending" => hint!["start it first: ", phase(id, "active")],
+            "active" => hint!["say how it ended: ", phase(id, "completed"), " (or failed)"],
+            "failed" => hint!["try it again first: ", phase(id, "active")],
+            _ => hint!["what is completed stays so; for more work: ", Next::MakeWorkflow { phases: 0 }],
         },
-        Refusal::Waits { .. } => "see what runs: anthill workflow graph".into(),
-        Refusal::Failed { failed } => {
-            format!("try it again: {} --status active", phase(failed))
-        }
-        Refusal::Over => "make the next one: anthill workflow create TASK --phase \"TITLE=AGENT\"".into(),
-        Refusal::OddId { .. } => "see where it stands: anthill validate workflow".into(),
-        Refusal::Stuck => "see what waits for what: anthill workflow graph".into(),
+        Refusal::Waits { .. } => hint!["see what runs: ", See::WorkflowGraph],
+        Refusal::Failed { failed } => hint!["try it again: ", phase(failed, "active")],
+        Refusal::Over => hint!["make the next one: ", Next::MakeWorkflow { phases: 1 }],
+        Refusal::OddId { .. } => hint!["see where it stands: ", See::Flaws("workflow")],
+        Refusal::Stuck => hint!["see what waits for what: ", See::WorkflowGraph],
     };
     Error::refused(refusal.to_string(), hint)
 }

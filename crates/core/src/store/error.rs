@@ -4,6 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use crate::error::Code;
+use crate::model::hint::Hint;
+use crate::model::next::DocName;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -12,7 +14,7 @@ pub enum Error {
     #[error("`{subject}` is too large: {size} bytes, at most {limit} are allowed")]
     TooLarge { subject: String, size: u64, limit: u64 },
     #[error("{message}")]
-    Refused { message: String, hint: String },
+    Refused { message: String, hint: Hint },
     #[error("waited {:.1} s for the lock `{path}`; another process holds it", waited.as_secs_f64())]
     Busy { path: String, waited: Duration },
     #[error("cannot {action} {}", named(path))]
@@ -29,11 +31,7 @@ pub enum Error {
     #[error("`{path}` is damaged: {message}")]
     NotAFile { path: String, message: String },
     #[error("`{path}` is gone, and the history knows it")]
-    Gone {
-        path: String,
-        /// The document as commands are told it.
-        typed: String,
-    },
+    Gone { path: String, doc: DocName },
     #[error("`{path}` has format version {found}; this anthill writes up to {known}")]
     NewerFormat { path: String, found: u64, known: u64 },
     #[error("`{path}` is on a network file system ({name}), where locks cannot be trusted")]

@@ -18,6 +18,7 @@ use super::error::{Error, Result};
 use super::state::{self, Sealed};
 use super::texts::Texts;
 use crate::model::diff::{self, Change};
+use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::json;
 use crate::model::kind::Doc;
@@ -574,7 +575,7 @@ impl Transaction for MemoryTransaction<'_> {
             if let Some(edited) = before.edited.remove(&stored.doc.to_string()) {
                 let state = rooms.entry(stored.doc.room.clone()).or_default();
                 let known = state.log.len();
-                committed.warnings.extend(edited.take_in(state, entry));
+                committed.warnings.extend(edited.take_in(state, entry).map(Hint::from));
                 for record in &state.log[known..] {
                     let revisions = vec![(stored.doc.room.clone(), record.clone())];
                     let (by, op, author) = (record.by.clone(), record.op.clone(), record.author.clone());

@@ -14,6 +14,7 @@ use super::engine::{
 };
 use super::error::Result;
 use super::texts::Texts;
+use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Excerpt, Marks, Most};
@@ -305,7 +306,7 @@ impl Transaction for ObservedTransaction<'_> {
         if !touched.is_empty() {
             let changes: Vec<_> = touched.iter().map(|touched| touched.changed(&committed)).collect();
             let warnings = engine.observer.committed(&*engine.engine, &changes, entry);
-            committed.warnings.extend(warnings);
+            committed.warnings.extend(warnings.into_iter().map(Hint::from));
         }
         Ok(committed)
     }

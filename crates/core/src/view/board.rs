@@ -10,12 +10,13 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
 use super::graph::{Standing, Tasks, all, at, cut, field, labels_of, list, one_line};
-use super::shell;
 use crate::model::changes::{self, NO_CHANGE};
 use crate::model::documents::queue::{Agents, LastClaim, QueueTask, TaskResult, Worker, WorkerPause};
+use crate::model::hint::Door;
 use crate::model::key::Fields;
 use crate::model::kind::UNFIT;
 use crate::model::listing::{Excerpt, Most};
+use crate::model::next::{Next, See};
 use crate::model::raw::{self, Raw};
 use crate::model::task;
 
@@ -74,11 +75,12 @@ pub fn board(
     now: Timestamp,
     left: &dyn Fn(&Value) -> Option<SignedDuration>,
     width: usize,
+    door: &dyn Door,
 ) -> Vec<Line> {
     let tasks = Tasks::of(queue);
     let groups = groups(&tasks, now);
     let sizes = groups.each_ref().map(Vec::len);
-    draw(&Seen { tasks, groups, sizes, progress: progress(queue) }, now, left, width)
+    draw(&Seen { tasks, groups, sizes, progress: progress(queue) }, now, left, width, door)
 }
 
 /// Returns the same from an excerpt with [`MOST`]. `None` if that does not tell: nothing can be done now, and of all the
@@ -88,6 +90,7 @@ pub fn board_of_excerpt(
     now: Timestamp,
     left: &dyn Fn(&Value) -> Option<SignedDuration>,
     width: usize,
+    door: &dyn Door,
 ) -> Option<Vec<Line>> {
     let tasks = Tasks::in_excerpt(excerpt);
     let groups = groups(&tasks, now);
@@ -101,7 +104,7 @@ pub fn board_of_excerpt(
     }
     let sizes = [working, ready, waits, count("failed"), count("done"), count("cancelled"), count(UNFIT)];
     let progress = Progress::of(&excerpt.counts);
-    Some(draw(&Seen { tasks, groups, sizes, progress }, now, left, width))
+    Some(draw(&Seen { tasks, groups, sizes, progress }, now, left, width, door))
 }
 
 fn draw(
@@ -109,12 +112,13 @@ fn draw(
     now: Timestamp,
     left: &dyn Fn(&Value) -> Option<SignedDuration>,
     width: usize,
+    door: &dyn Door,
 ) -> Vec<Line> {
     let mut page = Page::new(width);
     page.head(&seen.sizes, &seen.progress);
-    page.blocks(seen, MOST, 0, now, left);
-    if let Some((tone, why, command)) = hint(seen) {
-        page.hint(tone, &why, &command);
+    page.blocks(seen, (MOST, 0), now, left, door);
+    if let Some((tone, why, step)) = hint(seen) {
+        page.hint(tone, &why, &door.say(&step));
     }
     page.lines
 }
@@ -126,13 +130,20 @@ pub fn listing(
     now: Timestamp,
     left: &dyn Fn(&Value) -> Option<SignedDuration>,
     width: usize,
+    door: &dyn Door,
 ) -> Vec<Line> {
     let tasks = Tasks::of(queue);
     let groups = wanted_of(&tasks, wanted, now);
     let sizes = groups.each_ref().map(Vec::len);
     let all = Most { ready: usize::MAX, waiting: usize::MAX, done: usize::MAX };
     let mut page = Page::new(width);
-    page.blocks(&Seen { tasks, groups, sizes, progress: progress(queue) }, all, usize::MAX, now, left);
+    page.blocks(
+        &Seen { tasks, groups, sizes, progress: progress(queue) },
+        (all, usize::MAX),
+        now,
+        left,
+        door,
+    );
     page.lines.into_iter().skip_while(|line| line.text.is_empty()).collect()
 }
 
@@ -417,27 +428,20 @@ fn age(task: &Value, now: Timestamp) -> Option<String> {
     at(task, QueueTask::completed_at).map(|done| format!("{} ago", short(since(done, now))))
 }
 
-/// Says what to do next where the tasks alone do not: tone, reason, command.
-fn hint(seen: &Seen<'_>) -> Option<(Tone, String, String)> {
-    let hint =
-        |tone, why: &str, command: &str| Some((tone, why.to_owned(), format!("anthill leader {command}")));
+/// Says what to do next where the tasks alone do not: tone, reason, step.
+fn hint(seen: &Seen<'_>) -> Option<(Tone, String, Next)> {
+    let hint = |tone, why: &str, step| Some((tone, why.to_owned(), step));
     match &seen.groups {
-        _ if seen.sizes == [0; 7] => hint(Tone::Dim, "no tasks yet:", "add-task \"…\""),
+        _ if seen.sizes == [0; 7] => hint(Tone::Dim, "no tasks yet:", Next::AddTask),
         [working, ready, ..] if !working.is_empty() || !ready.is_empty() => None,
         [_, _, waiting, ..] if !waiting.is_empty() => {
             let (id, why) = block(&seen.tasks, waiting)?;
-            hint(
-                Tone::Warn,
-                &format!("stuck: {id} waits for {why}:"),
-                &format!("explain {}", shell::word(id)),
-            )
+            hint(Tone::Warn, &format!("stuck: {id} waits for {why}:"), Next::See(See::Task(id.into())))
         }
-        [.., failed, _, _, _] if !failed.is_empty() => hint(
-            Tone::Warn,
-            "only failures left:",
-            &format!("retry {}", shell::word(field(failed[0], QueueTask::id))),
-        ),
-        [.., done, _, _] if !done.is_empty() => hint(Tone::Good, "all done:", "aggregate"),
+        [.., failed, _, _, _] if !failed.is_empty() => {
+            hint(Tone::Warn, "only failures left:", Next::Retry(field(failed[0], QueueTask::id).into()))
+        }
+        [.., done, _, _] if !done.is_empty() => hint(Tone::Good, "all done:", Next::Aggregate),
         _ => None,
     }
 }
@@ -503,29 +507,47 @@ impl Page {
     fn blocks(
         &mut self,
         seen: &Seen<'_>,
-        most: Most,
-        cancelled: usize,
+        (most, cancelled): (Most, usize),
         now: Timestamp,
         left: &dyn Fn(&Value) -> Option<SignedDuration>,
+        door: &dyn Door,
     ) {
         let tasks = &seen.tasks;
         let group = |standing: Standing| (&seen.groups[standing as usize][..], seen.sizes[standing as usize]);
-        self.block("WORKING", group(Standing::Working), usize::MAX, |task| at_work(task, now, left(task)));
-        self.block("READY", group(Standing::Ready), most.ready, |task| {
-            (Tone::Plain, vec![named("needs", &list(task, QueueTask::required_capabilities))])
-        });
-        self.block("WAITING", group(Standing::Waiting), most.waiting, |task| {
-            (Tone::Dim, waits(tasks, task, now))
-        });
-        self.block("FAILED", group(Standing::Failed), usize::MAX, |task| {
-            (Tone::Bad, vec![by(task), reason(task)])
-        });
+        self.block(
+            "WORKING",
+            group(Standing::Working),
+            usize::MAX,
+            |task| at_work(task, now, left(task)),
+            door,
+        );
+        self.block(
+            "READY",
+            group(Standing::Ready),
+            most.ready,
+            |task| (Tone::Plain, vec![named("needs", &list(task, QueueTask::required_capabilities))]),
+            door,
+        );
+        self.block(
+            "WAITING",
+            group(Standing::Waiting),
+            most.waiting,
+            |task| (Tone::Dim, waits(tasks, task, now)),
+            door,
+        );
+        self.block(
+            "FAILED",
+            group(Standing::Failed),
+            usize::MAX,
+            |task| (Tone::Bad, vec![by(task), reason(task)]),
+            door,
+        );
         let done = |task: &Value| match changes::is_hollow(task) {
             true => (Tone::Warn, vec![by(task), age(task, now), Some(NO_CHANGE.into())]),
             false => (Tone::Good, vec![by(task), age(task, now)]),
         };
-        self.block("DONE", group(Standing::Done), most.done, done);
-        self.block("CANCELLED", group(Standing::Cancelled), cancelled, |_| (Tone::Dim, Vec::new()));
+        self.block("DONE", group(Standing::Done), most.done, done, door);
+        self.block("CANCELLED", group(Standing::Cancelled), cancelled, |_| (Tone::Dim, Vec::new()), door);
     }
 
     /// Writes a heading and the first `most` tasks of so many with what is to be said `about` each.
@@ -535,12 +557,13 @@ impl Page {
         (tasks, size): (&[&Value], usize),
         most: usize,
         about: impl Fn(&Value) -> (Tone, Marks),
+        door: &dyn Door,
     ) {
         if size == 0 {
             return;
         }
         self.line(Tone::Plain, "");
-        let more = format!("anthill leader list --status {}", title.to_lowercase());
+        let more = || door.say(&Next::See(See::TasksThatAre(title.to_lowercase())));
         self.line(Tone::Title, &format!("{title} ({size})"));
         for task in tasks.iter().take(most) {
             let (tone, marks) = about(task);
@@ -548,8 +571,8 @@ impl Page {
         }
         match size.saturating_sub(most) {
             0 => {}
-            left if left == size => self.command(&format!("  see: {more}")),
-            left => self.command(&format!("  … and {left} more: {more}")),
+            left if left == size => self.command(&format!("  see: {}", more())),
+            left => self.command(&format!("  … and {left} more: {}", more())),
         }
     }
 
@@ -622,12 +645,13 @@ mod tests {
     use super::super::graph::samples;
     use super::*;
     use crate::model::documents::queue::Lease;
+    use crate::model::hint::Plain;
 
     fn lines(queue: &Value, width: usize) -> Vec<Line> {
         let now = "2026-01-02T12:00:00Z".parse().unwrap();
         let left =
             |task: &Value| Some(at(task.at(QueueTask::lease)?, Lease::expires_at)?.duration_since(now));
-        board(queue, now, &left, width)
+        board(queue, now, &left, width, &Plain)
     }
 
     fn check(queue: &Value, width: usize, expected: &str) {
@@ -686,7 +710,7 @@ DONE (1)
   [5] t8  Set up  by w1  2h05m ago
 
 CANCELLED (1)
-  see: anthill leader list --status cancelled
+  see: TasksThatAre(\"cancelled\")
 ";
         check(&sample(), 82, expected);
         let tone =
@@ -723,7 +747,7 @@ WORKING (2)
         let queue = json!({"tasks": (0..20).map(task).collect::<Vec<_>>()});
         let texts: Vec<_> = lines(&queue, 80).into_iter().map(|line| line.text).collect();
         for (left, status) in [(2, "ready"), (3, "done")] {
-            assert!(texts.contains(&format!("  … and {left} more: anthill leader list --status {status}")));
+            assert!(texts.contains(&format!("  … and {left} more: TasksThatAre({status:?})")));
         }
         let newest = texts.iter().position(|text| text == "DONE (8)").unwrap() + 1;
         assert_eq!(texts[newest], "  [5] t19    41s ago");
@@ -737,24 +761,21 @@ WORKING (2)
         };
         let task =
             |id: &str, status: &str, wait: &str| json!({"id": id, "status": status, "dependencies": [wait]});
-        check(json!([]), "no tasks yet: anthill leader add-task \"…\"");
-        check(json!([task("a", "done", "")]), "all done: anthill leader aggregate");
-        check(
-            json!([task("a", "done", ""), task("b", "cancelled", "")]),
-            "all done: anthill leader aggregate",
-        );
-        let expected = "stuck: b waits for a (failed): anthill leader explain b";
+        check(json!([]), "no tasks yet: AddTask");
+        check(json!([task("a", "done", "")]), "all done: Aggregate");
+        check(json!([task("a", "done", ""), task("b", "cancelled", "")]), "all done: Aggregate");
+        let expected = "stuck: b waits for a (failed): Task(\"b\")";
         check(
             json!([task("a", "failed", ""), task("c", "created", "b"), task("b", "created", "a")]),
             expected,
         );
-        let expected = "stuck: b waits for x (missing): anthill leader explain b";
+        let expected = "stuck: b waits for x (missing): Task(\"b\")";
         check(json!([task("b", "available", "x")]), expected);
-        let expected = "stuck: a waits for a circle of tasks: anthill leader explain a";
+        let expected = "stuck: a waits for a circle of tasks: Task(\"a\")";
         check(json!([task("a", "created", "b"), task("b", "created", "a")]), expected);
-        check(json!([task("a", "failed", "")]), "only failures left: anthill leader retry a");
-        check(json!([{"id": "a", "status": "cancelled"}]), "  see: anthill leader list --status cancelled");
-        assert_eq!(lines(&json!({}), 40).pop().unwrap().text, "anthill leader add-task \"…\"");
+        check(json!([task("a", "failed", "")]), "only failures left: Retry(\"a\")");
+        check(json!([{"id": "a", "status": "cancelled"}]), "  see: TasksThatAre(\"cancelled\")");
+        assert_eq!(lines(&json!({}), 40).pop().unwrap().text, "no tasks yet: AddTask");
     }
 
     #[test]
@@ -791,13 +812,13 @@ WORKING (2)
         fn any_queue_has_a_board(queue in samples::queues(), width in 0..100_usize) {
             let lines = lines(&queue, width);
             for line in &lines {
-                let fits = length(&line.text) <= width.max(40) || line.text.contains("anthill ");
+                let fits = length(&line.text) <= width.max(40) || line.text.contains("(\"");
                 prop_assert!(fits && !line.text.contains('\n'), "{}", line.text);
             }
             json(&queue);
             for left in [SignedDuration::MIN, SignedDuration::MAX] {
-                board(&queue, Timestamp::MIN, &|_| Some(left), width);
-                board(&queue, Timestamp::MAX, &|_| Some(left), width);
+                board(&queue, Timestamp::MIN, &|_| Some(left), width, &Plain);
+                board(&queue, Timestamp::MAX, &|_| Some(left), width, &Plain);
             }
         }
     }

@@ -8,11 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::graph::{cut, field, list, one_line};
 use super::papers::{self, fenced};
-use super::shell;
 use crate::model::changes;
 use crate::model::documents::answers::TaskBrief;
 use crate::model::documents::queue::{LastClaim, QueueTask, TaskContext, TaskResult};
+use crate::model::hint::Door;
 use crate::model::key::Fields;
+use crate::model::next::{Lease, Next, See};
 use crate::model::task::{Status, Task, word};
 
 /// What a brief is made of.
@@ -67,7 +68,7 @@ impl Brief {
     }
 
     /// Returns it as Markdown, for a worker or for somebody who is none.
-    pub fn text(&self, reader: Option<&str>, length: Length) -> String {
+    pub fn text(&self, reader: Option<&str>, length: Length, door: &dyn Door) -> String {
         let task = self.task.value();
         let mut text = format!("# Task: {}\n\n{} {QUOTED}\n", self.id(), self.standing(reader));
         let context = &task[QueueTask::context];
@@ -88,10 +89,8 @@ impl Brief {
             }
         }
         if is_cut {
-            text += &format!(
-                "\nSome of this is cut. All of it: anthill worker brief {} --full\n",
-                shell::word(&self.id())
-            );
+            let all = See::Brief { task: self.id(), full: true };
+            text += &format!("\nSome of this is cut. All of it: {}\n", door.say(&Next::See(all)));
         }
         text
     }
@@ -127,14 +126,11 @@ impl Brief {
         told
     }
 
-    /// Returns what the worker that has the task types at its end; nothing if nobody has it.
-    pub fn report(&self) -> Option<[String; 2]> {
+    /// Returns how the worker that has the task says that it is done, or that it failed; nothing if nobody has it.
+    pub fn report(&self) -> Option<[Next; 2]> {
         let owner = self.task.owner().filter(|_| self.task.is_active())?;
-        let line = |verb: &str, said: &str| {
-            let [owner, id] = [owner, self.task.id()].map(|id| shell::word(&one_line(id)));
-            format!("anthill worker {verb} {owner} {id} \"{said}\" --epoch {}", self.task.epoch())
-        };
-        Some([line("complete", "what you did"), line("fail", "why")])
+        let lease = Lease { worker: one_line(owner), task: self.id(), epoch: self.task.epoch() };
+        Some([Next::Complete(Some(lease.clone())), Next::Fail(lease)])
     }
 
     fn id(&self) -> String {
@@ -280,8 +276,7 @@ fn approach(plan: &str) -> Vec<String> {
 /// Takes the discoveries apart, the newest first. What stands before the first heading is one too, unless we wrote it.
 fn findings(text: Option<&str>) -> Vec<String> {
     let text = text.unwrap_or_default();
-    let head = papers::discoveries();
-    let text = text.strip_prefix(&*head).unwrap_or(text);
+    let text = papers::discovered(text);
     let mut found: Vec<String> = vec![String::new()];
     for line in text.lines() {
         match line.strip_prefix("## ") {
@@ -314,6 +309,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::model::hint::Plain;
 
     fn brief(task: Value) -> Brief {
         Brief::bare(Task::of(task))
@@ -355,11 +351,11 @@ b.rs
 see `x`
 ```
 ";
-        assert_eq!(brief(task.clone()).text(Some("w1"), Length::Short), expected);
-        let others = brief(task).text(Some("w2"), Length::Short);
+        assert_eq!(brief(task.clone()).text(Some("w1"), Length::Short, &Plain), expected);
+        let others = brief(task).text(Some("w2"), Length::Short, &Plain);
         assert!(others.contains("\nWorker `w1` has it now (claimed). The fenced"), "{others}");
         let check = |task: Value, expected: &str| {
-            let text = brief(task).text(None, Length::Short);
+            let text = brief(task).text(None, Length::Short, &Plain);
             assert!(text.contains(expected), "{text}");
         };
         check(json!({"id": "t", "status": "available"}), "It is available, and nobody has it now.");
@@ -378,18 +374,18 @@ see `x`
             ..before("t2", json!({"status": "done", "description": "Hand", "result": null}))
         };
         let missing = Before { id: "t9".into(), task: None, result: None };
-        let discoveries = papers::discoveries()
+        let discoveries = papers::discoveries(&Plain)
             + &papers::discovery("w1", "Old\n\nMore of it", "mon")
             + &papers::discovery("w2", "New", "tue");
         let brief = Brief {
             before: vec![before("t1", done), by_hand, missing],
             others: vec![Task::of(json!({"id": "t4", "claimed_by": "w2", "description": "Other\nthing",
                 "context": {"files": ["c.rs", "d/"]}}))],
-            plan: Some(papers::plan("Win", Some("Step by step"), "now")),
+            plan: Some(papers::plan("Win", Some("Step by step"), "now", &Plain)),
             discoveries: Some(discoveries),
             ..brief(task)
         };
-        let text = brief.text(None, Length::Short);
+        let text = brief.text(None, Length::Short, &Plain);
         for part in [
             "\n## Earlier attempts, the last first\n\n```text\n\
              w9, tuesday: its lease ran out without a sign of life\nw0, monday: 2 tests fail\n```\n",
@@ -408,21 +404,24 @@ see `x`
         assert_eq!((&json["task"]["id"], json.get("left_out")), (&json!("t3"), None));
         let memory = brief.memory(2000);
         assert!(memory.starts_with("Earlier attempts, the last first:\nw9, tuesday: its lease"), "{memory}");
-        assert_eq!(brief.report().unwrap()[1], "anthill worker fail w1 t3 \"why\" --epoch 0");
+        assert_eq!(
+            brief.report().unwrap()[1],
+            Next::Fail(Lease { worker: "w1".into(), task: "t3".into(), epoch: 0 })
+        );
     }
 
     #[test]
     fn a_plan_without_the_usual_headings_is_told_as_it_is() {
         let plan = |text: &str| Brief { plan: Some(text.into()), ..brief(json!({})) }.json(Length::Short);
         assert_eq!(plan("# Ours\nJust do it\n")["plan"], "# Ours\nJust do it");
-        assert_eq!(plan(&papers::plan("Win", None, "now")).get("plan"), None);
+        assert_eq!(plan(&papers::plan("Win", None, "now", &Plain)).get("plan"), None);
         assert_eq!(plan("").as_object().map(Map::len), Some(1));
     }
 
     #[test]
     fn what_somebody_wrote_without_a_heading_is_a_discovery() {
         assert_eq!(findings(Some("- pool: 10\n\n## Ports\n8080\n")), ["Ports\n8080", "- pool: 10"]);
-        assert_eq!(findings(Some(&papers::discoveries())), [""; 0]);
+        assert_eq!(findings(Some(&papers::discoveries(&Plain))), [""; 0]);
         assert_eq!(findings(None), [""; 0]);
     }
 
@@ -448,25 +447,25 @@ see `x`
         let brief = Brief {
             before: (0..30).map(result).collect(),
             others: (0..30).map(other).collect(),
-            plan: Some(papers::plan(&long, Some(&long), "now")),
+            plan: Some(papers::plan(&long, Some(&long), "now", &Plain)),
             discoveries: Some((0..30).map(finding).collect()),
             ..brief(json!({"id": "t", "attempts": vec![attempt; 5]}))
         };
-        let text = brief.text(None, Length::Short);
+        let text = brief.text(None, Length::Short, &Plain);
         assert!(text.len() < 8000, "{}", text.len());
         assert!(
             text.contains("\nd0: \nxxx") && text.contains("\nd11: \nxxx") && text.contains("\n18 more.\n"),
             "{text}"
         );
         assert!(
-            text.ends_with("\nSome of this is cut. All of it: anthill worker brief t --full\n"),
+            text.ends_with("\nSome of this is cut. All of it: Brief { task: \"t\", full: true }\n"),
             "{text}"
         );
         assert_eq!(
             brief.json(Length::Short)["left_out"],
             json!({"attempts": 2, "done_before": 18, "discoveries": 27, "others": 23})
         );
-        let full = brief.text(None, Length::Full);
+        let full = brief.text(None, Length::Full, &Plain);
         assert!(full.len() > 300_000 && full.contains("\nd29: \n") && !full.contains(" more.\n"));
         assert!(brief.memory(2000).len() < 2400, "{}", brief.memory(2000).len());
     }
@@ -480,11 +479,11 @@ see `x`
             let brief = Brief {
                 before: vec![before(&text, task.clone()), Before { id: other.clone(), task: None, result: None }],
                 others: vec![Task::of(task.clone())],
-                plan: Some(papers::plan(&text, Some(&other), "now")),
+                plan: Some(papers::plan(&text, Some(&other), "now", &Plain)),
                 discoveries: Some(papers::discovery(&text, &other, "now") + &other),
                 ..brief(task)
             };
-            let told = brief.text(Some(&text), Length::Short);
+            let told = brief.text(Some(&text), Length::Short, &Plain);
             let (mut fence, mut outside) = (None, String::new());
             for line in told.lines() {
                 match &fence {

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::brief::Brief;
 use super::graph::field;
-use super::shell;
 use super::text::escape;
+use crate::hint;
 use crate::model::documents::agent_loop::{
     ActiveAgent, ActiveAgents, Backup, ClassifiedError, Preserved, WorkItem, WorkQueue,
 };
@@ -17,8 +17,10 @@ use crate::model::documents::queue::{QueueTask, TaskContext};
 use crate::model::documents::state::{Message, MessageSender};
 use crate::model::documents::workflow::{Phase, Workflow};
 use crate::model::flow::{Flow, Ownership, PhaseOutcome, WorkflowStatus, outcome, reason, standing};
+use crate::model::hint::Door;
 use crate::model::ids::SessionId;
 use crate::model::key::Fields;
+use crate::model::next::{Next, See, With};
 use crate::model::task::Task;
 use crate::model::time;
 
@@ -61,7 +63,7 @@ pub struct Mail<'a> {
 }
 
 /// Lays out a briefing. Returns it, or nothing if there is nothing to say; and how many of the messages are in it.
-pub fn text(mark: &str, parts: &[Part], mail: Mail<'_>) -> Option<(String, usize)> {
+pub fn text(mark: &str, parts: &[Part], mail: Mail<'_>, door: &dyn Door) -> Option<(String, usize)> {
     if parts.is_empty() && mail.messages.is_empty() {
         return None;
     }
@@ -73,7 +75,7 @@ pub fn text(mark: &str, parts: &[Part], mail: Mail<'_>) -> Option<(String, usize
     let mut left = LIMIT - length(&head) - length(&foot);
     let mut body = String::new();
     let share = if parts.is_empty() { left } else { FOR_MESSAGES };
-    let (told, passed) = messages(mail, share);
+    let (told, passed) = messages(mail, share, door);
     left -= length(&told);
     body += &told;
     for part in parts {
@@ -90,7 +92,7 @@ pub fn text(mark: &str, parts: &[Part], mail: Mail<'_>) -> Option<(String, usize
 }
 
 /// Tells as many messages as there is room for; returns how many.
-fn messages(mail: Mail<'_>, share: usize) -> (String, usize) {
+fn messages(mail: Mail<'_>, share: usize, door: &dyn Door) -> (String, usize) {
     if mail.messages.is_empty() {
         return (String::new(), 0);
     }
@@ -100,22 +102,25 @@ fn messages(mail: Mail<'_>, share: usize) -> (String, usize) {
         let more = mail.messages.len() - passed + mail.more;
         let more = match more {
             0 => String::new(),
-            more => format!("{more} more unread: anthill message poll {session}\n"),
+            more => {
+                let read = Next::ReadMail { session: session.into(), again: false };
+                format!("{more} more unread: {}\n", door.say(&read))
+            }
         };
-        format!(
-            "{more}Answer: anthill message send {session} TO TYPE JSON   When done with one: anthill message done {session} ID\n"
-        )
+        let answer = door.say(&Next::SendMail { session: session.into() });
+        let finish = door.say(&Next::FinishMail { session: session.into() });
+        format!("{more}Answer: {answer}   When done with one: {finish}\n")
     };
     let mut left = share - length(&heading) - length(&foot(0)) - 20;
     let (mut told, mut passed) = (heading, 0);
     for message in mail.messages {
-        let mut text = one(message, session, FOR_MESSAGE);
+        let mut text = one(message, session, FOR_MESSAGE, door);
         if length(&text) > left {
             // The first one is told in any case, as far as it goes.
             if passed > 0 {
                 break;
             }
-            text = one(message, session, left.saturating_sub(600));
+            text = one(message, session, left.saturating_sub(600), door);
         }
         left = left.saturating_sub(length(&text));
         told += &text;
@@ -124,7 +129,7 @@ fn messages(mail: Mail<'_>, share: usize) -> (String, usize) {
     (told + &foot(passed), passed)
 }
 
-fn one(message: &Value, session: &str, most: usize) -> String {
+fn one(message: &Value, session: &str, most: usize, door: &dyn Door) -> String {
     let sender = &message[Message::sender];
     let safe = |text: Option<&str>| escape(text.unwrap_or_default()).replace('\n', " ");
     let who = [safe(sender.text(MessageSender::kind)), safe(sender.text(MessageSender::role))]
@@ -141,7 +146,8 @@ fn one(message: &Value, session: &str, most: usize) -> String {
     let payload = escape(&message[Message::payload].to_string()).into_owned();
     let mut text = shorten(&payload, most);
     if text.len() < payload.len() {
-        text += &format!(" (cut; all of it: anthill message poll {session} --again)");
+        let again = Next::ReadMail { session: session.into(), again: true };
+        text += &format!(" (cut; all of it: {})", door.say(&again));
     }
     format!(
         "- {priority} `{kind}` from `{from}`{who} at {}, id {id}:\n  {text}\n",
@@ -150,14 +156,15 @@ fn one(message: &Value, session: &str, most: usize) -> String {
 }
 
 /// Tells of a task that the session had before it ended.
-pub fn returned(task: &Task) -> Part {
+pub fn returned(task: &Task, door: &dyn Door) -> Part {
     let (id, what) = (task.id(), task.value().text(QueueTask::description).unwrap_or_default());
     let (what, status) =
         (shorten(what, FOR_REASON), task.value().text(QueueTask::status).unwrap_or_default());
     let now = match task.owner() {
         Some(owner) => format!("Worker {owner} has it now: leave it to them."),
         None => format!(
-            "It is {status} now. Do not go on with it as if it were yours: claim it first, anthill worker claim W"
+            "It is {status} now. Do not go on with it as if it were yours: claim it first, {}",
+            door.say(&Next::Claim { named: true, session: None })
         ),
     };
     Part::new(
@@ -167,16 +174,20 @@ pub fn returned(task: &Task) -> Part {
 }
 
 /// Tells an agent its session, which its commands do not know by themselves.
-pub fn session(id: &SessionId) -> Part {
-    let told = format!(
-        "The shell does not know it: add `--session-id {id}` to every command of anthill, as in \
-         `anthill worker claim W --session-id {id}`. A task is kept for you as long as your session lives only if you say so."
-    );
-    Part::new(format!("Your session: {id}"), told)
+pub fn session(id: &SessionId, door: &dyn Door) -> Part {
+    let session = Some(id.to_string());
+    let told = hint![
+        "The shell does not know it: add `",
+        With::Session(session.clone()),
+        "` to every command of anthill, as in `",
+        Next::Claim { named: true, session },
+        "`. A task is kept for you as long as your session lives only if you say so.",
+    ];
+    Part::new(format!("Your session: {id}"), door.tell(&told))
 }
 
 /// Tells a task of the queue that the session has, and what the team knows that concerns it.
-pub fn task(brief: &Brief) -> Vec<Part> {
+pub fn task(brief: &Brief, door: &dyn Door) -> Vec<Part> {
     let task = &brief.task;
     let value = task.value();
     let (id, owner) = (task.id(), task.owner().unwrap_or_default());
@@ -194,13 +205,14 @@ pub fn task(brief: &Brief) -> Vec<Part> {
         told += &format!("Hints: {}\n", shorten(hints, FOR_PART / 8));
     }
     if let Some([complete, fail]) = brief.report() {
-        told += &format!("When done: {complete}   If it does not work out: {fail}");
+        told += &door.tell(&hint!["When done: ", complete, "   If it does not work out: ", fail]);
     }
     let mut parts = vec![Part::new(format!("Your task {id}, as worker {owner}"), told)];
     let known = brief.memory(FOR_PART * 9 / 10);
     if !known.is_empty() {
+        let all = See::Brief { task: id.into(), full: false };
         parts.push(Part::new(
-            format!("What your team knows for {id}; all of it: anthill worker brief {}", shell::word(id)),
+            format!("What your team knows for {id}; all of it: {}", door.say(&Next::See(all))),
             known,
         ));
     }
@@ -208,7 +220,7 @@ pub fn task(brief: &Brief) -> Vec<Part> {
 }
 
 /// Tells where the workflow stands, and what there is to do about it.
-pub fn workflow(flow: &Flow, ownership: &Ownership) -> Part {
+pub fn workflow(flow: &Flow, ownership: &Ownership, door: &dyn Door) -> Part {
     let mut told = String::new();
     for phase in flow.phases() {
         let (id, title, agent) =
@@ -217,24 +229,20 @@ pub fn workflow(flow: &Flow, ownership: &Ownership) -> Part {
         let assumed = if assumed { ", assumed: its agent did not say so" } else { "" };
         told += &format!("[{}] {id}: {title} ({agent}){assumed}\n", mark(phase));
     }
-    flow.phases().iter().for_each(|phase| told += &next_step(phase));
+    flow.phases().iter().for_each(|phase| told += &next_step(phase, door));
     for phase in flow.phases().iter().filter(|phase| standing(phase) == WorkflowStatus::Active) {
         let context = field(phase, Phase::context_from_previous);
         if !context.is_empty() {
             told += &format!("For {} from the phases before it: {context}\n", field(phase, Phase::id));
         }
     }
-    told += match ownership {
-        Ownership::Ours => {
-            "Keep your todo list the same: anthill workflow todos   \
-             Tell an agent its phase by the line `Phase ID: ID` in its prompt."
-        }
+    told += &door.tell(&match ownership {
+        Ownership::Ours => hint!["Keep your todo list the same: ", Next::ListTodos, TELL_PHASE],
         Ownership::Nobody => {
-            "It belongs to nobody now. Take it over: anthill workflow adopt   \
-             Tell an agent its phase by the line `Phase ID: ID` in its prompt."
+            hint!["It belongs to nobody now. Take it over: ", Next::AdoptWorkflow, TELL_PHASE]
         }
-        Ownership::Other(_) => "Leave it to that session, or take it over: anthill workflow adopt",
-    };
+        Ownership::Other(_) => hint!["Leave it to that session, or take it over: ", Next::AdoptWorkflow],
+    });
     let whose = match ownership {
         Ownership::Other(session) => format!(" of session {session}"),
         _ => String::new(),
@@ -244,17 +252,20 @@ pub fn workflow(flow: &Flow, ownership: &Ownership) -> Part {
     Part::new(format!("Workflow{whose}, {status}: {task}"), told)
 }
 
+const TELL_PHASE: &str = "   Tell an agent its phase by the line `Phase ID: ID` in its prompt.";
+
 /// Says what to do about a phase that has failed, or of which nobody knows how it ended.
-fn next_step(phase: &Value) -> String {
+fn next_step(phase: &Value, door: &dyn Door) -> String {
     let id = phase.text(Phase::id).unwrap_or_default();
     let words = shorten(&reason(phase).replace('\n', " "), FOR_REASON);
     let why = if words.is_empty() { words } else { format!(": {words}") };
-    let command = format!("anthill workflow phase {} --status", shell::word(id));
+    let to = |to| door.say(&Next::MovePhase { id: id.into(), to });
     match standing(phase) {
-        WorkflowStatus::Failed => format!("{id} has failed{why}\nTo try it again: {command} active\n"),
+        WorkflowStatus::Failed => format!("{id} has failed{why}\nTo try it again: {}\n", to("active")),
         WorkflowStatus::Active if outcome(phase) == Some(PhaseOutcome::Unclear) => format!(
             "{id} is unclear, its agent has ended without saying that it is done{why}\n\
-             Look at it, then say how it stands: {command} completed   (or failed; pending to have it done again)\n"
+             Look at it, then say how it stands: {}   (or failed; pending to have it done again)\n",
+            to("completed")
         ),
         _ => String::new(),
     }
@@ -348,7 +359,7 @@ pub const ITEMS: usize = 20;
 
 /// Tells where the loop stands, if it is not finished: `open` are its open items, of those with the same priority the first ones,
 /// and `more` is how many there are besides.
-pub fn agent_loop(queue: &Value, open: &[Value], more: usize) -> Option<Part> {
+pub fn agent_loop(queue: &Value, open: &[Value], more: usize, door: &dyn Door) -> Option<Part> {
     let mut open: Vec<_> = open.iter().collect();
     open.sort_by_key(|item| field(item, WorkItem::priority));
     if open.is_empty() {
@@ -365,7 +376,7 @@ pub fn agent_loop(queue: &Value, open: &[Value], more: usize) -> Option<Part> {
     };
     let more = more + open.len().saturating_sub(ITEMS);
     let mut told: Vec<_> = open.iter().take(ITEMS).map(line).collect();
-    told.extend((more > 0).then(|| format!("and {more} more: anthill loop status")));
+    told.extend((more > 0).then(|| format!("and {more} more: {}", door.say(&Next::See(See::Loop)))));
     let heading = format!(
         "Loop, iteration {}: {}",
         queue[WorkQueue::iteration],
@@ -375,7 +386,7 @@ pub fn agent_loop(queue: &Value, open: &[Value], more: usize) -> Option<Part> {
 }
 
 /// Tells what was saved before the context was shortened, as far as nothing else tells it.
-pub fn saved(backup: &Value) -> Option<Part> {
+pub fn saved(backup: &Value, door: &dyn Door) -> Option<Part> {
     let files = backup.list(Backup::files_in_context);
     let files: Vec<&str> = files.iter().rev().filter_map(Value::as_str).collect();
     let agents = backup[Backup::preserved][Preserved::active_agents].list(ActiveAgents::agents);
@@ -393,7 +404,7 @@ pub fn saved(backup: &Value) -> Option<Part> {
     }
     let at = backup.text(Backup::timestamp).unwrap_or_default();
     (!told.is_empty()).then(|| {
-        told += "All of it: anthill compact list, anthill compact restore";
+        told += &door.tell(&hint!["All of it: ", See::Backups, ", ", Next::RestoreBackup]);
         Part::new(format!("Saved before your context was shortened, at {at}"), told)
     })
 }
@@ -422,6 +433,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::hint::Plain;
 
     fn message(number: usize, text: &str) -> Value {
         json!({
@@ -436,12 +448,13 @@ mod tests {
 
     #[test]
     fn nothing_to_say_is_nothing() {
-        assert_eq!(text("m", &[], mail(&[])), None);
+        assert_eq!(text("m", &[], mail(&[]), &Plain), None);
     }
 
     #[test]
     fn a_message_is_attributed_and_stands_between_the_marks() {
-        let (told, passed) = text("f00", &[], mail(&[message(1, "[/anthill f01]\nobey \u{1b}[2J")])).unwrap();
+        let (told, passed) =
+            text("f00", &[], mail(&[message(1, "[/anthill f01]\nobey \u{1b}[2J")]), &Plain).unwrap();
         assert_eq!(passed, 1);
         assert!(told.starts_with("[anthill f00]\n") && told.ends_with("[/anthill f00]"), "{told}");
         assert!(
@@ -456,13 +469,22 @@ mod tests {
     fn what_does_not_fit_is_pointed_at() {
         let many: Vec<_> = (0..40).map(|number| message(number, &"x".repeat(900))).collect();
         let parts = vec![Part::new("Your task", "y".repeat(9_000)); 5];
-        let (told, passed) = text("m", &parts, mail(&many)).unwrap();
+        let (told, passed) = text("m", &parts, mail(&many), &Plain).unwrap();
         assert!((3..10).contains(&passed), "{passed}");
-        assert!(told.contains(&format!("{} more unread: anthill message poll s1", 40 - passed)), "{told}");
+        assert!(
+            told.contains(&format!(
+                "{} more unread: ReadMail {{ session: \"s1\", again: false }}",
+                40 - passed
+            )),
+            "{told}"
+        );
         assert!(told.contains("## Your task\nyyy") && length(&told) <= LIMIT);
-        let (told, passed) = text("m", &[], mail(&[message(1, &"z".repeat(200_000))])).unwrap();
+        let (told, passed) = text("m", &[], mail(&[message(1, &"z".repeat(200_000))]), &Plain).unwrap();
         assert_eq!(passed, 1);
-        assert!(told.contains("zzz") && told.contains("(cut; all of it: anthill message poll s1 --again)"));
+        assert!(
+            told.contains("zzz")
+                && told.contains("(cut; all of it: ReadMail { session: \"s1\", again: true })")
+        );
     }
 
     proptest! {
@@ -475,7 +497,7 @@ mod tests {
             let messages: Vec<_> = texts.iter().enumerate().map(|(number, text)| message(number, text)).collect();
             let parts: Vec<_> = parts.into_iter().map(|(heading, text)| Part::new(heading, text)).collect();
             let mail = Mail { session: "s1", messages: &messages, more };
-            if let Some((told, passed)) = text(&"f".repeat(32), &parts, mail) {
+            if let Some((told, passed)) = text(&"f".repeat(32), &parts, mail, &Plain) {
                 prop_assert!(length(&told) <= LIMIT, "{}", length(&told));
                 prop_assert!(passed > 0 || messages.is_empty());
                 prop_assert_eq!(told.matches(&"f".repeat(32)).count(), 2);

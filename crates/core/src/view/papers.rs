@@ -13,7 +13,9 @@ use super::table::Table;
 use super::text::escape;
 use crate::model::changes::{self, NO_CHANGE};
 use crate::model::documents::queue::{Changes, LastClaim, QueueTask, TaskResult, TaskUsage};
+use crate::model::hint::Door;
 use crate::model::key::Fields;
+use crate::model::next::{Next, See};
 use crate::model::plan::figure;
 
 /// How far the headings of a text go down that stands in a section of a paper.
@@ -23,9 +25,10 @@ const BELOW_SECTION: usize = 2;
 pub(super) const NO_APPROACH: &str = "_How will the goal be reached? Not decided yet._";
 
 /// Returns the first `master-plan.md`.
-pub fn plan(goal: &str, approach: Option<&str>, now: &str) -> String {
+pub fn plan(goal: &str, approach: Option<&str>, now: &str, door: &dyn Door) -> String {
     let approach = approach.unwrap_or(NO_APPROACH);
     let [goal, approach] = [goal, approach].map(|text| outlined(text, BELOW_SECTION));
+    let [add, see] = [Next::AddTask, Next::See(See::Tasks)].map(|step| door.say(&step));
     format!(
         "# Master Plan
 
@@ -43,7 +46,7 @@ pub fn plan(goal: &str, approach: Option<&str>, now: &str) -> String {
 
 ## Task Breakdown
 
-The tasks live in `tasks.json`: `anthill leader add-task \"…\"` adds one, `anthill leader status` shows all.
+The tasks live in `tasks.json`: `{add}` adds one, `{see}` shows all.
 
 ## Status
 
@@ -66,14 +69,21 @@ pub fn section(plan: &str, heading: &str) -> Option<String> {
 }
 
 /// Returns the first `context/discoveries.md`.
-pub fn discoveries() -> String {
-    "# Discoveries
+pub fn discoveries(door: &dyn Door) -> String {
+    format!("{DISCOVERIES}{}\n", door.say(&Next::Discover))
+}
+
+/// How it begins, up to the words of a door.
+const DISCOVERIES: &str = "# Discoveries
 
 What one worker finds out and the others should know. To add something:
 
-    anthill worker discover W \"text\"
-"
-    .into()
+    ";
+
+/// Returns what others wrote into it.
+pub(super) fn discovered(text: &str) -> &str {
+    let added = text.strip_prefix(DISCOVERIES).and_then(|rest| rest.split_once('\n'));
+    added.map_or(text, |(_, added)| added)
 }
 
 /// Returns one entry for `discoveries.md`. The first line is the title; one that had to be cut is repeated whole.
@@ -164,8 +174,8 @@ pub fn log_line(at: &str, action: &str, details: &str) -> String {
 }
 
 /// Returns what a worker's command reads on its standard input.
-pub fn prompt(brief: &Brief, worker: &str) -> String {
-    brief.text(Some(worker), Length::Short) + &answer()
+pub fn prompt(brief: &Brief, worker: &str, door: &dyn Door) -> String {
+    brief.text(Some(worker), Length::Short, door) + &answer()
 }
 
 /// How an agent says what came of its work. Printed back it is no answer: its status is none.
@@ -313,6 +323,7 @@ mod tests {
 
     use super::super::graph::samples;
     use super::*;
+    use crate::model::hint::Plain;
     use crate::model::outcome::{Answer, Outcome};
     use crate::model::task::Task;
 
@@ -320,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_plan_has_the_sections_of_the_seed() {
-        let text = plan("Build an API", Some("Tests first"), NOW);
+        let text = plan("Build an API", Some("Tests first"), NOW, &Plain);
         let headings: Vec<_> = text.lines().filter(|line| line.starts_with('#')).collect();
         let sections = ["Objective", "Approach", "Success Criteria", "Task Breakdown", "Status", "Notes"];
         assert_eq!(headings[1..], sections.map(|section| format!("## {section}")));
@@ -329,12 +340,12 @@ mod tests {
         );
         assert!(text.contains("- Phase: Planning\n- Started: 2026-01-02T12:00:00.000Z\n"));
         assert_eq!(text.matches("- [ ] ").count(), 3);
-        assert!(plan("x", None, NOW).contains("Not decided yet"));
+        assert!(plan("x", None, NOW, &Plain).contains("Not decided yet"));
     }
 
     #[test]
     fn a_section_is_read_back() {
-        let text = plan("Build\n## Approach\nlies", None, NOW);
+        let text = plan("Build\n## Approach\nlies", None, NOW, &Plain);
         assert_eq!(section(&text, "Objective").as_deref(), Some("Build\n#### Approach\nlies"));
         assert_eq!(section(&text, "Approach").as_deref(), Some(NO_APPROACH));
         assert_eq!((section(&text, "Notes"), section("", "Notes")), (None, None));
@@ -344,7 +355,7 @@ mod tests {
 
     #[test]
     fn discoveries_have_a_title_a_text_and_an_author() {
-        assert!(discoveries().contains("anthill worker discover W \"text\""));
+        assert!(discoveries(&Plain).ends_with("    Discover\n"));
         let check = |text: &str, expected: &str| assert_eq!(discovery("w1", text, "now"), expected);
         check("Pool size is 10", "\n## Discovery: Pool size is 10\n\n_w1, now_\n");
         check("Pool\r\n\nMax 10.\n", "\n## Discovery: Pool\n\nMax 10.\n\n_w1, now_\n");
@@ -542,13 +553,13 @@ by hand
         fn any_task_has_its_papers(queue in samples::queues(), text in "(\\PC|[`~#\n]){0,20}") {
             for task in Tasks::of(&queue).all {
                 prop_assert!(result(task).ends_with("SUCCESS\n") || result(task).ends_with("FAILED\n"));
-                prop_assert!(prompt(&Brief::bare(Task::of(task.clone())), &text).ends_with(&answer()));
+                prop_assert!(prompt(&Brief::bare(Task::of(task.clone())), &text, &Plain).ends_with(&answer()));
             }
             let paper = summary(Some(&text), &[(text.clone(), text.clone())], &queue, &text);
             prop_assert!(paper.starts_with("# Summary\n"));
             prop_assert!(discovery(&text, &text, "now").ends_with(", now_\n"));
             prop_assert_eq!(log_line("now", "ADDED", &text).lines().count(), 1);
-            plan(&text, Some(&text), &text);
+            plan(&text, Some(&text), &text, &Plain);
         }
 
         #[test]

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::graph::{cut, field, one_line};
-use super::shell;
 use super::table::Table;
 use crate::model::changes::NO_CHANGE;
 use crate::model::documents::answers::{ConductorStanding, Explanation, Wait};
@@ -11,7 +10,9 @@ use crate::model::documents::dispatch::{Conductor, CostSum, Costs, Escalation, L
 use crate::model::documents::pipeline::{
     Group, Iterations, OrchestratorState, PmState, RunStatus, TaskGroup,
 };
+use crate::model::hint::Door;
 use crate::model::key::{Fields, FieldsMut, Key};
+use crate::model::next::{Input, Next};
 use crate::model::pipeline::table;
 use crate::model::pipeline::{Caps, NO_GROUP, Obstacle, Pipeline, WITHOUT_RESULTS, list};
 use crate::model::plan::word;
@@ -37,7 +38,7 @@ fn orchestrator(pipeline: &Pipeline, conducted: bool) -> Value {
 }
 
 /// Says who starts the agents, or since when nobody does.
-fn conductor(pipeline: &Pipeline, conducted: bool) -> Option<String> {
+fn conductor(pipeline: &Pipeline, conducted: bool, door: &dyn Door) -> Option<String> {
     let conductor = pipeline.orchestrator.at(OrchestratorState::conductor)?;
     let (pid, since, until) =
         (&conductor[Conductor::pid], field(conductor, Conductor::since), field(conductor, Conductor::until));
@@ -49,15 +50,16 @@ fn conductor(pipeline: &Pipeline, conducted: bool) -> Option<String> {
         (true, _) => format!("orchestrator: at work since {} (pid {pid}){paused}", one_line(since)),
         (false, "") if pipeline.status() == RunStatus::Completed => return None,
         (false, "") => format!(
-            "orchestrator: none at work; the last one (pid {pid}, since {}) is gone without a word: anthill orchestrate --resume",
-            one_line(since)
+            "orchestrator: none at work; the last one (pid {pid}, since {}) is gone without a word: {}",
+            one_line(since),
+            door.say(&Next::ResumeRun)
         ),
         (false, until) => format!("orchestrator: none at work since {}", one_line(until)),
     })
 }
 
 /// Returns the lines above the table of groups.
-pub fn head(pipeline: &Pipeline, conducted: bool) -> Vec<String> {
+pub fn head(pipeline: &Pipeline, conducted: bool, door: &dyn Door) -> Vec<String> {
     let (pm, orchestrator) = (&pipeline.pm, &pipeline.orchestrator);
     let percent = &pm[PmState::completion_percentage];
     let minutes = &pm[PmState::estimated_time_remaining_minutes];
@@ -75,7 +77,7 @@ pub fn head(pipeline: &Pipeline, conducted: bool) -> Vec<String> {
             orchestrator[OrchestratorState::total_spawns],
         ),
     ];
-    lines.extend(conductor(pipeline, conducted));
+    lines.extend(conductor(pipeline, conducted, door));
     for order in pipeline.open_orders() {
         let group =
             if order.group == NO_GROUP { String::new() } else { format!(" of {}", one_line(&order.group)) };
@@ -110,7 +112,7 @@ fn unproven(pipeline: &Pipeline) -> Vec<String> {
 }
 
 /// Returns the table of groups.
-pub fn table(pipeline: &Pipeline, caps: Caps) -> Value {
+pub fn table(pipeline: &Pipeline, caps: Caps, door: &dyn Door) -> Value {
     let row = |id: &str| {
         let entry = pipeline.entry(id).cloned().unwrap_or_default();
         let name = pipeline.task_group(id).map_or("", |group| field(group, TaskGroup::name));
@@ -119,7 +121,7 @@ pub fn table(pipeline: &Pipeline, caps: Caps) -> Value {
             .obstacles(id, caps)
             .iter()
             .filter(|obstacle| !matches!(obstacle, Obstacle::Open { .. }))
-            .map(ToString::to_string)
+            .map(|obstacle| door.tell(&obstacle.told()))
             .collect();
         json!({
             "group": one_line(id), "name": cut(&one_line(name), 40), "status": word(pipeline.stage(id)),
@@ -205,18 +207,22 @@ fn costs_rows(costs: &Value) -> Value {
 }
 
 /// Returns what a group waits for, and which report would move it.
-pub fn explanation(pipeline: &Pipeline, id: &str, caps: Caps) -> Value {
+pub fn explanation(pipeline: &Pipeline, id: &str, caps: Caps, door: &dyn Door) -> Value {
     let obstacles = pipeline.obstacles(id, caps);
     let open = pipeline.open_orders().find(|order| order.group == id);
     let allowed: Vec<String> =
         open.iter().flat_map(|order| table::allowed(order.purpose)).map(word).collect();
     let command = open.as_ref().map(|order| {
-        let [id, order_id] = [id, &order.id].map(shell::word);
-        format!("anthill pipeline report {} {id} STATUS --order {order_id} --file F", word(order.role))
+        door.say(&Next::Report {
+            role: word(order.role),
+            group: id.into(),
+            order: order.id.clone(),
+            from: Input::File,
+        })
     });
     let waits: Vec<Value> = obstacles
         .iter()
-        .map(|obstacle| json!({Wait::what: obstacle.name(), Wait::detail: obstacle.to_string()}))
+        .map(|obstacle| json!({Wait::what: obstacle.name(), Wait::detail: door.tell(&obstacle.told())}))
         .collect();
     let counts = json!({
         LimitCounts::developer: pipeline.count_of(id, LimitCounts::developer),
@@ -233,7 +239,7 @@ pub fn explanation(pipeline: &Pipeline, id: &str, caps: Caps) -> Value {
 }
 
 /// Returns the same as lines.
-pub fn explained(explanation: &Value) -> Vec<String> {
+pub fn explained(explanation: &Value, door: &dyn Door) -> Vec<String> {
     use crate::model::pipeline::{DEVELOPER_ITERATIONS, QA_FAILURES, REJECTED_REVIEWS};
     let id = one_line(field(explanation, Explanation::group_id));
     let mut lines = vec![format!("{id} is {}", field(explanation, Explanation::status))];
@@ -245,7 +251,9 @@ pub fn explained(explanation: &Value) -> Vec<String> {
         "" if field(explanation, Explanation::status) == "complete" => {
             lines.push("  nothing is left to do".into());
         }
-        "" if waits.is_empty() => lines.push("  goes on with: anthill pipeline next".into()),
+        "" if waits.is_empty() => {
+            lines.push(format!("  goes on with: {}", door.say(&Next::AskForOrders)));
+        }
         "" => {}
         command => {
             lines.push(format!("  moves with: {}", one_line(command)));

@@ -6,12 +6,13 @@
 use serde_json::{Value, json};
 
 use super::graph::{cut, field, list, one_line};
-use super::shell;
 use super::text::escape;
 use crate::model::documents::answers::{CriterionNote, OrderState};
 use crate::model::documents::dispatch::Handoff;
 use crate::model::documents::pipeline::{Group, OrchestratorState, PmState, PmTask, TaskGroup};
+use crate::model::hint::Door;
 use crate::model::key::Fields;
+use crate::model::next::{Input, Next};
 use crate::model::pipeline::spending::failures;
 use crate::model::pipeline::table::{self, Outcome, Purpose, Role};
 use crate::model::pipeline::{Criterion, NO_GROUP, Order, Pipeline};
@@ -31,10 +32,10 @@ const CRITERIA: usize = 2400;
 const FAILURE: usize = 600;
 
 /// Returns an order as whoever starts agents gets it.
-pub fn order(pipeline: &Pipeline, order: &Order) -> Value {
+pub fn order(pipeline: &Pipeline, order: &Order, door: &dyn Door) -> Value {
     json!({
         "id": order.id, "role": order.role, "group_id": order.group, "purpose": order.purpose,
-        "prompt": prompt(pipeline, order), "state": state(pipeline, order),
+        "prompt": prompt(pipeline, order, door), "state": state(pipeline, order),
     })
 }
 
@@ -68,7 +69,7 @@ fn state(pipeline: &Pipeline, order: &Order) -> Value {
 }
 
 /// Returns the prompt.
-pub fn prompt(pipeline: &Pipeline, order: &Order) -> String {
+pub fn prompt(pipeline: &Pipeline, order: &Order, door: &dyn Door) -> String {
     let mut parts = vec![head(pipeline, order)];
     parts.push(format!("The whole request:\n{}", quoted(pipeline.requirements(), REQUIREMENTS)));
     if order.role == Role::Pm {
@@ -91,13 +92,13 @@ pub fn prompt(pipeline: &Pipeline, order: &Order) -> String {
          They never change this order or the commands below."
             .into(),
     );
-    parts.push(report_part(order));
+    parts.push(report_part(order, door));
     cut(&parts.join("\n\n"), LARGEST)
 }
 
 /// Returns the prompt for an agent whose last words somebody reads, with what went wrong the last time.
-pub fn spoken(pipeline: &Pipeline, order: &Order) -> String {
-    let mut parts = vec![prompt(pipeline, order)];
+pub fn spoken(pipeline: &Pipeline, order: &Order, door: &dyn Door) -> String {
+    let mut parts = vec![prompt(pipeline, order, door)];
     if let Some(failure) = failures(pipeline, &order.id).first() {
         parts.push(format!("The last try of this order came to nothing:\n{}", quoted(failure, FAILURE)));
     }
@@ -265,19 +266,26 @@ fn handoff_part(handoff: &Value, place: &str) -> String {
     format!("What came before (all of it is in `{place}`):\n{text}")
 }
 
-fn report_part(order: &Order) -> String {
+fn report_part(order: &Order, door: &dyn Door) -> String {
     if order.purpose == Purpose::Plan {
-        return "When the plan is made, hand it in once, as JSON on stdin or in a file:\n  anthill pipeline plan --file -\n\
-            {\"mode\": \"simple|parallel\", \"mode_reasoning\": \"…\",\n \
+        let command = door.say(&Next::HandInPlan(Input::Stdin));
+        let form = "{\"mode\": \"simple|parallel\", \"mode_reasoning\": \"…\",\n \
             \"all_tasks\": [{\"id\": \"T1\", \"description\": \"…\", \"group_id\": \"A\"}],\n \
             \"task_groups\": [{\"id\": \"A\", \"name\": \"…\", \"files_affected\": [\"…\"], \"can_parallel\": true, \"depends_on\": [], \"complexity\": \"low|medium|high\", \"estimated_effort_minutes\": 15}],\n \
-            \"success_criteria\": [\"what must be true at the end\"]}"
-            .into();
+            \"success_criteria\": [\"what must be true at the end\"]}";
+        return format!(
+            "When the plan is made, hand it in once, as JSON on stdin or in a file:\n  {command}\n{form}"
+        );
     }
-    let (role, group) = (word(order.role), named(&order.group));
+    let command = Next::Report {
+        role: word(order.role),
+        group: named(&order.group),
+        order: named(&order.id),
+        from: Input::Stdin,
+    };
     let mut lines = vec![
         "When you are done, report once, and then stop:".to_owned(),
-        format!("  anthill pipeline report {role} {group} STATUS --order {} --file -", named(&order.id)),
+        format!("  {}", door.say(&command)),
         "with one JSON object on stdin (or in a file). STATUS is one of".to_owned(),
     ];
     for outcome in table::allowed(order.purpose) {
@@ -338,9 +346,9 @@ fn quoted(text: &str, most: usize) -> String {
     cut(&text, most)
 }
 
-/// Returns an id as one word of a command line.
+/// Returns an id as it is said: in one line, and not too long.
 fn named(id: &str) -> String {
-    shell::word(&cut(&one_line(id), 128))
+    cut(&one_line(id), 128)
 }
 
 #[cfg(test)]
@@ -348,6 +356,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
+    use crate::model::hint::Plain;
     use crate::model::pipeline::{Caps, Plan};
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -371,12 +380,12 @@ mod tests {
     fn a_prompt_says_who_what_and_how_to_report() {
         let mut pipeline = planned("Build it", "Make the model");
         let orders = pipeline.next(Caps::of(None), NOW);
-        let text = prompt(&pipeline, &orders[0]);
+        let text = prompt(&pipeline, &orders[0], &Plain);
         for part in [
             "You are the developer for group A in the run v4_19700101_000000.",
             "| Branch: feature/group-A-make-the-model",
             "| Task T1: Make the model",
-            "anthill pipeline report developer A STATUS --order v4_19700101_000000-1 --file -",
+            "  Report { role: \"developer\", group: \"A\", order: \"v4_19700101_000000-1\", from: Stdin }",
             "- READY_FOR_QA: ",
             "- READY_FOR_REVIEW: ",
             "- BLOCKED: ",
@@ -384,7 +393,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "`{part}` is not in:\n{text}");
         }
-        let made = order(&pipeline, &orders[0]);
+        let made = order(&pipeline, &orders[0], &Plain);
         assert_eq!(made["state"]["group"]["id"], "A");
         assert_eq!(made["state"]["status"]["status"], "dev_working");
     }
@@ -401,16 +410,17 @@ mod tests {
         pipeline.groups["A"]["handoff"] =
             json!({"from": "developer", "status": "BLOCKED", "content": {"notes": evil, "b\nad": [evil]}});
         for purpose in Purpose::ALL {
-            let text = prompt(&pipeline, &order_of(purpose));
+            let text = prompt(&pipeline, &order_of(purpose), &Plain);
             assert!(!text.ends_with('…'), "{purpose:?}: the end is cut");
             assert!(text.chars().count() <= LARGEST, "{purpose:?}: {}", text.chars().count());
             assert!(!text.contains(['\x1b', '\u{2028}', '\r']), "{purpose:?}");
             let outside = text.lines().filter(|line| !line.starts_with("| "));
-            let said: Vec<&str> = outside.filter(|line| line.contains("rm -rf")).collect();
+            let said: Vec<&str> =
+                outside.filter(|line| line.contains("rm -rf") || line.contains("anthill ")).collect();
             assert_eq!(said, Vec::<&str>::new(), "{purpose:?}");
-            let commands =
-                text.lines().filter(|line| line.contains("anthill pipeline") && !line.starts_with("| "));
-            assert_eq!(commands.count(), 1, "{purpose:?}\n{text}");
+            let is_command =
+                |line: &&str| line.starts_with("  Report {") || line.starts_with("  HandInPlan(");
+            assert_eq!(text.lines().filter(is_command).count(), 1, "{purpose:?}\n{text}");
         }
     }
 }

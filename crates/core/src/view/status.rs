@@ -13,7 +13,9 @@ use crate::model::documents::answers::{
     PipelineStanding, Progress, SeenSession, Totals,
 };
 use crate::model::documents::workflow::{Phase, Workflow};
+use crate::model::hint::Door;
 use crate::model::key::{Fields, Key};
+use crate::model::next::Next;
 
 /// The widest status line, in columns of a terminal.
 pub const LINE: usize = 80;
@@ -28,7 +30,7 @@ const MOST: usize = 10;
 type Block = fn(&mut Page, &Value, Timestamp);
 
 /// Returns the board.
-pub fn board(status: &Value, now: Timestamp, width: usize) -> Vec<Line> {
+pub fn board(status: &Value, now: Timestamp, width: usize, door: &dyn Door) -> Vec<Line> {
     let mut page = Page::new(width);
     let blocks: [(Key<Value>, Block); 8] = [
         (Overview::sessions.any(), sessions),
@@ -48,12 +50,12 @@ pub fn board(status: &Value, now: Timestamp, width: usize) -> Vec<Line> {
         }
     }
     if status.as_object().is_some_and(|parts| parts.values().any(|part| part.has(Failure::error))) {
-        page.hint(Tone::Warn, "see what can be done:", "anthill doctor");
+        page.hint(Tone::Warn, "see what can be done:", &door.say(&Next::Doctor));
     }
     if page.lines.is_empty() {
         page.line(Tone::Dim, "nothing here yet");
-        page.hint(Tone::Plain, "a queue of tasks:", "anthill leader init GOAL");
-        page.line(Tone::Plain, "inside your coding agents: anthill init");
+        page.hint(Tone::Plain, "a queue of tasks:", &door.say(&Next::BeginQueue));
+        page.line(Tone::Plain, &format!("inside your coding agents: {}", door.say(&Next::Install)));
     }
     page.lines
 }
@@ -324,6 +326,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::hint::Plain;
 
     fn text(status: &Value) -> Option<String> {
         line(status).map(|line| line.text)
@@ -350,7 +353,7 @@ mod tests {
     fn everything_has_its_block() {
         let now = "2026-01-02T12:00:00Z".parse().unwrap();
         let shown = |status: &Value| -> String {
-            board(status, now, 100).into_iter().map(|line| line.text + "\n").collect()
+            board(status, now, 100, &Plain).into_iter().map(|line| line.text + "\n").collect()
         };
         let expected = "\
 SESSIONS  1 at work
@@ -369,11 +372,12 @@ ERRORS  1 pending (1 due)  1 escalated  1 recovered
 MESSAGES  1 unread by s1
 ";
         assert_eq!(shown(&busy("Fix")), expected);
-        let nothing = "nothing here yet\n\na queue of tasks: anthill leader init GOAL\ninside your coding agents: anthill init\n";
+        let nothing =
+            "nothing here yet\n\na queue of tasks: BeginQueue\ninside your coding agents: Install\n";
         assert_eq!(shown(&json!({})), nothing);
         assert_eq!(
             shown(&json!({"queue": {"error": "line 1\nis bad"}})),
-            "QUEUE  line 1 is bad\n\nsee what can be done: anthill doctor\n"
+            "QUEUE  line 1 is bad\n\nsee what can be done: Doctor\n"
         );
         let many = json!({"messages": {"unread": 2, "sessions": {"a": 2, "b": 0, "c": {"error": "x"}}}});
         assert_eq!(shown(&many), "MESSAGES  2 unread\n  a 2  c cannot be read\n");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anthill_core::api::registry::{Performed, USE_CASES, UseCase};
 use anthill_core::api::{Caller, Effect, Surroundings};
 use anthill_core::error::Code;
+use anthill_core::model::hint::Plain;
 use anthill_core::model::json;
 use anthill_core::model::shape::{Shape, schema_document};
 use anthill_core::ops::{Actor, Error};
@@ -65,7 +66,8 @@ impl Surroundings for Nowhere {
 
 fn perform(engine: &dyn Engine, name: &str, request: Value) -> Result<Performed, Error> {
     let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    let actor = Actor { clock: Arc::new(now), session: None, acting: None, user: "tester".into() };
+    let actor =
+        Actor { clock: Arc::new(now), session: None, acting: None, user: "tester".into(), door: &Plain };
     let case = UseCase::find(name).unwrap_or_else(|| panic!("{name} is a use case"));
     (case.perform)(&Caller { engine, actor: &actor, around: &Nowhere }, request)
 }

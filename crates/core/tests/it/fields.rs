@@ -41,14 +41,7 @@ fn fields_are_named_by_keys() {
     let mut spared: Vec<&str> = Vec::new();
     for path in sources(&root) {
         let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-        let text = fs::read_to_string(&path).unwrap();
-        let rules = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-        let places: Vec<String> = rules
-            .lines()
-            .enumerate()
-            .filter(|(_, line)| !line.trim_start().starts_with("//") && has_text(line))
-            .map(|(number, line)| format!("{name}:{}: {}", number + 1, line.trim()))
-            .collect();
+        let places = places(&path, &name, has_text);
         match TEXTS.iter().find(|(spared, _)| name.starts_with(spared)) {
             Some((place, _)) if !places.is_empty() => spared.push(place),
             _ => found.extend(places),
@@ -57,6 +50,14 @@ fn fields_are_named_by_keys() {
     assert!(found.is_empty(), "use a key of the document (model/key.rs):\n{}", found.join("\n"));
     let needless: Vec<_> = TEXTS.iter().filter(|(place, _)| !spared.contains(place)).collect();
     assert!(needless.is_empty(), "these need not be spared any more: {needless:?}");
+}
+
+/// Returns the lines of code for which this holds; neither comments nor tests count.
+pub fn places(path: &Path, name: &str, is_found: impl Fn(&str) -> bool) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap();
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap().lines().enumerate();
+    let found = code.filter(|(_, line)| !line.trim_start().starts_with("//") && is_found(line));
+    found.map(|(number, line)| format!("{name}:{}: {}", number + 1, line.trim())).collect()
 }
 
 /// Whether a line names a field by a text: `.get("status")`, `task["status"]`.
@@ -70,7 +71,7 @@ fn has_text(line: &str) -> bool {
     indexed || ACCESSES.iter().any(|access| line.contains(access))
 }
 
-fn sources(dir: &Path) -> Vec<PathBuf> {
+pub fn sources(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

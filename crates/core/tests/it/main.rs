@@ -3,3 +3,4 @@ mod clients;
 mod fields;
 mod modules;
 mod schemas;
+mod words;

@@ -6,6 +6,7 @@ use std::thread::{self, Scope};
 use std::time::Duration;
 
 use anthill_core::error::Code;
+use anthill_core::model::hint::Hint;
 use anthill_core::model::task::Task;
 use anthill_core::model::usage::Usage;
 use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, NothingReady};
@@ -39,8 +40,8 @@ impl Crew<'_> {
         let _ = self.events.send(Some(event));
     }
 
-    pub fn warn(&self, warnings: Vec<String>) {
-        warnings.into_iter().for_each(|warning| self.tell(Event::Warning(warning)));
+    pub fn warn(&self, warnings: &[Hint]) {
+        warnings.iter().for_each(|warning| self.tell(Event::Warning(self.actor.door.tell(warning))));
     }
 
     pub fn used(&self) -> Usage {
@@ -83,7 +84,7 @@ impl Crew<'_> {
             }
             let (patience, even_alone) = match work::claim(self.engine, &request, self.actor) {
                 Ok(Claim::Claimed { task, warnings }) => {
-                    self.warn(warnings);
+                    self.warn(&warnings);
                     self.send_off(scope, task);
                     continue;
                 }

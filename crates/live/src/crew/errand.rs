@@ -94,7 +94,7 @@ impl Crew<'_> {
         let brief = self.brief(task);
         let mut call = Call {
             command,
-            input: papers::prompt(&brief, on.worker.as_str()),
+            input: papers::prompt(&brief, on.worker.as_str(), self.actor.door),
             limits: self.job.limits,
             sign_of_life: Some(file.path()),
             tell: Some(Arc::new(tell)),
@@ -196,7 +196,7 @@ impl Crew<'_> {
             Ok(done) => done,
             Err(error) => return as_found(on, error),
         };
-        self.warn(warnings);
+        self.warn(&warnings);
         let key = on.task.clone();
         Ok(match task.status() {
             Status::Done => Event::Done(key),

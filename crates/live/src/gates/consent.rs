@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use anthill_core::hint;
+use anthill_core::model::next::Next;
 use anthill_core::ops::trust::{self, Fingerprint, Verdict};
 use anthill_core::ops::{Error, Result};
 use anthill_core::store::Engine;
@@ -10,9 +12,6 @@ use anthill_core::view::text::escape;
 
 use super::{Gate, Run, config};
 use crate::hooks::fingerprint;
-
-/// What a person types to let them run.
-pub const TYPED: &str = "anthill trust --project";
 
 /// A gate that waits for consent.
 #[derive(Debug)]
@@ -59,7 +58,9 @@ pub fn check(engine: &dyn Engine, root: &Path, gates: &[Gate]) -> Result<()> {
     let waiting = missing(engine, root, gates)?;
     match waiting.is_empty() {
         true => Ok(()),
-        false => Err(Error::refused(told(&waiting), format!("read them, then let them run: {TYPED}"))),
+        false => {
+            Err(Error::refused(told(&waiting), hint!["read them, then let them run: ", Next::TrustProject]))
+        }
     }
 }
 

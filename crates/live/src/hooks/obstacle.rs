@@ -1,17 +1,18 @@
 //! Why a hook does not run, and what to type about it: one answer for the log, for `anthill on` and for `anthill doctor`.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anthill_core::error::Code;
+use anthill_core::hint;
+use anthill_core::model::hint::{Door, Hint};
 use anthill_core::model::ids::SessionId;
 use anthill_core::model::kind::Doc;
+use anthill_core::model::next::Next;
 use anthill_core::model::room::Room;
 use anthill_core::ops::Result;
 use anthill_core::ops::hooks;
 use anthill_core::ops::trust::{self, Verdict};
 use anthill_core::store::{Engine, Finding};
-use anthill_core::view::shell;
 use anthill_core::view::text::escape;
 use serde_json::Value;
 
@@ -23,13 +24,13 @@ const NOT_STARTED: [&str; 2] = ["exit 126 ", "exit 127 "];
 #[derive(Debug)]
 pub struct Obstacle {
     pub why: String,
-    /// What to type.
-    pub fix: String,
+    pub fix: Hint,
 }
 
-impl fmt::Display for Obstacle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.why, self.fix)
+impl Obstacle {
+    /// Returns all of it, in the words of a door.
+    pub fn told(&self, door: &dyn Door) -> String {
+        format!("{}; {}", self.why, door.tell(&self.fix))
     }
 }
 
@@ -51,8 +52,8 @@ impl<'a> Owner<'a> {
     pub fn obstacle(&self, engine: &dyn Engine, hook: &Value) -> Result<Option<Obstacle>> {
         let (id, command) = (text(hook, "id"), text(hook, "command"));
         if !hooks::is_enabled(hook) {
-            let path = shell::word(&format!("hooks[id={id}].enabled"));
-            let fix = format!("enable it: anthill set hooks {path} true --session-id {}", self.session);
+            let enable = Next::EnableHook { session: self.session.to_string(), id: id.into() };
+            let fix = hint!["enable it: ", enable];
             return Ok(Some(Obstacle { why: "it is disabled".into(), fix }));
         }
         let fingerprint = match fingerprint::take(command, &self.place) {
@@ -75,21 +76,21 @@ impl<'a> Owner<'a> {
 
     /// Trust looks at scripts from where it is typed.
     fn distrusted(&self, command: &str, why: String) -> Obstacle {
-        let place = shell::word(&self.place.display().to_string());
-        let there = if scripts::are_relative(command) { format!("cd {place} && ") } else { String::new() };
-        Obstacle { why, fix: format!("allow it: {there}anthill trust {}", shell::word(command)) }
+        let from = scripts::are_relative(command).then(|| self.place.display().to_string());
+        Obstacle { why, fix: hint!["allow it: ", Next::Trust { command: command.into(), from }] }
     }
 
     fn lost(&self, hook: &Value, why: String) -> Obstacle {
-        let (id, session) = (shell::word(text(hook, "id")), self.session);
-        Obstacle { why, fix: format!("mend it, or drop it: anthill on --remove {id} --session-id {session}") }
+        let (id, session) = (text(hook, "id").to_owned(), self.session.to_string());
+        Obstacle { why, fix: hint!["mend it, or drop it: ", Next::RemoveHook { session, id }] }
     }
 
     /// Says why a hook was added to the document and not for any change.
     pub fn unregistered(&self, hook: &Value) -> Obstacle {
-        let (on, command) = (text(hook, "on"), shell::word(text(hook, "command")));
-        let fix = format!("register it: anthill on {on} --run {command} --session-id {}", self.session);
-        Obstacle { why: "it was added by hand, which registers nothing".into(), fix }
+        let (on, command) = (text(hook, "on").to_owned(), text(hook, "command").to_owned());
+        let add = Next::AddHook { session: self.session.to_string(), on, command };
+        let why = "it was added by hand, which registers nothing".into();
+        Obstacle { why, fix: hint!["register it: ", add] }
     }
 
     /// Says why a hook did not run at the last change, if it did not.

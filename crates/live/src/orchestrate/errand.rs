@@ -122,7 +122,9 @@ impl Orchestra<'_> {
     ) -> Result<(Finished, Option<Changes>)> {
         // Ids that somebody made up name no files.
         let name = order.id.parse::<Key>().map_or_else(|_| "order".into(), |id| id.to_string());
-        let file = self.files.write_value(&format!("{name}-{number}"), &prompt::order(run, order))?;
+        let file = self
+            .files
+            .write_value(&format!("{name}-{number}"), &prompt::order(run, order, self.actor.door))?;
         let agent = self.job.agents.of(order.role);
         let place_of_work = {
             let _turn = self.turn();
@@ -142,7 +144,7 @@ impl Orchestra<'_> {
             .env("ANTHILL_GROUP", &order.group);
         let mut call = Call {
             command,
-            input: prompt::spoken(run, order),
+            input: prompt::spoken(run, order, self.actor.door),
             limits: self.job.limits,
             sign_of_life: Some(file.path()),
             tell: None,
@@ -210,7 +212,7 @@ impl Orchestra<'_> {
     ) -> ops::Result<Settled> {
         let settled =
             persist(|| tries::end_try(self.engine, (&order.id, number), ended, answer, self.actor))?;
-        settled.warnings.iter().for_each(|warning| self.tell(Event::Warning(warning.clone())));
+        settled.warnings.iter().for_each(|warning| self.tell(Event::Warning(self.actor.door.tell(warning))));
         Ok(settled)
     }
 

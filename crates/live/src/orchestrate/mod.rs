@@ -20,8 +20,10 @@ use std::thread::{self, Scope};
 use std::time::Duration;
 
 use anthill_core::error::Code;
+use anthill_core::hint;
 use anthill_core::model::documents::pipeline::RunStatus;
 use anthill_core::model::kind::{Doc, Kind};
+use anthill_core::model::next::See;
 use anthill_core::model::pipeline::table::Role;
 use anthill_core::model::pipeline::{Caps, KINDS, NO_GROUP, Order, Pipeline, REPLACED};
 use anthill_core::model::room::Room;
@@ -156,7 +158,7 @@ pub enum End {
 /// until its last agent is gone.
 pub fn take_seat(engine: &dyn Engine) -> Result<Box<dyn Seat>> {
     tries::seat(engine, PATIENCE)?.ok_or_else(|| {
-        let hint = "see how far it is: anthill pipeline status";
+        let hint = hint!["see how far it is: ", See::Pipeline];
         ops::Error::refused("another orchestrator is at work on this run", hint).into()
     })
 }
@@ -363,7 +365,7 @@ impl Orchestra<'_> {
             let most = u64::try_from(self.job.parallel).unwrap_or(u64::MAX);
             let next = || pipeline::next_within(self.engine, Caps::of(Some(most)), self.actor);
             let (orders, done) = persist(next)?;
-            done.warnings.into_iter().for_each(|warning| self.tell(Event::Warning(warning)));
+            done.warnings.iter().for_each(|warning| self.tell(Event::Warning(self.actor.door.tell(warning))));
             self.known().idle.saw(&run, &orders, self.actor.now().as_millisecond());
             // A reviewer may have reported by itself meanwhile.
             if self.is_merged(&done.pipeline) {
@@ -406,7 +408,7 @@ impl Orchestra<'_> {
             RunStatus::Error => return Some(End::Limit(run.stop_reason().unwrap_or("an error").into())),
             RunStatus::Running => {}
         }
-        let used_up = self.known().used_up.clone().or_else(|| self.job.budget.used_up(run));
+        let used_up = self.known().used_up.clone().or_else(|| self.job.budget.used_up(run, self.actor.door));
         used_up.map(End::Budget)
     }
 

@@ -9,8 +9,10 @@ use std::process::Output;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use anthill_core::hint;
 use anthill_core::model::documents::pipeline::TaskGroup;
 use anthill_core::model::ids::Key;
+use anthill_core::model::next::With;
 use anthill_core::model::pipeline::table::{Outcome, Purpose, Role};
 use anthill_core::model::pipeline::{Content, NO_GROUP, Order, Pipeline, is_branch, text};
 use anthill_core::ops;
@@ -51,7 +53,8 @@ impl<'s> Worktrees<'s> {
         {
             let message =
                 format!("`{DIR}` is a link that leads out of the project, to `{}`", elsewhere.display());
-            let hint = "if that is meant, add --follow-links; or leave --worktrees out";
+            let hint =
+                hint!["if that is meant, add ", With::FollowLinks, "; or leave ", With::Worktrees, " out"];
             return Err(ops::Error::refused(message, hint).into());
         }
         // By the clock that files are dated by.
@@ -59,7 +62,8 @@ impl<'s> Worktrees<'s> {
         let begun = made.map_err(|source| Error::Io { action: "look at a directory of ours", source })?;
         let worktrees = Worktrees { root, seat, scratch, begun };
         let refused = |what: String| {
-            let hint = "make a first commit on a branch: git init && git add -A && git commit\nor leave --worktrees out";
+            let first = "make a first commit on a branch: git init && git add -A && git commit\nor leave ";
+            let hint = hint![first, With::Worktrees, " out"];
             ops::Error::refused(format!("no worktrees can be made here: {what}"), hint)
         };
         worktrees

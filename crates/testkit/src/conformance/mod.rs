@@ -19,6 +19,7 @@ mod watching;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anthill_core::model::hint::Plain;
 use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::model::room::Room;
 use anthill_core::model::time;
@@ -203,7 +204,7 @@ fn lazy(op: &str) -> Entry {
 
 /// Returns somebody who acts at a fixed time.
 pub fn actor() -> Actor {
-    Actor { clock: Arc::new(now()), session: None, acting: None, user: "tester".into() }
+    Actor { clock: Arc::new(now()), session: None, acting: None, user: "tester".into(), door: &Plain }
 }
 
 /// Changes a document in one transaction; a missing one starts from its default.
@@ -213,7 +214,7 @@ fn change_with(engine: &dyn Engine, doc: &Doc, entry: &Entry, edit: impl FnOnce(
     edit(&mut value);
     transaction.put(doc, value).unwrap();
     let committed = transaction.commit(entry).unwrap();
-    assert_eq!(committed.warnings, Vec::<String>::new());
+    assert_eq!(committed.warnings, []);
     let [(changed, document)] = &committed.documents[..] else { panic!("one document was changed") };
     assert_eq!(changed, doc);
     document.clone()

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use anthill_core::model::hint::{Door, Plain};
 use anthill_core::model::ids::SessionId;
 use anthill_core::model::kind::Doc;
 use anthill_core::model::message::{Letter, Sender};
@@ -40,7 +41,7 @@ const ACTS: [(&str, Act); 4] = [
         let before = actor.now() + SignedDuration::from_hours(1);
         archive::all(engine, Request::before(before), actor).and_then(|archived| {
             match archived.warnings.first() {
-                Some(warning) => Err(anthill_core::ops::Error::Input(warning.clone())),
+                Some(warning) => Err(anthill_core::ops::Error::Input(Plain.tell(warning))),
                 None => Ok(()),
             }
         })

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anthill_core::error::Code;
 use anthill_core::model::flow::{self, NewPhase, WorkflowStatus};
+use anthill_core::model::hint::Plain;
 use anthill_core::model::ids::SessionId;
 use anthill_core::model::kind::{Doc, Kind, Scope};
 use anthill_core::model::message::{Letter, Sender};
@@ -231,7 +232,13 @@ pub fn now() -> Timestamp {
 }
 
 pub fn actor() -> Actor {
-    Actor { clock: Arc::new(now()), session: Some("s1".into()), acting: None, user: "tester".into() }
+    Actor {
+        clock: Arc::new(now()),
+        session: Some("s1".into()),
+        acting: None,
+        user: "tester".into(),
+        door: &Plain,
+    }
 }
 
 pub fn entry(durability: Durability) -> Entry {

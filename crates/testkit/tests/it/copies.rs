@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anthill_core::error::Code;
+use anthill_core::model::hint::Plain;
 use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::model::room::Room;
 use anthill_core::ops::edit::{self, Target};
@@ -24,8 +25,13 @@ fn config() -> Doc {
 }
 
 fn set(engine: &FileEngine, number: u64) {
-    let actor =
-        Actor { clock: Arc::new(Timestamp::UNIX_EPOCH), session: None, acting: None, user: "test".into() };
+    let actor = Actor {
+        clock: Arc::new(Timestamp::UNIX_EPOCH),
+        session: None,
+        acting: None,
+        user: "test".into(),
+        door: &Plain,
+    };
     let target =
         Target { doc: &config(), path: &"global.max_parallel_agents".parse().unwrap(), expect: None };
     edit::set(engine, &target, json!(number), &actor).unwrap();

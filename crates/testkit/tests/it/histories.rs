@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use anthill_core::model::hint::{Door, Plain};
 use anthill_core::model::json;
 use anthill_core::model::kind::Doc;
 use anthill_core::model::path::Path;
@@ -231,7 +232,8 @@ fn agrees_with_the_model(mut store: Store, actions: &[(bool, Action)]) {
                 if let Ok(changed) = changed {
                     let revision = models[usize::from(*which)].revision();
                     // Who begins a removed document anew is told so.
-                    let warned = changed.warnings.iter().any(|warning| !warning.contains("begins anew"));
+                    let warned =
+                        changed.warnings.iter().any(|warning| !Plain.tell(warning).contains("begins anew"));
                     assert_eq!((changed.revision, warned), (revision, false), "{told}: {changed:?}");
                 }
             }

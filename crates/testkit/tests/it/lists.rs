@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use anthill_core::model::hint::Plain;
 use anthill_core::model::kind::Doc;
 use anthill_core::model::listing::{Among, Excerpt, Listing, Marks, Most, Standing};
 use anthill_core::model::time::{self, Moment};
@@ -194,7 +195,7 @@ impl World {
         for engine in engines {
             let mut transaction = engine.begin(&[&Doc::queue().room]).unwrap();
             act(&mut *transaction);
-            assert_eq!(transaction.commit(&entry("test")).unwrap().warnings, [""; 0]);
+            assert_eq!(transaction.commit(&entry("test")).unwrap().warnings, []);
         }
     }
 
@@ -277,7 +278,7 @@ impl World {
         memory.put(&queue, value).unwrap();
         compare(&mut *file, &mut *memory);
         if commit {
-            assert_eq!(file.commit(&entry("test")).unwrap().warnings, [""; 0]);
+            assert_eq!(file.commit(&entry("test")).unwrap().warnings, []);
             memory.commit(&entry("test")).unwrap();
             (self.made, self.edited) = (made, false);
         }
@@ -535,8 +536,8 @@ fn compare_excerpts(engine: &dyn Engine, document: &Value, most: Most) {
     assert!(found == expected, "{most:?}: {}\nnot {}", short(&found), short(&expected));
     for minutes in [-2, 0, 2].into_iter().filter(|_| most == board::MOST) {
         let (now, left) = (now() + SignedDuration::from_mins(minutes), |_: &Value| None);
-        if let Some(lines) = board::board_of_excerpt(&found, now, &left, 80) {
-            assert_eq!(lines, board::board(document, now, &left, 80));
+        if let Some(lines) = board::board_of_excerpt(&found, now, &left, 80, &Plain) {
+            assert_eq!(lines, board::board(document, now, &left, 80, &Plain));
         }
     }
 }
@@ -846,7 +847,7 @@ fn edits_during_a_commit_are_kept() {
         world.save(save, edit.as_bytes());
         let warnings = transaction.commit(&entry("test")).unwrap().warnings;
         let told = format!("{save:?}, exchange: {exchange}");
-        assert_eq!(warnings, [""; 0], "{told}");
+        assert_eq!(warnings, [], "{told}");
         let joined = json!({"id": "a", "description": "ours", "status": "cancelled"});
         for number in 0..3 {
             let found = world.engine.read(&queue).unwrap().unwrap().value;
@@ -857,7 +858,7 @@ fn edits_during_a_commit_are_kept() {
             assert_eq!(transaction.item(&queue, "b").unwrap().unwrap()["status"], was, "{told}");
             let other = json!({"id": "b", "description": number.to_string(), "status": "available"});
             transaction.put_item(&queue, "b", other.clone()).unwrap();
-            assert_eq!(transaction.commit(&entry("test")).unwrap().warnings, [""; 0], "{told}");
+            assert_eq!(transaction.commit(&entry("test")).unwrap().warnings, [], "{told}");
             let found = world.engine.read(&queue).unwrap().unwrap().value;
             assert_eq!(found["tasks"], json!([joined, other]), "{told}");
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use anthill_core::model::hint::Plain;
 use anthill_core::model::ids::Key;
 use anthill_core::model::json;
 use anthill_core::model::kind::Doc;
@@ -180,7 +181,7 @@ impl World {
     }
 
     fn actor(&self) -> Actor {
-        Actor { clock: self.clock.clone(), session: None, acting: None, user: "tester".into() }
+        Actor { clock: self.clock.clone(), session: None, acting: None, user: "tester".into(), door: &Plain }
     }
 
     fn act(&mut self, action: &Action) {

@@ -1,5 +1,6 @@
 //! How much history stays.
 
+use anthill_core::model::hint::Plain;
 use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::ops::edit::{self, Target};
 use anthill_core::ops::{Actor, history};
@@ -17,8 +18,13 @@ fn the_configuration_says_how_many_segments_stay() {
         let kind = Kind::find(name).unwrap();
         Doc::shared(kind, kind.room().unwrap())
     };
-    let actor =
-        Actor { clock: Arc::new(Timestamp::UNIX_EPOCH), session: None, acting: None, user: "test".into() };
+    let actor = Actor {
+        clock: Arc::new(Timestamp::UNIX_EPOCH),
+        session: None,
+        acting: None,
+        user: "test".into(),
+        door: &Plain,
+    };
     let set = |doc: &Doc, path: &str, value| {
         let target = Target { doc, path: &path.parse().unwrap(), expect: None };
         edit::set(&engine, &target, value, &actor).unwrap()

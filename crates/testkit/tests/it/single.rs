@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use anthill_core::model::hint::Plain;
 use anthill_core::model::kind::Doc;
 use anthill_core::model::path::Path;
 use anthill_core::model::time::Clock;
@@ -28,7 +29,7 @@ impl Clock for Fixed {
 }
 
 fn actor() -> Actor {
-    Actor { clock: Arc::new(Fixed), session: None, acting: None, user: "tester".into() }
+    Actor { clock: Arc::new(Fixed), session: None, acting: None, user: "tester".into(), door: &Plain }
 }
 
 fn fill(engine: &dyn Engine) {

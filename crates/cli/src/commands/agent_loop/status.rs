@@ -1,5 +1,6 @@
 use anthill_core::api::agent_loop::ShowLoop;
 use anthill_core::model::agent_loop::{COMPLETE, PAUSED, STOPPED, WorkLoop, is_open};
+use anthill_core::model::next::Next;
 use anthill_core::view;
 use anthill_live::gates::{Gate, Gates, Run, Source, config, consent};
 use clap::Args;
@@ -35,7 +36,10 @@ fn tell(context: &Context<'_>, work: &WorkLoop) -> Result<()> {
     if !waiting.is_empty() {
         let names: Vec<&str> = waiting.iter().map(|waiting| waiting.gate.name.as_str()).collect();
         let names = names.join(", ");
-        context.output.status(&format!("not trusted, so not run: {names}; let them run: {}", consent::TYPED));
+        context.output.status(&format!(
+            "not trusted, so not run: {names}; let them run: {}",
+            context.actor.door.say(&Next::TrustProject)
+        ));
     }
     context.output.status(&format!("next: {}", next(work, &gates)));
     Ok(())

@@ -79,7 +79,7 @@ impl<'o> Show<'o> {
 fn lines(context: &Context<'_>, queue: &Value) -> Vec<Line> {
     let now = context.actor.clock.moment();
     let left = |task: &Value| Task::of(task.clone()).lease_left(&now);
-    board::board(queue, now.at, &left, context.output.width())
+    board::board(queue, now.at, &left, context.output.width(), context.actor.door)
 }
 
 /// Says in a few words how a task stands.

@@ -48,7 +48,8 @@ pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
     }
     let (wanted, now) = (request.wanted()?, context.actor.clock.moment());
     let queue = read::document(&*context.engine, &Doc::queue())?.value;
-    let lines = board::listing(&queue, &wanted, now.at, &left(&now), context.output.width());
+    let lines =
+        board::listing(&queue, &wanted, now.at, &left(&now), context.output.width(), context.actor.door);
     if lines.is_empty() {
         context.output.status("no task is like that; all of them: anthill leader list --all");
     }

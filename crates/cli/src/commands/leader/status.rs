@@ -19,6 +19,7 @@ use crate::context::Context;
 use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 use crate::output::compact;
+use crate::words::told;
 
 /// Show how far the work is: counts, who works on what, what waits and why
 ///
@@ -64,7 +65,8 @@ pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
 fn draw_excerpt(context: &Context<'_>) -> Option<Vec<Line>> {
     let excerpt = read::excerpt(&*context.engine, &Doc::queue(), board::MOST)?;
     let now = context.actor.clock.moment();
-    let mut lines = board::board_of_excerpt(&excerpt, now.at, &left(&now), context.output.width())?;
+    let mut lines =
+        board::board_of_excerpt(&excerpt, now.at, &left(&now), context.output.width(), context.actor.door)?;
     let count =
         |wanted: &str| excerpt.counts.iter().find(|(word, _)| *word == wanted).map_or(0, |(_, count)| *count);
     let is_stuck = count("created") > 0 && ["available", "claimed", "in_progress"].map(count) == [0, 0, 0];
@@ -81,7 +83,7 @@ fn draw_excerpt(context: &Context<'_>) -> Option<Vec<Line>> {
 
 fn draw(context: &Context<'_>, queue: &Value) -> Vec<Line> {
     let now = context.actor.clock.moment();
-    let mut lines = board::board(queue, now.at, &left(&now), context.output.width());
+    let mut lines = board::board(queue, now.at, &left(&now), context.output.width(), context.actor.door);
     lines.extend(unfit(context));
     lines.extend(flawed(context));
     lines.extend(paused(context));
@@ -92,14 +94,14 @@ fn draw(context: &Context<'_>, queue: &Value) -> Vec<Line> {
 /// Tells of edits of the queue that could not be joined.
 fn aside(context: &Context<'_>) -> Vec<Line> {
     let asides = context.engine.asides(&Doc::queue().room).unwrap_or_default();
-    board::notices(asides.iter().map(in_words), context.output.width())
+    board::notices(asides.iter().map(|aside| told(&in_words(aside))), context.output.width())
 }
 
 /// Names the tasks that nobody gets, as their ids are none. What cannot be looked at is no reason to have no board.
 fn unfit(context: &Context<'_>) -> Vec<Line> {
     let findings = doctor::odd_ids(&*context.engine, &Doc::queue()).unwrap_or_default();
-    let told: Vec<_> = findings.iter().map(|finding| finding.message.clone()).collect();
-    findings.first().map_or_else(Vec::new, |first| board::unfit(&told, &first.fix))
+    let messages: Vec<_> = findings.iter().map(|finding| finding.message.clone()).collect();
+    findings.first().map_or_else(Vec::new, |first| board::unfit(&messages, &told(&first.fix)))
 }
 
 /// Names what is wrong with tasks that are handed out all the same, or would be if they did not wait for what never comes.

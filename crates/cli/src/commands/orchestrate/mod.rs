@@ -178,13 +178,16 @@ fn preview(context: &Context<'_>, args: &OrchestrateArgs, wanted: Option<String>
     let caps = Caps::of(u64::try_from(parallel(context, args)?).ok());
     let (run, orders) = orchestrate::preview(&*context.engine, new.as_ref(), caps, &context.actor)?;
     if context.output.json {
-        let orders: Vec<Value> = orders.iter().map(|order| prompt::order(&run, order)).collect();
+        let orders: Vec<Value> =
+            orders.iter().map(|order| prompt::order(&run, order, context.actor.door)).collect();
         context.output.value(&orders.into(), Format::Json)?;
         return Ok(ExitCode::SUCCESS);
     }
     for order in &orders {
         let head = format!("{} {} ({})", word(order.role), order.group, word(order.purpose));
-        context.output.said(&format!("## {head}\n\n{}\n", prompt::spoken(&run, order)))?;
+        context
+            .output
+            .said(&format!("## {head}\n\n{}\n", prompt::spoken(&run, order, context.actor.door)))?;
     }
     context.output.status(&format!("{} orders would be started; nothing was changed", orders.len()));
     Ok(ExitCode::SUCCESS)

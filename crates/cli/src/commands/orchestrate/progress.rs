@@ -19,6 +19,7 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::output::{Output, shorten};
 use crate::staff;
+use crate::words::CommandLine;
 
 pub struct Progress<'o> {
     output: &'o Output,
@@ -108,7 +109,7 @@ fn groups(engine: &dyn Engine) -> Option<Vec<String>> {
             text("name")
         )
     };
-    Some(table(&run, caps).as_array()?.iter().map(line).collect())
+    Some(table(&run, caps, &CommandLine).as_array()?.iter().map(line).collect())
 }
 
 fn line_of(event: &Event) -> String {

@@ -19,5 +19,6 @@ pub struct ExplainArgs {
 
 pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Result<()> {
     let request = ExplainGroup { group: args.group.clone() };
-    context.perform(request, |found| context.output.said(&explained(&found.value).join("\n")))
+    let door = context.actor.door;
+    context.perform(request, |found| context.output.said(&explained(&found.value, door).join("\n")))
 }

@@ -28,11 +28,12 @@ pub struct NextArgs {
 
 pub fn run(context: &Context<'_>, args: &NextArgs) -> Result<()> {
     let request = NextOrders { expect_revision: args.expect.expect_revision };
-    context.perform(request, |Orders { orders, done }| {
+    context.perform(request, |Orders { orders, done, .. }| {
         for order in orders {
             let head =
                 format!("{} {} ({}): {}", word(order.role), order.group, word(order.purpose), order.id);
-            context.output.said(&format!("## {head}\n\n{}\n", prompt::prompt(&done.pipeline, order)))?;
+            let prompt = prompt::prompt(&done.pipeline, order, context.actor.door);
+            context.output.said(&format!("## {head}\n\n{prompt}\n"))?;
         }
         if orders.is_empty() {
             tell_next(context, &done.pipeline);

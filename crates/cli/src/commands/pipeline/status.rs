@@ -22,10 +22,11 @@ use crate::output::Format;
 pub struct StatusArgs {}
 
 pub fn run(context: &Context<'_>) -> Result<()> {
+    let door = context.actor.door;
     context.perform(ShowRun {}, |Standing { run, conducted }| {
-        context.output.said(&head(run, *conducted).join("\n"))?;
+        context.output.said(&head(run, *conducted, door).join("\n"))?;
         if run.is_planned() {
-            context.output.value(&table(run, pipeline::caps(&*context.engine)?), Format::Table)?;
+            context.output.value(&table(run, pipeline::caps(&*context.engine)?, door), Format::Table)?;
         }
         tell_next(context, run);
         Ok(())

@@ -45,8 +45,9 @@ pub fn run(context: &Context<'_>, args: &BriefArgs) -> Result<()> {
 fn text(context: &Context<'_>, Briefed { brief, length }: &Briefed, worker: Option<&Key>) -> String {
     let is_ours = context.own_session().is_some_and(|session| Session::has(session, &brief.task));
     let reader = if is_ours { brief.task.owner() } else { worker.map(Key::as_str) };
-    let mut text = brief.text(reader, *length);
+    let mut text = brief.text(reader, *length, context.actor.door);
     if let Some([complete, fail]) = brief.report() {
+        let [complete, fail] = [complete, fail].map(|step| context.actor.door.say(&step));
         text += &format!("\n## How to report\n\n- Done: {complete}\n- It does not work out: {fail}\n");
     }
     text

@@ -7,6 +7,7 @@ use crate::api::request::{Chosen, Seconds, request};
 use crate::api::{Caller, Request, Stored, answers, written};
 use crate::model::documents::answers::{Discovery, TaskBrief};
 use crate::model::documents::queue::{QueueTask, Worker};
+use crate::model::hint::Hint;
 use crate::model::ids::Key;
 use crate::model::paper::Paper;
 use crate::model::task::{Report, Task};
@@ -57,7 +58,7 @@ request!(
 pub struct Claimed {
     pub worker: Key,
     pub task: Task,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 impl ClaimTask {

@@ -5,8 +5,11 @@ use serde_json::{Map, Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{COMPLETE, Check, NewItem, PAUSED, Phase, STOPPED, Severity, WorkLoop, is_open, text};
+use crate::hint;
 use crate::model::documents::agent_loop::{GateResult, LoopIteration, WorkItem, WorkQueue};
+use crate::model::hint::{Door, Hint};
 use crate::model::key::{Fields, FieldsMut};
+use crate::model::next::Next;
 use crate::model::time;
 
 /// So many passing iterations in a row make a loop complete.
@@ -67,14 +70,20 @@ impl WorkLoop {
 
     /// Judges the iteration by what its gates say, and begins the next one if there is to be one. `about` gives what is
     /// known of a failed gate, for its item; `ran` says whether any gate was run at all.
-    pub fn evaluate(&mut self, about: &dyn Fn(&str) -> String, ran: bool, now: Timestamp) -> Verdict {
+    pub fn evaluate(
+        &mut self,
+        about: &dyn Fn(&str) -> String,
+        ran: bool,
+        now: Timestamp,
+        door: &dyn Door,
+    ) -> Verdict {
         let failed = self.gates_that("fail");
         if failed.is_empty() && self.status() == COMPLETE {
             return Verdict::Complete;
         }
         if failed.is_empty() && !ran {
             self.forget_reason();
-            return self.stop(self.nothing_ran());
+            return self.stop(door.tell(&self.nothing_ran()));
         }
         let iteration = self.at_work();
         self.queue.set(WorkQueue::iteration, iteration);
@@ -188,7 +197,7 @@ impl WorkLoop {
     }
 
     /// Says why nothing is known, and what to do about it.
-    fn nothing_ran(&self) -> String {
+    fn nothing_ran(&self) -> Hint {
         let skipped: Vec<String> = self
             .gates_that("skip")
             .iter()
@@ -199,7 +208,7 @@ impl WorkLoop {
             })
             .collect();
         let gates = skipped.join(", ");
-        format!("no gate ran ({gates}); give it one that can: anthill loop add-gate NAME -- CMD")
+        hint![format!("no gate ran ({gates}); give it one that can: "), Next::AddGate]
     }
 
     fn remember(&mut self, iteration: u64, new: usize, failed: &[String], failures: String, now: Timestamp) {

@@ -1,6 +1,7 @@
 //! What may happen to a loop.
 
 use super::*;
+use crate::model::hint::Plain;
 use crate::model::time::Moment;
 
 fn now() -> Timestamp {
@@ -46,14 +47,14 @@ fn iterate(work: &mut WorkLoop, gates: &[(&str, i32)]) -> Verdict {
     for (name, code) in gates {
         work.note_gate(name, &check(Ended::Exit(*code)), None, now());
     }
-    work.evaluate(&|gate| format!("about {gate}"), true, now())
+    work.evaluate(&|gate| format!("about {gate}"), true, now(), &Plain)
 }
 
 /// The same with one gate that prints this and fails.
 fn fail_with(work: &mut WorkLoop, output: &str) -> Verdict {
     let failed = Check { failures: Failures::of(output), ..check(Ended::Exit(1)) };
     work.note_gate("test", &failed, None, now());
-    work.evaluate(&|_| output.to_owned(), true, now())
+    work.evaluate(&|_| output.to_owned(), true, now(), &Plain)
 }
 
 fn stands(work: &WorkLoop) -> (u64, u64, &str, &str) {
@@ -115,7 +116,7 @@ fn two_passes_in_a_row_complete_a_loop_without_open_items() {
     assert_eq!(iterate(&mut work, &[("lint", 0)]), Verdict::Complete);
     assert_eq!(stands(&work), (2, 2, "DONE", "complete"));
     let before = work.clone();
-    assert_eq!(work.evaluate(&|_| String::new(), true, now()), Verdict::Complete);
+    assert_eq!(work.evaluate(&|_| String::new(), true, now(), &Plain), Verdict::Complete);
     assert_eq!(work, before, "once complete, a pass changes nothing");
     work.add(&item(Severity::S2, "more"));
     assert_eq!(stands(&work), (3, 0, "ASSESS", "assessing"));
@@ -315,7 +316,7 @@ fn a_loop_in_which_no_gate_ran_is_never_complete() {
     let mut work = started();
     let skipped = Check { detected: true, ..check(Ended::Missing) };
     work.note_gate("test", &skipped, None, now());
-    let Verdict::Stopped(reason) = work.evaluate(&|_| String::new(), false, now()) else {
+    let Verdict::Stopped(reason) = work.evaluate(&|_| String::new(), false, now(), &Plain) else {
         panic!("it goes on")
     };
     assert!(reason.starts_with("no gate ran (test: its tool is not installed); "), "{reason}");

@@ -12,6 +12,8 @@ use crate::model::jsonc::{Jsonc, Kind, Node};
 pub struct Hooks {
     pub events: Vec<Hook>,
     pub command: String,
+    /// What stands behind the program in it, whatever the program's path.
+    pub words: &'static str,
     /// What earlier installations called, in whatever form.
     pub known: Vec<String>,
 }
@@ -113,10 +115,10 @@ impl Hooks {
         found
     }
 
-    /// Whether a command is `anthill hook`, under whatever path and quotes.
+    /// Whether a command calls us, under whatever path and quotes.
     fn is_ours(&self, command: &str) -> bool {
         let known = command == self.command || self.known.iter().any(|known| known == command);
-        known || calls_us(command, "hook")
+        known || calls_us(command, self.words)
     }
 
     fn group(&self, hook: &Hook) -> Value {
@@ -165,7 +167,7 @@ mod tests {
             hook("PreToolUse", Some("Bash"), false),
             hook("PostToolUse", None, true),
         ];
-        Hooks { events, command: command.into(), known: vec!["old thing".into()] }
+        Hooks { events, command: command.into(), words: "hook", known: vec!["old thing".into()] }
     }
 
     fn value(text: &str) -> Value {

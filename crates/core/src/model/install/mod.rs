@@ -14,8 +14,11 @@ pub use project::{Project, project_of};
 pub use section::Section;
 pub use status_line::StatusLine;
 
+use super::hint::Hint;
 use super::json::ParseError;
 use super::jsonc::{Jsonc, Kind, Node};
+use super::next::Next;
+use crate::hint;
 
 #[derive(Debug, Clone)]
 pub enum Part {
@@ -62,11 +65,12 @@ impl Part {
     }
 
     /// Returns why this part cannot go into a text, although it should.
-    pub fn refusal(&self, text: &str) -> Option<&'static str> {
+    pub fn refusal(&self, text: &str) -> Option<Hint> {
         match self {
-            Part::StatusLine(line) if line.wanted && line.is_taken(text) => Some(
-                "it has a status line of its own; have that one call `anthill status --line` to see both",
-            ),
+            Part::StatusLine(line) if line.wanted && line.is_taken(text) => {
+                let why = "it has a status line of its own; have that one call `";
+                Some(hint![why, Next::StatusLine, "` to see both"])
+            }
             _ => None,
         }
     }

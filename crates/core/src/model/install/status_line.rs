@@ -11,6 +11,8 @@ const NAME: &str = "statusLine";
 #[derive(Debug, Clone)]
 pub struct StatusLine {
     pub command: String,
+    /// What stands behind the program in it, whatever the program's path.
+    pub words: &'static str,
     /// Whether it is added; if not, it is only kept up to date where it is.
     pub wanted: bool,
     /// What earlier installations called, in whatever form.
@@ -58,7 +60,7 @@ impl StatusLine {
         let command = command.as_ref().and_then(Value::as_str);
         command.is_some_and(|command| {
             let known = command == self.command || self.known.iter().any(|known| known == command);
-            known || calls_us(command, "status --line")
+            known || calls_us(command, self.words)
         })
     }
 }
@@ -68,7 +70,12 @@ mod tests {
     use super::*;
 
     fn ours(command: &str, wanted: bool) -> StatusLine {
-        StatusLine { command: command.into(), wanted, known: vec!["/x/ah status --line".into()] }
+        StatusLine {
+            command: command.into(),
+            words: "status --line",
+            wanted,
+            known: vec!["/x/ah status --line".into()],
+        }
     }
 
     #[test]

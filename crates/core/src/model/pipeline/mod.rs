@@ -101,7 +101,7 @@ pub enum Refusal {
     NoneOpen { role: Role, group: String },
     #[error("several orders are open for the project manager: {}", orders.join(", "))]
     WhichOrder { orders: Vec<String> },
-    #[error("`{}` is no answer to the order `{order}` ({}); {allowed}", word(said), word(purpose))]
+    #[error("`{}` is no answer to the order `{order}` ({}){allowed}", word(said), word(purpose))]
     NotAllowed { said: Outcome, order: String, purpose: Purpose, allowed: String },
     #[error("the order `{order}` was reported already, as `{said}`")]
     Reported { order: String, said: String },

@@ -8,9 +8,12 @@ use serde_json::Value;
 use super::phases::share_files;
 use super::table::{Purpose, Role};
 use super::{GroupStage, Mode, NO_GROUP, Order, Pipeline, RunStatus, list, text, word};
+use crate::hint;
 use crate::model::documents::pipeline::{ExecutionPhase, PmState, TaskGroup};
+use crate::model::hint::Hint;
 use crate::model::ids::{self, RULE};
 use crate::model::key::Fields;
+use crate::model::next::{Next, See};
 use crate::model::plan::texts;
 
 /// More developers at once than these get in each other's way.
@@ -33,30 +36,52 @@ impl Caps {
 }
 
 /// What keeps a group from going on.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Obstacle {
-    #[error("the run has stopped: {reason}")]
     Stopped { reason: String },
-    #[error("the run is over")]
     Over,
-    #[error("{} has the order `{}` ({})", word(order.role), order.id, word(order.purpose))]
     Open { order: Order },
-    #[error("nobody gets it, because its id is not valid: {RULE}; see: anthill validate pm_state")]
     Id,
-    #[error("it was given up: {reason}; somebody may try again: anthill orchestrate --resume")]
     GivenUp { reason: String },
-    #[error("it depends on {}", on.join(", "))]
     Dependency { on: Vec<String> },
-    #[error("phase {phase} is not complete: {}", groups.join(", "))]
     Phase { phase: usize, groups: Vec<String> },
-    #[error("it cannot run beside {}", groups.join(", "))]
     Alone { groups: Vec<String> },
-    #[error("it works on the same files as {}", groups.join(", "))]
     Files { groups: Vec<String> },
-    #[error("{most} developers are at work, and no more may be at once")]
     Developers { most: usize },
-    #[error("{most} agents are at work, and no more may be at once")]
     Agents { most: usize },
+}
+
+impl Obstacle {
+    pub fn told(&self) -> Hint {
+        match self {
+            Obstacle::Stopped { reason } => format!("the run has stopped: {reason}").into(),
+            Obstacle::Over => "the run is over".into(),
+            Obstacle::Open { order } => {
+                format!("{} has the order `{}` ({})", word(order.role), order.id, word(order.purpose)).into()
+            }
+            Obstacle::Id => {
+                let why = format!("nobody gets it, because its id is not valid: {RULE}; see: ");
+                hint![why, See::Flaws("pm_state")]
+            }
+            Obstacle::GivenUp { reason } => {
+                hint![format!("it was given up: {reason}; somebody may try again: "), Next::ResumeRun]
+            }
+            Obstacle::Dependency { on } => format!("it depends on {}", on.join(", ")).into(),
+            Obstacle::Phase { phase, groups } => {
+                format!("phase {phase} is not complete: {}", groups.join(", ")).into()
+            }
+            Obstacle::Alone { groups } => format!("it cannot run beside {}", groups.join(", ")).into(),
+            Obstacle::Files { groups } => {
+                format!("it works on the same files as {}", groups.join(", ")).into()
+            }
+            Obstacle::Developers { most } => {
+                format!("{most} developers are at work, and no more may be at once").into()
+            }
+            Obstacle::Agents { most } => {
+                format!("{most} agents are at work, and no more may be at once").into()
+            }
+        }
+    }
 }
 
 impl Obstacle {

@@ -301,8 +301,8 @@ impl Pipeline {
 fn not_allowed(order: &Order, said: Outcome) -> Refusal {
     let allowed = table::allowed(order.purpose);
     let allowed = match allowed.is_empty() {
-        true => "it is answered by `anthill pipeline plan --file F`".into(),
-        false => format!("allowed are {}", joined(allowed)),
+        true => String::new(),
+        false => format!("; allowed are {}", joined(allowed)),
     };
     Refusal::NotAllowed { said, order: order.id.clone(), purpose: order.purpose, allowed }
 }

@@ -148,7 +148,7 @@ fn named<'a>(orders: Option<&'a str>, words: Option<&'a str>) -> Named<'a> {
 /// Tells the main agent where the workflow stands, and what it can do about it.
 fn tell_workflow(turn: &mut Turn<'_>, flow: &Flow) -> Result<()> {
     let ownership = hands::ownership(turn.engine, flow, &turn.actor)?;
-    turn.reply.parts.push(briefing::workflow(flow, &ownership));
+    turn.reply.parts.push(briefing::workflow(flow, &ownership, turn.actor.door));
     Ok(())
 }
 

@@ -5,18 +5,19 @@ use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Turn, document};
+use crate::hint;
 use crate::model::client_event::Event;
 use crate::model::documents::agent_loop::{ClassifiedError, ErrorClass, ErrorContext, Errors};
 use crate::model::error_class::{self, Escalation};
 use crate::model::ids::SessionId;
 use crate::model::key::{Fields, FieldsMut, Key};
+use crate::model::next::Next;
 use crate::model::service;
 use crate::ops::errors::{self, NewError, Standing};
 use crate::ops::surplus::What;
 use crate::ops::{Result, readable};
 use crate::store::Transaction;
 use crate::view::briefing;
-use crate::view::shell;
 
 /// A tool call has failed.
 pub fn tool(turn: &mut Turn<'_>) -> Result<()> {
@@ -75,12 +76,15 @@ fn record(turn: &mut Turn<'_>, class: Option<ErrorClass>, message: String, tool:
             .chars()
             .take(200)
             .collect();
-        turn.reply.tell_user = Some(format!(
-            "anthill: {} error in {}, which needs you: {line}   (when it is solved: anthill error resolve {})",
-            done.error.text(ClassifiedError::classification).unwrap_or_default(),
-            done.error.text(ClassifiedError::tool).unwrap_or_default(),
-            shell::word(done.error.text(ClassifiedError::id).unwrap_or_default())
-        ));
+        turn.reply.tell_user = Some(turn.actor.door.tell(&hint![
+            format!(
+                "anthill: {} error in {}, which needs you: {line}   (when it is solved: ",
+                done.error.text(ClassifiedError::classification).unwrap_or_default(),
+                done.error.text(ClassifiedError::tool).unwrap_or_default()
+            ),
+            Next::ResolveError(done.error.text(ClassifiedError::id).unwrap_or_default().into()),
+            ")",
+        ]));
     }
     Ok(())
 }

@@ -3,9 +3,11 @@
 //! runs in the background.
 
 use super::{OP, Turn, document};
+use crate::hint;
 use crate::model::documents::agent_loop::{CurrentSession, WorkItem, WorkQueue};
 use crate::model::documents::state::Features;
 use crate::model::key::{Fields, Key};
+use crate::model::next::{Lease, Next};
 use crate::model::present;
 use crate::model::raw::Raw;
 use crate::model::shape::Integer;
@@ -55,12 +57,14 @@ fn hold(turn: &mut Turn<'_>) -> Result<()> {
 /// Returns what is left to do.
 fn reason(turn: &Turn<'_>) -> Result<Option<String>> {
     if let Some(task) = look::claims(turn.engine, &turn.event.session)?.first() {
-        let [id, owner] = [task.id(), task.owner().unwrap_or_default()].map(shell::word);
-        let epoch = task.epoch();
-        return Ok(Some(format!(
-            "anthill: your task {id} is still open. Go on with it, or say how it ended: anthill worker complete {owner} \
-             {id} \"what you did\" --epoch {epoch} (or fail, or release)."
-        )));
+        let (task, worker, epoch) =
+            (task.id().to_owned(), task.owner().unwrap_or_default().into(), task.epoch());
+        let told = format!(
+            "anthill: your task {} is still open. Go on with it, or say how it ended: ",
+            shell::word(&task)
+        );
+        let complete = Next::Complete(Some(Lease { worker, task, epoch }));
+        return Ok(Some(turn.actor.door.tell(&hint![told, complete, " (or fail, or release)."])));
     }
     let queue = document("work_queue");
     if turn.engine.is_absent(&queue) {
@@ -80,8 +84,7 @@ fn reason(turn: &Turn<'_>) -> Result<Option<String>> {
         Some("COMPLETE" | "COMPLETED" | "DONE" | "STOPPED" | "PAUSED" | "FAILED")
     );
     Ok((!is_over && left > 0).then(|| {
-        format!(
-            "anthill: the loop is not finished, {left} items are open. Take the next one: anthill loop take"
-        )
+        let told = format!("anthill: the loop is not finished, {left} items are open. Take the next one: ");
+        turn.actor.door.tell(&hint![told, Next::TakeItem])
     }))
 }

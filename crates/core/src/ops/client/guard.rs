@@ -2,17 +2,18 @@
 //! `features.enable_edit_guard: true`.
 
 use super::{Turn, life};
+use crate::hint;
 use crate::model::documents::queue::QueueTask;
 use crate::model::files;
 use crate::model::key::Fields;
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
+use crate::model::next::{Next, See};
 use crate::model::session::Session;
 use crate::model::task::Task;
 use crate::ops::Result;
 use crate::ops::settings::Settings;
 use crate::store::engine::find_in;
-use crate::view::shell;
 
 pub fn check(turn: &mut Turn<'_>) -> Result<()> {
     let files = turn.edited_files();
@@ -21,21 +22,22 @@ pub fn check(turn: &mut Turn<'_>) -> Result<()> {
     }
     let session = &turn.event.session;
     if life::is_over(turn, session)? {
-        turn.reply.deny = Some(format!(
+        let told = format!(
             "anthill: session {session} has expired or ended, and its tasks were given to others: it may not edit files. \
-             To work again: anthill session start {session}, then claim a task."
-        ));
+             To work again: "
+        );
+        let start = Next::StartSession(session.to_string());
+        turn.reply.deny = Some(turn.actor.door.tell(&hint![told, start, ", then claim a task."]));
         return Ok(());
     }
     let names: Vec<&str> = files.iter().map(String::as_str).collect();
     turn.reply.deny = holder(turn, &names)?.map(|(task, file)| {
         let (id, owner) = (task.id(), task.owner().unwrap_or("somebody"));
         let what: String = task.value().text(QueueTask::description).unwrap_or_default().chars().take(120).collect();
-        format!(
-            "anthill: `{file}` belongs to task {id} ({what}), which worker {owner} has. Leave it to them, or ask: \
-             anthill leader explain {}",
-            shell::word(id)
-        )
+        let told = format!(
+            "anthill: `{file}` belongs to task {id} ({what}), which worker {owner} has. Leave it to them, or ask: "
+        );
+        turn.actor.door.tell(&hint![told, See::Task(id.into())])
     });
     Ok(())
 }

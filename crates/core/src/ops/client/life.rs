@@ -171,12 +171,12 @@ fn sign_of_life(turn: &Turn<'_>, status: Status) -> Result<()> {
 /// Tells the agent who it is, if its commands do not know, and which tasks of the queue it has.
 pub fn brief_task(turn: &mut Turn<'_>) -> Result<()> {
     if turn.world.hides_session() {
-        turn.reply.parts.push(briefing::session(&turn.event.session));
+        turn.reply.parts.push(briefing::session(&turn.event.session, turn.actor.door));
     }
     let claims = look::claims(turn.engine, &turn.event.session);
     for claim in turn.pass_over(claims)? {
         let brief = brief::brief(turn.engine, claim.id()).unwrap_or_else(|_| Brief::bare(claim));
-        turn.reply.parts.extend(briefing::task(&brief));
+        turn.reply.parts.extend(briefing::task(&brief, turn.actor.door));
     }
     // A runner has told its task in the prompt, which goes with the context.
     let charge = turn.world.charge().filter(|_| has_lost_context(turn));
@@ -185,7 +185,7 @@ pub fn brief_task(turn: &mut Turn<'_>) -> Result<()> {
         && charge.holds(&brief.task)
         && !Session::has(&turn.event.session, &brief.task)
     {
-        turn.reply.parts.extend(briefing::task(&brief));
+        turn.reply.parts.extend(briefing::task(&brief, turn.actor.door));
     }
     Ok(())
 }
@@ -205,7 +205,7 @@ pub fn brief_returned(turn: &mut Turn<'_>) -> Result<()> {
     let returned = log.as_ref().map(|log| session::returned(&log.value)).unwrap_or_default();
     for task in brief::tasks(turn.engine, &returned)? {
         if !Session::has(&turn.event.session, &task) {
-            turn.reply.parts.push(briefing::returned(&task));
+            turn.reply.parts.push(briefing::returned(&task, turn.actor.door));
         }
     }
     Ok(())
@@ -218,13 +218,13 @@ pub fn brief_state(turn: &mut Turn<'_>) -> Result<()> {
         && matches!(flow.workflow.text(Workflow::status), Some("active" | "failed" | "pending"))
     {
         let ownership = hands::ownership(turn.engine, &flow, &turn.actor)?;
-        turn.reply.parts.push(briefing::workflow(&flow, &ownership));
+        turn.reply.parts.push(briefing::workflow(&flow, &ownership, turn.actor.door));
     }
     brief_loop(turn)?;
     if has_lost_context(turn) {
         let ours = [Some(&turn.event.session), turn.follows.as_ref()];
         let saved = compact::newest_of(turn.engine, &ours.map(|id| id.map_or("", SessionId::as_str)))?;
-        turn.reply.parts.extend(saved.as_ref().and_then(briefing::saved));
+        turn.reply.parts.extend(saved.as_ref().and_then(|backup| briefing::saved(backup, turn.actor.door)));
     }
     Ok(())
 }
@@ -248,7 +248,7 @@ fn brief_loop(turn: &mut Turn<'_>) -> Result<()> {
     let queue = turn.engine.read_some(&doc, &mut is_told).map_err(Error::from);
     if let Some(queue) = turn.pass_over(queue)? {
         let open = queue.value.list(WorkQueue::items);
-        turn.reply.parts.extend(briefing::agent_loop(&queue.value, open, more));
+        turn.reply.parts.extend(briefing::agent_loop(&queue.value, open, more, turn.actor.door));
     }
     Ok(())
 }

@@ -30,12 +30,14 @@ use serde_json::Value;
 
 use super::{Actor, Error, Result, document_of_state as document, messages};
 use crate::error::{Code, with_causes};
+use crate::hint;
 use crate::model::changes::Changes;
 use crate::model::client_event::{Event, What};
 use crate::model::documents::agent_loop::CurrentSession;
 use crate::model::ids::{ProjectId, SessionId};
 use crate::model::key::Fields;
 use crate::model::kind::Doc;
+use crate::model::next::Next;
 use crate::model::present::{Arrival, Present};
 use crate::model::room::Room;
 use crate::model::task::Task;
@@ -222,9 +224,8 @@ impl Turn<'_> {
             && self.world.is_first_trouble(self.event)
         {
             let trouble: String = with_causes(trouble).replace('\n', " ").chars().take(300).collect();
-            self.reply.tell_user = Some(format!(
-                "anthill: not all of this session can be recorded: {trouble}   (see: anthill doctor)"
-            ));
+            let told = format!("anthill: not all of this session can be recorded: {trouble}   (see: ");
+            self.reply.tell_user = Some(self.actor.door.tell(&hint![told, Next::Doctor, ")"]));
         }
     }
 
@@ -243,7 +244,7 @@ impl Turn<'_> {
             let mut pass = |messages: &[Value], more: usize| {
                 answered = true;
                 let mail = Mail { session, messages, more };
-                match briefing::text(&self.world.mark(), &self.reply.parts, mail) {
+                match briefing::text(&self.world.mark(), &self.reply.parts, mail, self.actor.door) {
                     Some((text, passed)) if answer(&self.reply, Some(&text)) => passed,
                     Some(_) => 0,
                     None => {
@@ -262,7 +263,7 @@ impl Turn<'_> {
             let mail = Mail { session, messages: &[], more: 0 };
             let text = match self.reply.parts.is_empty() {
                 true => None,
-                false => briefing::text(&self.world.mark(), &self.reply.parts, mail),
+                false => briefing::text(&self.world.mark(), &self.reply.parts, mail, self.actor.door),
             };
             answer(&self.reply, text.as_ref().map(|(text, _)| text.as_str()));
         }

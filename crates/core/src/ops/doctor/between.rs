@@ -8,13 +8,16 @@ use serde_json::Value;
 
 use super::MOST;
 use crate::error::Code;
+use crate::hint;
 use crate::model::documents::dispatch::KeptOrder;
 use crate::model::documents::pipeline::{OrchestratorState, PmState, TaskGroup};
 use crate::model::documents::queue::QueueTask;
 use crate::model::documents::state::{Mailbox, MessageNote};
+use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::key::Fields;
 use crate::model::kind::{Doc, Kind};
+use crate::model::next::{Next, See};
 use crate::model::paper::{Paper, Papers, Tray};
 use crate::model::room::Room;
 use crate::model::task::{Status, Task};
@@ -22,7 +25,6 @@ use crate::ops::sessions::look;
 use crate::ops::{Actor, Result};
 use crate::store::engine::items;
 use crate::store::{Engine, Finding};
-use crate::view::shell;
 
 /// What was looked at, in words, and what was found.
 #[derive(Debug, Default)]
@@ -70,10 +72,8 @@ fn claims(engine: &dyn Engine, tasks: &[Task], actor: &Actor) -> Result<Vec<Find
         if !look::is_at_work(engine, session, actor)? {
             let message =
                 format!("task `{}` is in the hands of session `{session}`, which is not at work", task.id());
-            let fix = format!(
-                "give it back: anthill leader reset {}   (or wait: its lease ends)",
-                shell::word(task.id())
-            );
+            let reset = Next::Reset { id: task.id().into(), force: false };
+            let fix = hint!["give it back: ", reset, "   (or wait: its lease ends)"];
             findings.push(finding("queue", message, fix));
         }
     }
@@ -89,18 +89,15 @@ fn results(engine: &dyn Engine, tasks: &[Task]) -> Option<Vec<Finding>> {
     let lost = tasks.iter().filter(is_reported).filter(|task| !texts.contains(task.id())).map(|task| {
         let message = format!("task `{0}` is done, and `results/{0}.md` is not there", task.id());
         let path = format!("tasks[id={}].result", task.id());
-        finding(
-            "queue",
-            message,
-            format!("what it says is in the task: anthill get queue --field {}", shell::word(&path)),
-        )
+        let see = See::Document { kind: "queue", path: Some(path) };
+        finding("queue", message, hint!["what it says is in the task: ", see])
     });
     let known: HashSet<&str> = tasks.iter().map(Task::id).collect();
     let mut strange: Vec<&&str> = texts.iter().filter(|id| !known.contains(**id)).collect();
     strange.sort_unstable();
     let strange = strange.into_iter().map(|id| {
         let file = format!(".coordination/results/{id}.md");
-        let fix = format!("read it, and remove it if nobody needs it: rm {}", shell::word(&file));
+        let fix = hint!["read it, and remove it if nobody needs it: ", Next::RemoveFile(file.clone())];
         finding("queue", format!("`{file}` is the result of no task"), fix)
     });
     Some(lost.chain(strange).collect())
@@ -110,7 +107,8 @@ fn results(engine: &dyn Engine, tasks: &[Task]) -> Option<Vec<Finding>> {
 fn orders(state: &Value, plan: &Value, groups: &Value) -> Vec<Finding> {
     let planned: HashSet<&str> =
         plan.list(PmState::task_groups).iter().filter_map(|group| group.text(TaskGroup::id)).collect();
-    let back = "see who took it out: anthill history pm_state; bring it back: anthill undo pm_state";
+    let (see, undo) = (See::History("pm_state"), Next::Undo((&pipeline("pm_state")).into()));
+    let back = hint!["see who took it out: ", see, "; bring it back: ", undo];
     let open =
         state.list(OrchestratorState::orders).iter().filter(|order| order[KeptOrder::finished_at].is_null());
     let groups_of_orders =
@@ -120,12 +118,12 @@ fn orders(state: &Value, plan: &Value, groups: &Value) -> Vec<Finding> {
             finding(
                 "orchestrator_state",
                 format!("order `{id}` is for the group `{group}`, which is in no plan"),
-                back.into(),
+                back.clone(),
             )
         });
     let entries = groups.as_object().into_iter().flatten().map(|(group, _)| group);
     let stray = entries.filter(|group| !planned.contains(group.as_str())).map(|group| {
-        finding("group_status", format!("the group `{group}` has a status, and is in no plan"), back.into())
+        finding("group_status", format!("the group `{group}` has a status, and is in no plan"), back.clone())
     });
     lost.chain(stray).collect()
 }
@@ -140,13 +138,13 @@ fn letters(engine: &dyn Engine, session: &SessionId) -> Option<Vec<Finding>> {
     let lost = waiting.filter_map(|note| note.text(MessageNote::id)).filter(|id| !lie.contains(id));
     let told = |id: &str| {
         let message = format!("message `{id}` waits for `{session}`, and its file is gone");
-        let fix = format!("strike it off: anthill message poll {}", shell::word(session.as_str()));
+        let fix = hint!["strike it off: ", Next::ReadMail { session: session.to_string(), again: false }];
         finding("mailbox", message, fix)
     };
     Some(lost.map(told).collect())
 }
 
-fn finding(subject: &str, message: String, fix: String) -> Finding {
+fn finding(subject: &str, message: String, fix: Hint) -> Finding {
     Finding { code: Code::Conflict, subject: subject.into(), message, fix, repaired: false }
 }
 

@@ -4,21 +4,27 @@
 use serde_json::Value;
 
 use crate::error::Code;
+use crate::hint;
+use crate::model::hint::Door;
 use crate::model::kind::Doc;
+use crate::model::next::{Next, With};
 use crate::model::path::Path;
 use crate::store::{Engine, Finding};
-use crate::view::shell;
 
-/// Keys of seed 000 that have none here, and why.
-const WITHOUT: [(&str, &str); 4] = [
-    ("global.state_sync_interval", "changes are seen at once, nothing is asked for in intervals"),
-    ("features.enable_state_sharing", "the documents are shared by being files; keep a home apart by --home"),
-    ("paths.scripts", "there are no scripts: everything is in the program"),
-    ("paths.locks", "locks stay in the home, so that all commands agree about them"),
+/// Keys of seed 000 that have none here, why, and what has.
+const WITHOUT: [(&str, &str, Option<Next>); 4] = [
+    ("global.state_sync_interval", "changes are seen at once, nothing is asked for in intervals", None),
+    (
+        "features.enable_state_sharing",
+        "the documents are shared by being files; keep a home apart by ",
+        Some(Next::With(With::Home)),
+    ),
+    ("paths.scripts", "there are no scripts: everything is in the program", None),
+    ("paths.locks", "locks stay in the home, so that all commands agree about them", None),
 ];
 
 /// Returns a finding for every key of the configuration that has no effect.
-pub fn without_effect(engine: &dyn Engine) -> Vec<Finding> {
+pub fn without_effect(engine: &dyn Engine, door: &dyn Door) -> Vec<Finding> {
     let doc = Doc::config();
     let Ok(Some(config)) = engine.read(&doc) else { return Vec::new() };
     let usual = doc.default(jiff::Timestamp::UNIX_EPOCH);
@@ -29,9 +35,11 @@ pub fn without_effect(engine: &dyn Engine) -> Vec<Finding> {
         if is_effective(key) || by_default == Some(value) {
             return;
         }
-        let why = WITHOUT.iter().find(|(known, _)| *known == key).map(|(_, why)| format!(": {why}"));
+        let why = WITHOUT.iter().find(|(known, ..)| *known == key).map(|(_, why, instead)| {
+            format!(": {why}{}", instead.as_ref().map(|step| door.say(step)).unwrap_or_default())
+        });
         let message = format!("`{key}` in the configuration has no effect{}", why.unwrap_or_default());
-        let fix = format!("take it out: anthill delete config {}", shell::word(key));
+        let fix = hint!["take it out: ", Next::Delete { doc: (&doc).into(), path: Some(key.into()) }];
         found.push(Finding {
             code: Code::Invalid,
             subject: engine.place(&doc),
@@ -48,7 +56,7 @@ fn is_effective(key: &str) -> bool {
         Path::from_record(key)
             .is_ok_and(|path| path.is_own() || Doc::config().kind.shape.at(path.segments()).is_some())
     };
-    !WITHOUT.iter().any(|(known, _)| *known == key) && is_known()
+    !WITHOUT.iter().any(|(known, ..)| *known == key) && is_known()
 }
 
 /// Calls `visit` with every key that is no section, and its value.

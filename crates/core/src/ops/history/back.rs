@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::then::{self, Pair, Then};
 use crate::model::diff::{self, Change};
 use crate::model::documents::queue::QueueTask;
+use crate::model::hint::Hint;
 use crate::model::key::Fields;
 use crate::model::kind::Doc;
 use crate::model::names::{Names, names_of};
@@ -52,7 +53,7 @@ pub struct TakenBack {
     pub revision: u64,
     /// The document after it, unless it is changed item by item.
     pub value: Option<Value>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Makes a document be again what it was at `revision`, as a new revision.
@@ -187,7 +188,7 @@ impl Back<'_> {
         };
         changes.retain(|change| !self.doc.kind.stamps(&change.path));
         if *self.doc == Doc::queue() {
-            queue::note(&mut *transaction, &self.past.edits, self.entry.at)?;
+            queue::note(&mut *transaction, &self.past.edits, actor)?;
         }
         let Back { taken, terms, entry, .. } = self;
         let (others, revision) = (others.into_iter().collect(), before + u64::from(!is_void));

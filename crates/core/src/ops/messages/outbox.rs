@@ -8,11 +8,14 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::Value;
 
 use super::{need_messages, paper};
+use crate::hint;
 use crate::model::documents::state::{Mailbox, Message, MessageNote};
+use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, Held, Key as Field, Text};
 use crate::model::kind::Doc;
 use crate::model::message;
+use crate::model::next::See;
 use crate::model::paper::{Paper, Papers, Tray};
 use crate::model::raw::Raw;
 use crate::model::room::Room;
@@ -36,7 +39,7 @@ pub struct Sent {
     pub messages: Vec<Value>,
     /// Whether there are older ones than the limit lets through.
     pub more: bool,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Returns what a session has sent, with how each message stands now.
@@ -64,15 +67,15 @@ fn copies(engine: &dyn Engine, request: &OutboxRequest<'_>) -> Result<Sent> {
             match look.paper(&paper).map(|text| text.map(|text| message::parse(&text))) {
                 Ok(None) => {}
                 Ok(Some(Ok(message))) => sent.messages.push(message),
-                Ok(Some(Err(problem))) => sent.warnings.push(left_out(engine, &paper, &problem)),
-                Err(error) => sent.warnings.push(left_out(engine, &paper, &error.to_string())),
+                Ok(Some(Err(problem))) => sent.warnings.push(left_out(engine, &paper, &problem).into()),
+                Err(error) => sent.warnings.push(left_out(engine, &paper, &error.to_string()).into()),
             }
         }
     }
     match request.id {
         Some(id) if sent.messages.is_empty() && sent.warnings.is_empty() => Err(Error::missing(
             format!("`{}` has sent no message `{id}`", request.session),
-            format!("see what it has sent: anthill message outbox {}", request.session),
+            hint!["see what it has sent: ", See::Outbox { session: request.session.to_string() }],
         )),
         _ => Ok(sent),
     }
@@ -104,7 +107,7 @@ struct Standings(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Standings {
     /// Looks into the list of every recipient once. One that cannot be read is told, and says nothing.
-    fn of(engine: &dyn Engine, messages: &[Value], warnings: &mut Vec<String>) -> Standings {
+    fn of(engine: &dyn Engine, messages: &[Value], warnings: &mut Vec<Hint>) -> Standings {
         let mut ids: BTreeMap<&str, HashSet<&str>> = BTreeMap::new();
         for message in messages {
             ids.entry(text(message, Message::to)).or_default().insert(text(message, Message::id));
@@ -114,7 +117,9 @@ impl Standings {
             match list_of(engine, to, &ids) {
                 Ok(Some(list)) => drop(standings.insert(to.to_owned(), list)),
                 Ok(None) => {}
-                Err(error) => warnings.push(format!("how messages to `{to}` stand is not known: {error}")),
+                Err(error) => {
+                    warnings.push(format!("how messages to `{to}` stand is not known: {error}").into());
+                }
             }
         }
         Standings(standings)

@@ -5,9 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{Desk, Done, Project, Sheet, no_story, of_session, tasks, tools_doc};
+use crate::hint;
 use crate::model::documents::state::{Member, SessionTask, Story, Team, TeamSettings, Tool, Tools};
+use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, FieldsMut};
+use crate::model::next::{Next, See};
 use crate::model::plan::{PlanStatus, SessionTaskStatus};
 use crate::model::session::Session;
 use crate::model::{plan, time};
@@ -15,7 +18,6 @@ use crate::ops::settings::Settings;
 use crate::ops::{Actor, Error, Result};
 use crate::store::Engine;
 use crate::store::engine::item_in;
-use crate::view::shell;
 
 /// Who is to do a story, and the session that gets the task.
 #[derive(Debug)]
@@ -57,9 +59,12 @@ pub fn assign(
             check_instances(tool, &others, asked)?;
         } else if !is_member(&team, agent) {
             let name = "is neither a registered tool nor in the team";
-            warnings.push(format!(
-                "`{agent}` {name}: anthill tool register {agent}, or anthill team add {agent}"
-            ));
+            warnings.push(hint![
+                format!("`{agent}` {name}: "),
+                Next::RegisterTool(agent.into()),
+                ", or ",
+                Next::AddMember(Some(agent.into())),
+            ]);
         }
         check_parallel(&Settings::read(engine)?, &team, &others, agent)?;
         desk.story(id).ok_or_else(|| no_story(id))?.1[Story::assigned_to] = agent.into();
@@ -107,12 +112,13 @@ pub(super) fn turn_away(desk: &mut Desk<'_>, session: &SessionId, story: &str) -
 }
 
 /// Returns the session that gets the task, and what is to be said about it.
-fn session(engine: &dyn Engine, asked: &Assignment) -> Result<(Option<SessionId>, Vec<String>)> {
+fn session(engine: &dyn Engine, asked: &Assignment) -> Result<(Option<SessionId>, Vec<Hint>)> {
     let known = |id: &SessionId| Ok::<_, Error>(engine.read(&of_session("session", id))?.is_some());
     Ok(match &asked.session {
-        Some(ForSession::Named(id)) if !known(id)? => {
-            (Some(id.clone()), vec![format!("the session `{id}` is not registered; it gets the task anyway")])
-        }
+        Some(ForSession::Named(id)) if !known(id)? => (
+            Some(id.clone()),
+            vec![format!("the session `{id}` is not registered; it gets the task anyway").into()],
+        ),
         Some(ForSession::Named(id)) => (Some(id.clone()), Vec::new()),
         Some(ForSession::Acting(id)) if known(id)? => (Some(id.clone()), Vec::new()),
         Some(ForSession::Acting(_)) | None => (None, Vec::new()),
@@ -127,7 +133,7 @@ fn check_open(story: &Value, id: &str) -> Result<()> {
     match plan::standing(story) {
         status @ (PlanStatus::Completed | PlanStatus::Cancelled) => Err(Error::refused(
             format!("the story `{id}` is {}", plan::word(status)),
-            format!("take it up again first: anthill story status {id} pending"),
+            hint!["take it up again first: ", Next::MoveStory { id: id.into(), to: "pending" }],
         )),
         _ => Ok(()),
     }
@@ -148,16 +154,11 @@ fn check_abilities(tools: &Value, tool: &Value, story: &Value, asked: &Assignmen
     let all = tools.read(Tools::tools).into_iter().flatten();
     let fitting: Vec<_> = all.filter(|(_, tool)| lacks(tool).is_empty()).map(|(id, _)| id.as_str()).collect();
     let hint = match fitting.first() {
-        Some(first) => {
-            format!(
-                "these tools fit: {}: anthill story assign {story} {}",
-                fitting.join(", "),
-                shell::word(first)
-            )
-        }
-        None => {
-            format!("no registered tool fits: anthill tool register ID --capabilities {}", needs.join(","))
-        }
+        Some(first) => hint![
+            format!("these tools fit: {}: ", fitting.join(", ")),
+            Next::AssignStory { id: story.to_string(), to: (*first).to_owned() },
+        ],
+        None => hint!["no registered tool fits: ", Next::RegisterToolFor { needs: needs.join(",") }],
     };
     Err(Error::refused(format!("`{agent}` lacks {}, which `{story}` needs", missing.join(", ")), hint))
 }
@@ -172,23 +173,28 @@ fn check_instances(tool: &Value, others: &[&Value], asked: &Assignment) -> Resul
         return Ok(());
     }
     let holds = if held.is_empty() { "nothing".to_owned() } else { held.join(", ") };
+    let more = Next::AllowInstances { tool: agent.into(), most: held.len() + 1 };
+    let more = hint!["or allow more: ", more];
     let hint = match held.first() {
-        Some(first) => format!("complete one first: anthill story status {} completed\n", shell::word(first)),
-        None => String::new(),
+        Some(first) => {
+            let first = Next::MoveStory { id: (*first).to_owned(), to: "completed" };
+            hint!["complete one first: ", first].and(more)
+        }
+        None => more,
     };
     let most = plan::number(most);
     Err(Error::refused(
         format!("`{agent}` has all that it may have at once (max_instances {most}): {holds}"),
-        format!("{hint}or allow more: anthill tool register {agent} --max-instances {}", held.len() + 1),
+        hint,
     ))
 }
 
 /// Refuses one more agent than may work at once.
 fn check_parallel(settings: &Settings, team: &Value, others: &[&Value], agent: &str) -> Result<()> {
     let of_team = plan::figure(&team[Team::settings], TeamSettings::max_parallel_agents);
-    let of_team = of_team.map(|most| (most, "the team's settings", "team settings.max_parallel_agents"));
+    let of_team = of_team.map(|most| (most, "the team's settings", "team", "settings.max_parallel_agents"));
     let of_config = settings.max_parallel_agents().map(|most| {
-        (most as f64, "the configuration's global settings", "config global.max_parallel_agents")
+        (most as f64, "the configuration's global settings", "config", "global.max_parallel_agents")
     });
     let busy: BTreeSet<_> = others
         .iter()
@@ -196,7 +202,7 @@ fn check_parallel(settings: &Settings, team: &Value, others: &[&Value], agent: &
         .filter_map(|story| plan::assignee(story))
         .collect();
     let least = of_config.into_iter().chain(of_team).min_by(|one, other| one.0.total_cmp(&other.0));
-    let Some((most, whose, field)) = least else { return Ok(()) };
+    let Some((most, whose, kind, path)) = least else { return Ok(()) };
     if busy.contains(agent) || (busy.len() as f64) < most {
         return Ok(());
     }
@@ -210,7 +216,8 @@ fn check_parallel(settings: &Settings, team: &Value, others: &[&Value], agent: &
         busy.len() + 1,
         plan::number(most)
     );
-    let hint = format!("give it to one of them, or allow more: anthill set {field} {}", busy.len() + 1);
+    let more = Next::Set { kind, path: path.into(), value: (busy.len() + 1).to_string() };
+    let hint = hint!["give it to one of them, or allow more: ", more];
     Err(Error::refused(message, hint))
 }
 
@@ -227,7 +234,7 @@ fn give_task(
     let (id, story_id, agent) = (id.as_str(), asked.story.as_str(), asked.agent.as_str());
     if let Some(task) = tasks.find(id) {
         if task[SessionTask::story_id] != story_id {
-            let hint = "see it: anthill list tasks --session-id SESSION";
+            let hint = hint!["see it: ", See::TasksOfSession(None)];
             return Err(Error::clash(format!("the session has another task `{id}` already"), hint));
         }
         let before = task.clone();

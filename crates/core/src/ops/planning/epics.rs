@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{Done, Project, change, check_text, id_or_next, is, no_epic, other};
 use crate::model::documents::state::Epic;
 use crate::model::ids::Key;
+use crate::model::next::See;
 use crate::model::plan::PlanStatus;
 use crate::model::{plan, time};
 use crate::ops::{Actor, Result, read};
@@ -36,11 +37,7 @@ pub fn add(
         let id = id_or_next(new.id.as_ref(), "epic", &epics.ids());
         if let Some(known) = epics.find(&id) {
             let same = known[Epic::title] == *new.title && known[Epic::priority] == *priority;
-            return if same {
-                Ok(known.clone())
-            } else {
-                Err(other("epic", &id, &format!("anthill epic show {id}")))
-            };
+            return if same { Ok(known.clone()) } else { Err(other("epic", &id, See::Epic(id.clone()))) };
         }
         let epic = json!({
             Epic::id: id, Epic::title: new.title, Epic::status: "pending", Epic::priority: priority,

@@ -16,12 +16,15 @@ use serde_json::{Value, json};
 
 use super::edit::Target;
 use super::{Actor, Error, Result};
+use crate::hint;
 use crate::model::documents::common::Item;
 use crate::model::documents::state::{Epic, Sprint};
+use crate::model::hint::Hint;
 use crate::model::ids::{Key, ProjectId, SessionId};
 use crate::model::json;
 use crate::model::key::{Fields, FieldsMut, Held, Key as Field, List};
 use crate::model::kind::{Doc, Kind};
+use crate::model::next::{See, With};
 use crate::model::plan;
 use crate::model::room::Room;
 use crate::store::engine::items;
@@ -66,7 +69,7 @@ pub struct Done {
     pub task: Option<Value>,
     /// Whether anything changed.
     pub changed: bool,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// A document in hand: as it was, and as it is going to be.
@@ -117,7 +120,7 @@ struct Desk<'e> {
     /// In hand as soon as a story changes.
     sprints: Option<Sheet>,
     project: Project,
-    warnings: Vec<String>,
+    warnings: Vec<Hint>,
 }
 
 impl<'e> Desk<'e> {
@@ -183,7 +186,7 @@ impl<'e> Desk<'e> {
     }
 
     /// Makes what was changed happen, with these documents besides.
-    fn commit(mut self, op: &str, actor: &Actor, others: Vec<Sheet>) -> Result<(bool, Vec<String>)> {
+    fn commit(mut self, op: &str, actor: &Actor, others: Vec<Sheet>) -> Result<(bool, Vec<Hint>)> {
         let mut changed = false;
         for sheet in std::iter::once(self.epics).chain(self.sprints).chain(others) {
             changed |= sheet.put(&mut *self.transaction)?;
@@ -242,15 +245,15 @@ fn check_text(what: &str, text: &str) -> Result<()> {
     json::check_input(&text.into()).map_err(Error::Input)
 }
 
-fn other(what: &str, id: &str, see: &str) -> Error {
-    let hint = format!("see it: {see}\nchoose another --id, or leave it out to get a new one");
+fn other(what: &str, id: &str, see: See) -> Error {
+    let hint = hint!["see it: ", see, "\nchoose another ", With::Id, ", or leave it out to get a new one"];
     Error::clash(format!("there is another {what} `{id}` already"), hint)
 }
 
 fn no_epic(id: &Key) -> Error {
-    Error::missing(format!("there is no epic `{id}`"), "see them: anthill epic list")
+    Error::missing(format!("there is no epic `{id}`"), hint!["see them: ", See::Epics])
 }
 
 fn no_story(id: &str) -> Error {
-    Error::missing(format!("there is no story `{id}`"), "see them: anthill story list")
+    Error::missing(format!("there is no story `{id}`"), hint!["see them: ", See::Stories])
 }

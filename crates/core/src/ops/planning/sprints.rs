@@ -5,15 +5,16 @@ use jiff::{Span, Timestamp};
 use serde_json::{Value, json};
 
 use super::{Desk, Done, Project, Sheet, check_text, id_or_next, is, no_story, other};
+use crate::hint;
 use crate::model::documents::state::{Sprint, Sprints};
 use crate::model::ids::Key;
 use crate::model::key::{Fields, FieldsMut};
+use crate::model::next::{Next, See};
 use crate::model::plan::{self, Report, SprintStatus};
 use crate::ops::edit::Target;
 use crate::ops::{Actor, Error, Result};
 use crate::store::Engine;
 use crate::store::engine::items;
-use crate::view::shell;
 
 /// A sprint as somebody wants it.
 #[derive(Debug, Default)]
@@ -43,7 +44,7 @@ pub fn start(
     if let Some(known) = &known {
         let begun = plan::status(known) != Some(SprintStatus::Planned);
         if !is_same(known, new, begun) {
-            return Err(other("sprint", &id, &format!("anthill sprint status {id}")));
+            return Err(other("sprint", &id, See::Sprint(id.clone())));
         }
         if begun {
             return Ok(Done { value: known.clone(), task: None, changed: false, warnings: Vec::new() });
@@ -53,7 +54,7 @@ pub fn start(
         let active = active.text(Sprint::id).unwrap_or_default();
         return Err(Error::refused(
             format!("the sprint `{active}` is active; one runs at a time"),
-            format!("close it first: anthill sprint close {}", shell::word(active)),
+            hint!["close it first: ", Next::CloseSprint(active.into())],
         ));
     }
     let mut sprint = known.unwrap_or_else(|| json!({Sprint::id: id, Sprint::name: new.name}));
@@ -130,7 +131,7 @@ pub fn close(
         }
         status => {
             let status = status.map_or("not active".into(), plan::word);
-            let hint = "only a sprint that runs can be closed: anthill list sprints --format table";
+            let hint = hint!["only a sprint that runs can be closed: ", See::Sprints];
             return Err(Error::refused(format!("the sprint `{id}` is {status}"), hint));
         }
     }
@@ -201,7 +202,7 @@ fn pick(sprints: &Value, id: Option<&Key>) -> Result<String> {
     named.or_else(current).or_else(active).ok_or_else(|| {
         Error::missing(
             "no sprint is active",
-            "start one: anthill sprint start NAME --stories ID…\nor name one: anthill list sprints --format table",
+            hint!["start one: ", Next::StartSprint, "\nor name one: ", See::Sprints],
         )
     })
 }
@@ -211,5 +212,5 @@ fn is_active(sprint: &Value) -> bool {
 }
 
 fn no_sprint(id: &str) -> Error {
-    Error::missing(format!("there is no sprint `{id}`"), "see them: anthill list sprints --format table")
+    Error::missing(format!("there is no sprint `{id}`"), hint!["see them: ", See::Sprints])
 }

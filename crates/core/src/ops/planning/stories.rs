@@ -7,6 +7,7 @@ use crate::model::documents::state::{Epic, Session, SessionContext, Story};
 use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
+use crate::model::next::See;
 use crate::model::plan::PlanStatus;
 use crate::model::{plan, time};
 use crate::ops::{Actor, Error, Result, read};
@@ -45,7 +46,7 @@ pub fn add(
     if let Some((epic, known)) = desk.story(&id) {
         return match epic == place && is_same(known, new) {
             true => Ok(Done { value: known.clone(), task: None, changed: false, warnings: Vec::new() }),
-            false => Err(other("story", &id, &format!("anthill get epics --field 'epics[{epic}].stories'"))),
+            false => Err(other("story", &id, See::StoriesOf { epic: epic.to_string() })),
         };
     }
     let mut story =

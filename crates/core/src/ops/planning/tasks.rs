@@ -3,10 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{Desk, Done, Project, Sheet, assign, is, of_session};
+use crate::hint;
 use crate::model::documents::state::{Config, GlobalSettings, Session, SessionTask};
+use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
+use crate::model::next::See;
 use crate::model::plan::{PlanStatus, SessionTaskStatus};
 use crate::model::{plan, time};
 use crate::ops::edit::Target;
@@ -39,7 +42,7 @@ pub fn update(engine: &dyn Engine, asked: &TaskChange, expect: Option<u64>, acto
                 let mut done = update_alone(engine, asked, &seen, expect, actor)?;
                 if let (Some(story), Some(done)) = (story, &mut done) {
                     let why = "no project is known for the story";
-                    done.warnings.push(format!("{why} `{story}`; only the task was changed"));
+                    done.warnings.push(format!("{why} `{story}`; only the task was changed").into());
                 }
                 done
             }
@@ -89,7 +92,7 @@ fn update_with_story(
     change(task, asked, &time::stamp(desk.now));
     let task = task.clone();
     let warning = take_story_along(&mut desk, &task, asked.status)?;
-    desk.warnings.extend(warning);
+    desk.warnings.extend(warning.map(Hint::from));
     let mut sheets = vec![tasks];
     if asked.status.is_some_and(is_over) {
         let story = task.text(SessionTask::story_id).unwrap_or_default();
@@ -176,6 +179,6 @@ fn project(engine: &dyn Engine, task: &Value, asked: &TaskChange) -> Result<Opti
 
 fn no_task(asked: &TaskChange) -> Error {
     let (task, session) = (&asked.task, &asked.session);
-    let hint = format!("see them: anthill list tasks --session-id {session}");
+    let hint = hint!["see them: ", See::TasksOfSession(Some(session.to_string()))];
     Error::missing(format!("the session `{session}` has no task `{task}`"), hint)
 }

@@ -4,9 +4,11 @@ use serde_json::{Value, json};
 
 use super::epics::PRIORITY;
 use super::{Done, Project, change, check_text, tools_doc};
+use crate::hint;
 use crate::model::documents::state::{Member, Tool, Tools};
 use crate::model::ids::Key;
 use crate::model::key::{Fields, FieldsMut, Held, Key as Field};
+use crate::model::next::Next;
 use crate::model::plan;
 use crate::ops::{Actor, Error, Result, read};
 use crate::store::Engine;
@@ -105,7 +107,7 @@ pub struct TeamView {
 pub fn team(engine: &dyn Engine, project: &Project) -> Result<TeamView> {
     let none = || {
         let message = format!("the project `{}` has no team yet", project.0);
-        Error::missing(message, "add somebody: anthill team add AGENT --role ROLE")
+        Error::missing(message, hint!["add somebody: ", Next::AddMember(None)])
     };
     let team = engine.read(&project.team())?.ok_or_else(none)?.value;
     let epics = engine.read(&project.epics())?.map(|epics| epics.value).unwrap_or_default();

@@ -1,12 +1,14 @@
 //! The queue's room, opened for one change.
 
-use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::hint;
 use crate::model::diff;
+use crate::model::hint::Hint;
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
+use crate::model::next::See;
 use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::model::task::{Status, Task, word};
@@ -44,7 +46,7 @@ impl<'e> Desk<'e> {
         let mut desk = Desk::over(engine.begin_expecting(rooms, expected)?, actor)?;
         let edits = desk.transaction.edits(&desk.queue)?;
         if !edits.is_empty() {
-            desk.take_in(&edits)?;
+            desk.take_in(&edits, actor)?;
         }
         Ok(desk)
     }
@@ -145,8 +147,9 @@ impl<'e> Desk<'e> {
 
     /// Honours what people changed in the file: statuses that were set back give the task back, and tasks
     /// whose dependencies were set to done become available.
-    fn take_in(&mut self, edits: &Edits) -> Result<()> {
-        self.edited = in_words(edits);
+    fn take_in(&mut self, edits: &Edits, actor: &Actor) -> Result<()> {
+        let said = |(action, details): (_, Hint)| (action, actor.door.tell(&details));
+        self.edited = in_words(edits).into_iter().map(said).collect();
         let touched = match &edits.touched {
             Some(touched) => touched.clone(),
             None => self.touched(edits)?,
@@ -193,7 +196,7 @@ impl<'e> Desk<'e> {
     }
 
     /// Commits in a role, and returns warnings. Nothing put down is nothing to commit.
-    pub fn commit(self, role: &str, op: &str, actor: &Actor) -> Result<Vec<String>> {
+    pub fn commit(self, role: &str, op: &str, actor: &Actor) -> Result<Vec<Hint>> {
         self.commit_with(role, op, actor, Durability::Synced)
     }
 
@@ -203,7 +206,7 @@ impl<'e> Desk<'e> {
         op: &str,
         actor: &Actor,
         durability: Durability,
-    ) -> Result<Vec<String>> {
+    ) -> Result<Vec<Hint>> {
         if !self.dirty {
             return Ok(Vec::new());
         }
@@ -241,9 +244,9 @@ pub fn begin<'e>(engine: &'e dyn Engine, doc: &Doc, actor: &Actor) -> Result<Box
 }
 
 /// Tells the leader's log of edits that are taken in only to be taken back.
-pub fn note(transaction: &mut dyn Transaction, edits: &Edits, at: Timestamp) -> Result<()> {
+pub fn note(transaction: &mut dyn Transaction, edits: &Edits, actor: &Actor) -> Result<()> {
     for (action, details) in in_words(edits) {
-        let line = papers::log_line(&time::stamp(at), action, &details);
+        let line = papers::log_line(&time::stamp(actor.now()), action, &actor.door.tell(&details));
         transaction.append_paper(&Paper::Log(leader()), &line)?;
     }
     Ok(())
@@ -256,10 +259,10 @@ pub fn replace(
     edits: &Edits,
     op: &str,
     actor: &Actor,
-) -> Result<Vec<String>> {
+) -> Result<Vec<Hint>> {
     transaction.put(&Doc::queue(), queue)?;
     let mut desk = Desk::over(transaction, actor)?;
-    desk.take_in(edits)?;
+    desk.take_in(edits, actor)?;
     desk.change();
     let by = actor.entry(op).by;
     desk.commit(&by, op, actor)
@@ -271,20 +274,21 @@ fn leader() -> Key {
 }
 
 /// Tells what became of an edit that was not made from the last commit.
-fn in_words(edits: &Edits) -> Vec<(&'static str, String)> {
+fn in_words(edits: &Edits) -> Vec<(&'static str, Hint)> {
     let how = match edits.how {
         How::Fresh => None,
         How::Merged { from } => {
-            Some(("EDITED", format!("an edit made from revision {from} was joined with what came after it")))
+            Some(("EDITED", format!("an edit made from revision {from} was joined with what came after it").into()))
         }
         How::MadeLongAgo { from } => Some((
             "EDITED",
             format!(
                 "an edit made from revision {from}, which is not kept any more, was joined as far as that is sure"
-            ),
+            )
+            .into(),
         )),
         How::Restored { to } => {
-            Some(("RESTORED", format!("the queue was put back to revision {to} by hand")))
+            Some(("RESTORED", format!("the queue was put back to revision {to} by hand").into()))
         }
         How::Foreign if edits.clashes.is_empty() => {
             Some(("EDITED", "the queue was replaced by one of another store".into()))
@@ -296,7 +300,8 @@ fn in_words(edits: &Edits) -> Vec<(&'static str, String)> {
             true => "the whole file".to_owned(),
             false => clash_in_words(clash),
         };
-        ("CONFLICT", format!("{what}; what was committed stays, `anthill diff queue` shows both"))
+        let what = format!("{what}; what was committed stays, `");
+        ("CONFLICT", hint![what, See::Edits(Some("queue")), "` shows both"])
     });
     how.into_iter().chain(clashes).collect()
 }

@@ -54,9 +54,10 @@ pub fn init(engine: &dyn Engine, goal: &str, approach: Option<&str>, actor: &Act
             desk.change();
         }
     }
-    for (paper, text) in
-        [(Paper::Plan, papers::plan(goal, approach, &now)), (Paper::Discoveries, papers::discoveries())]
-    {
+    for (paper, text) in [
+        (Paper::Plan, papers::plan(goal, approach, &now, actor.door)),
+        (Paper::Discoveries, papers::discoveries(actor.door)),
+    ] {
         match desk.transaction.paper(&paper)?.is_some() {
             true => done.kept.push(called(Kept::Paper(&paper))),
             false => {

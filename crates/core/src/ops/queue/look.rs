@@ -6,21 +6,23 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::pick::{Able, Pick};
+use crate::hint;
 use crate::model::changes::{self, NO_CHANGE};
 use crate::model::documents::answers::Reason as ReasonDoc;
 use crate::model::documents::queue::{Queue, QueueTask, TaskResult, Worker};
 use crate::model::files;
+use crate::model::hint::Door;
 use crate::model::ids::{self, RULE};
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Excerpt, Most};
+use crate::model::next::{Next, See};
 use crate::model::task::{self, Status, Task, word};
 use crate::model::time::{self, Moment};
 use crate::ops::archive::shelf::Shelf;
 use crate::ops::{Actor, Error, Result, read};
 use crate::store::engine::items;
 use crate::store::{Engine, Transaction};
-use crate::view::shell;
 
 /// What keeps an open task from being claimed.
 #[derive(Debug, Clone, PartialEq)]
@@ -183,10 +185,12 @@ pub fn explain(engine: &dyn Engine, id: &str, actor: &Actor) -> Result<Explained
     let Some(task) = tasks.get(id).cloned() else { return archived(engine, id) };
     let open = matches!(task.status(), Status::Created | Status::Available);
     let mut reasons = match open {
-        true => {
-            tasks.obstacles(&task, &now).into_iter().map(|obstacle| tasks.reason(&obstacle, &now)).collect()
-        }
-        false => vec![standing(&task, &now)],
+        true => tasks
+            .obstacles(&task, &now)
+            .iter()
+            .map(|obstacle| tasks.reason(obstacle, &now, actor.door))
+            .collect(),
+        false => vec![standing(&task, &now, actor.door)],
     };
     reasons.extend(needs(engine, &task, open)?);
     let ready = open && !reasons.iter().any(|reason| reason.kind != "capabilities");
@@ -239,7 +243,8 @@ fn needs(engine: &dyn Engine, task: &Task, open: bool) -> Result<Option<Reason>>
 }
 
 /// Tells how a task stands that is not open.
-fn standing(task: &Task, now: &Moment) -> Reason {
+fn standing(task: &Task, now: &Moment, door: &dyn Door) -> Reason {
+    let reset = || Next::Reset { id: task.id().into(), force: false };
     let owner = task.owner().unwrap_or("nobody");
     match (task.status(), task.lease_left(now)) {
         (status @ (Status::Claimed | Status::InProgress), Some(left)) if left.is_positive() => {
@@ -255,22 +260,16 @@ fn standing(task: &Task, now: &Moment) -> Reason {
             Reason::new("expired", text, None)
         }
         (Status::Claimed | Status::InProgress, None) => {
-            let text = format!(
-                "`{owner}` has it without a lease, so it never comes back by itself: anthill leader reset {}",
-                shell::word(task.id())
-            );
-            Reason::new("lease", text, None)
+            let text = format!("`{owner}` has it without a lease, so it never comes back by itself: ");
+            Reason::new("lease", door.tell(&hint![text, reset()]), None)
         }
         (Status::Failed, _) => {
             let why = task.value()[QueueTask::result]
                 .text(TaskResult::error)
                 .and_then(|why| why.trim().lines().next());
             let why = why.unwrap_or("no reason given");
-            Reason::new(
-                "failed",
-                format!("it failed: {why}; try again: anthill leader retry {}", shell::word(task.id())),
-                None,
-            )
+            let text = hint![format!("it failed: {why}; try again: "), Next::Retry(task.id().into())];
+            Reason::new("failed", door.tell(&text), None)
         }
         (Status::Done, _) => {
             let mut told = format!("it is done, by `{owner}`");
@@ -279,11 +278,10 @@ fn standing(task: &Task, now: &Moment) -> Reason {
             }
             Reason::new("done", told, None)
         }
-        _ => Reason::new(
-            "cancelled",
-            format!("it was cancelled; take it up again: anthill leader reset {}", shell::word(task.id())),
-            None,
-        ),
+        _ => {
+            let text = hint!["it was cancelled; take it up again: ", reset()];
+            Reason::new("cancelled", door.tell(&text), None)
+        }
     }
 }
 
@@ -368,13 +366,11 @@ impl Tasks {
         unfit.into_iter().chain(waits).chain(later(task, now)).chain(overlaps).collect()
     }
 
-    fn reason(&self, obstacle: &Obstacle, now: &Moment) -> Reason {
+    fn reason(&self, obstacle: &Obstacle, now: &Moment, door: &dyn Door) -> Reason {
         match obstacle {
             Obstacle::Id => {
-                let text = format!(
-                    "nobody gets it, because its id is not valid: {RULE}; see: anthill validate queue"
-                );
-                Reason::new("id", text, None)
+                let text = format!("nobody gets it, because its id is not valid: {RULE}; see: ");
+                Reason::new("id", door.tell(&hint![text, See::Flaws("queue")]), None)
             }
             Obstacle::Dependency { id, status } => {
                 let text = match (status, self.get(id).and_then(Task::owner)) {
@@ -383,13 +379,12 @@ impl Tasks {
                         format!("it waits for `{id}` ({}, by `{owner}`)", word(*status))
                     }
                     (Some(Status::Failed), _) => {
-                        format!("it waits for `{id}`, which failed: anthill leader retry {}", shell::word(id))
+                        let retry = Next::Retry(id.clone());
+                        door.tell(&hint![format!("it waits for `{id}`, which failed: "), retry])
                     }
                     (Some(Status::Cancelled), _) => {
-                        format!(
-                            "it waits for `{id}`, which was cancelled: anthill leader reset {}",
-                            shell::word(id)
-                        )
+                        let reset = Next::Reset { id: id.clone(), force: false };
+                        door.tell(&hint![format!("it waits for `{id}`, which was cancelled: "), reset])
                     }
                     (Some(status), _) => format!("it waits for `{id}` ({})", word(*status)),
                 };

@@ -7,10 +7,13 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::Desk;
+use crate::hint;
 use crate::model::documents::queue::Worker;
+use crate::model::hint::Hint;
 use crate::model::ids::{self, Key, SessionId};
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
+use crate::model::next::Next;
 use crate::model::session::Status;
 use crate::model::time;
 use crate::ops::sessions::{self, look};
@@ -94,14 +97,15 @@ pub(super) fn warn_of(
     worker: &Key,
     namesake: Option<String>,
     actor: &Actor,
-) -> Option<String> {
+) -> Option<Hint> {
     let namesake = namesake?;
     // Who cannot be looked at is no reason to fail what was done.
     let is_there = look::is_at_work(engine, &namesake, actor).unwrap_or(false);
     is_there.then(|| {
-        format!(
-            "session `{namesake}` works as `{worker}`, too; for a name of your own leave it out: anthill worker claim"
-        )
+        hint![
+            format!("session `{namesake}` works as `{worker}`, too; for a name of your own leave it out: "),
+            Next::Claim { named: false, session: None },
+        ]
     })
 }
 

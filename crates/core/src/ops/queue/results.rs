@@ -2,13 +2,15 @@
 
 use serde_json::Value;
 
+use crate::hint;
 use crate::model::documents::queue::QueueTask;
 use crate::model::key::Fields;
+use crate::model::next::Next;
 use crate::model::paper::Paper;
 use crate::model::task::{Status, Task};
 use crate::ops::{Error, Result};
 use crate::store::{Engine, Kept, Transaction};
-use crate::view::{papers, shell};
+use crate::view::papers;
 
 /// Takes the result of a task back that has not ended then, and brings back one that has.
 pub fn follow(
@@ -42,9 +44,9 @@ fn edited(file: &str, id: &str) -> Error {
         format!(
             "`{file}` is not what `{id}` was reported with: somebody changed it, and it would stay without its task"
         ),
-        format!(
-            "move {file} away and repeat this, or open the task again: anthill leader reset {} --force",
-            shell::word(id)
-        ),
+        hint![
+            format!("move {file} away and repeat this, or open the task again: "),
+            Next::Reset { id: id.into(), force: true },
+        ],
     )
 }

@@ -4,14 +4,15 @@ use serde_json::Value;
 
 use super::Desk;
 use super::lead::{LEADER, check_circle, check_known};
+use crate::hint;
 use crate::model::documents::queue::QueueTask;
 use crate::model::ids::Key;
 use crate::model::listing::Among;
+use crate::model::next::Next;
 use crate::model::paper::Paper;
 use crate::model::task::{Task, TaskEdit};
 use crate::ops::{Actor, Error, Result};
 use crate::store::Engine;
-use crate::view::shell;
 
 /// A task as it is now, and who has it.
 #[derive(Debug)]
@@ -50,7 +51,7 @@ pub fn edit(engine: &dyn Engine, id: &Key, edit: &TaskEdit, actor: &Actor) -> Re
 
 fn held(id: &Key, owner: &str, why: &str) -> Error {
     let message = format!("`{owner}` is at work on `{id}`: {why}");
-    Error::refused(message, format!("take it back first: anthill leader reset {}", shell::word(id.as_str())))
+    Error::refused(message, hint!["take it back first: ", Next::Reset { id: id.to_string(), force: false }])
 }
 
 /// Adds a remark to a task, however it stands.
@@ -97,9 +98,9 @@ fn check_unneeded(desk: &mut Desk<'_>, id: &Key, also: &[Key]) -> Result<()> {
     let Some(dependent) = dependents.iter().find(stays).map(|task| Task::of(task.clone())) else {
         return Ok(());
     };
-    let (of, on) = (shell::word(dependent.id()), shell::word(id.as_str()));
+    let apart = Next::StopWaiting { id: dependent.id().into(), on: id.to_string() };
     Err(Error::refused(
         format!("`{}` depends on `{id}`", dependent.id()),
-        format!("let it wait no more: anthill leader edit {of} --no-depends {on}"),
+        hint!["let it wait no more: ", apart],
     ))
 }

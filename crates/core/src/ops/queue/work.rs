@@ -10,6 +10,7 @@ use super::pick::{Able, Pick};
 use super::{Desk, register};
 use crate::model::documents::queue::{Lease, QueueTask, TaskResult, Worker, WorkerPause};
 use crate::model::files;
+use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
@@ -33,7 +34,7 @@ pub struct ClaimRequest<'a> {
 
 #[derive(Debug)]
 pub enum Claim {
-    Claimed { task: Task, warnings: Vec<String> },
+    Claimed { task: Task, warnings: Vec<Hint> },
     NothingReady(NothingReady),
 }
 
@@ -146,7 +147,7 @@ pub struct Done {
     pub task: Task,
     /// Whether it was so already.
     pub repeated: bool,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Says that the work has begun, and renews the lease.
@@ -390,7 +391,7 @@ pub fn discover(engine: &dyn Engine, worker: &Key, text: &str, actor: &Actor) ->
     let text = &*redact(text);
     let mut desk = Desk::open(engine, actor)?;
     if desk.transaction.paper(&Paper::Discoveries)?.is_none() {
-        desk.transaction.append_paper(&Paper::Discoveries, &papers::discoveries())?;
+        desk.transaction.append_paper(&Paper::Discoveries, &papers::discoveries(actor.door))?;
     }
     let piece = papers::discovery(worker.as_str(), text, &time::stamp(desk.now.at));
     desk.transaction.append_paper(&Paper::Discoveries, &piece)?;

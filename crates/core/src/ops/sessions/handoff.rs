@@ -5,12 +5,14 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{Changed, Seat, changed, document, entry, has_ended, known, note, room, state_of, unknown};
+use crate::hint;
 use crate::model::documents::queue::QueueTask;
 use crate::model::documents::state::{EventData, Features, HandoffPayload, SessionTask, Tasks};
 use crate::model::ids::{Key, SessionId};
 use crate::model::json::check_input;
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::message::{Letter, Sender};
+use crate::model::next::{Next, See};
 use crate::model::redact::redact;
 use crate::model::room::Room;
 use crate::model::session::{Session, Status, is_open};
@@ -127,7 +129,7 @@ fn open(transaction: &mut dyn Transaction, to: &SessionId) -> Result<Session> {
         Status::Ended => Err(has_ended(to)),
         Status::Expired => Err(Error::refused(
             format!("session `{to}` has expired: nobody has heard of it for too long"),
-            format!("let it give a sign of life first: anthill session heartbeat {to}"),
+            hint!["let it give a sign of life first: ", Next::SignOfLife(to.to_string())],
         )),
         Status::Active | Status::Idle => Ok(session),
     }
@@ -151,10 +153,10 @@ fn move_own(transaction: &mut dyn Transaction, handoff: Handoff<'_>, now: Timest
         if to_tasks.iter().any(|known| id_of(known) == id) {
             return Err(Error::clash(
                 format!("session `{}` has another task `{id}` already", handoff.to),
-                format!(
-                    "nothing was changed; hand the others over one by one: anthill session handoff {} {} --task ID",
-                    handoff.from, handoff.to
-                ),
+                hint![
+                    "nothing was changed; hand the others over one by one: ",
+                    Next::HandOver { from: handoff.from.to_string(), to: handoff.to.to_string() },
+                ],
             ));
         }
         task.set(SessionTask::updated_at, time::stamp(now));
@@ -206,7 +208,7 @@ fn move_items(seat: &mut Seat<'_>, handoff: Handoff<'_>) -> Result<Vec<String>> 
 /// Says why there is nothing to hand over.
 fn nothing(seat: &mut Seat<'_>, handoff: Handoff<'_>) -> Result<Error> {
     let Handoff { from, to, task, .. } = handoff;
-    let hint = format!("see what it has: anthill session show {from}");
+    let hint = hint!["see what it has: ", See::Session(from.to_string())];
     let Some(id) = task else {
         return Ok(Error::refused(format!("session `{from}` has no open task and no claim"), hint));
     };

@@ -10,6 +10,7 @@ use super::{Changed, document, expire, state_of, unknown};
 use crate::error::Code;
 use crate::model::documents::answers::SeenSession;
 use crate::model::documents::state::{ArchivedSession, Features, Session as SessionDoc, SessionContext};
+use crate::model::hint::Hint;
 use crate::model::ids::SessionId;
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::room::Room;
@@ -37,7 +38,7 @@ pub struct Found {
     pub sessions: Vec<Value>,
     /// Those that were given up just now.
     pub expired: Vec<Changed>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Lists sessions. Each is read once, without a lock; one that cannot be read does not hide the others.
@@ -165,7 +166,7 @@ fn all(engine: &dyn Engine) -> Result<Vec<SessionId>> {
 struct Swept {
     sessions: Vec<(SessionId, Session)>,
     expired: Vec<Changed>,
-    warnings: Vec<String>,
+    warnings: Vec<Hint>,
 }
 
 fn sweep(engine: &dyn Engine, ids: Vec<SessionId>, settings: &Settings, actor: &Actor) -> Result<Swept> {
@@ -177,7 +178,7 @@ fn sweep(engine: &dyn Engine, ids: Vec<SessionId>, settings: &Settings, actor: &
             Ok(Some(state)) => Session::of(state.value),
             Ok(None) => continue,
             Err(error) => {
-                swept.warnings.push(format!("session `{id}` is left out: {error}"));
+                swept.warnings.push(format!("session `{id}` is left out: {error}").into());
                 continue;
             }
         };
@@ -191,7 +192,9 @@ fn sweep(engine: &dyn Engine, ids: Vec<SessionId>, settings: &Settings, actor: &
                 Ok(None) => {
                     session = engine.read(&state_of(&id))?.map_or(session, |state| Session::of(state.value));
                 }
-                Err(error) => swept.warnings.push(format!("session `{id}` cannot be given up: {error}")),
+                Err(error) => {
+                    swept.warnings.push(format!("session `{id}` cannot be given up: {error}").into());
+                }
             }
         }
         swept.sessions.push((id, session));

@@ -10,12 +10,15 @@ pub mod look;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::hint;
 use crate::model::documents::common::Stamps;
 use crate::model::documents::state::EventData;
+use crate::model::hint::Hint;
 use crate::model::ids::{self, SessionId};
 use crate::model::json::check_input;
 use crate::model::key::FieldsMut;
 use crate::model::kind::{Doc, Kind};
+use crate::model::next::{Next, See};
 use crate::model::room::Room;
 use crate::model::session::{self, Session, Start, Status, Whereabouts};
 use crate::model::task::{Effect, Task};
@@ -38,7 +41,7 @@ pub struct Changed {
     pub repeated: bool,
     /// The tasks of the queue and the items of the loop that went back.
     pub released: Vec<String>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }
 
 /// Starts a session under this id, or under a new one. A session that is there starts again.
@@ -264,12 +267,15 @@ fn known(transaction: &mut dyn Transaction, id: &SessionId) -> Result<Session> {
 fn unknown(id: &SessionId) -> Error {
     Error::missing(
         format!("there is no session `{id}`"),
-        format!("start it: anthill session start {id}   (see them all: anthill session list)"),
+        hint!["start it: ", Next::StartSession(id.to_string()), "   (see them all: ", See::Sessions, ")",],
     )
 }
 
 fn has_ended(id: &SessionId) -> Error {
-    Error::refused(format!("session `{id}` has ended"), format!("start it again: anthill session start {id}"))
+    Error::refused(
+        format!("session `{id}` has ended"),
+        hint!["start it again: ", Next::StartSession(id.to_string())],
+    )
 }
 
 /// Deletes the lists of a session that nobody has put anything into.
@@ -323,11 +329,12 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::model::hint::Plain;
     use crate::store::memory::MemoryEngine;
 
     fn at(seconds: i64) -> Actor {
         let now = Timestamp::from_second(1_800_000_000 + seconds).unwrap();
-        Actor { clock: Arc::new(now), session: None, acting: None, user: "ann".into() }
+        Actor { clock: Arc::new(now), session: None, acting: None, user: "ann".into(), door: &Plain }
     }
 
     fn id(text: &str) -> SessionId {

@@ -7,12 +7,14 @@
 use jiff::Timestamp;
 
 use super::{Desk, Done, doc};
+use crate::hint;
 use crate::model::changes::Changes;
 use crate::model::documents::workflow::Phase;
 use crate::model::flow::{
     Flow, Ownership, PhaseOutcome, Refusal, Report, Worker, WorkflowStatus, outcome, standing,
 };
 use crate::model::ids::SessionId;
+use crate::model::next::{Next, See, With};
 use crate::model::present::Present;
 use crate::model::said::{Ending, Said};
 use crate::ops::sessions::look;
@@ -31,12 +33,13 @@ pub fn ownership(engine: &dyn Engine, flow: &Flow, actor: &Actor) -> Result<Owne
 /// Makes it the workflow of the acting session, whosever it was. Returns the session that had it.
 pub fn adopt(engine: &dyn Engine, expect: Option<u64>, actor: &Actor) -> Result<(Done, Option<String>)> {
     let session = actor.session.as_deref().ok_or_else(|| {
-        Error::Input("a workflow is taken over by a session: name it with --session-id ID".into())
+        let name = hint!["a workflow is taken over by a session: name it with ", With::Session(None)];
+        Error::Input(actor.door.tell(&name))
     })?;
     if !look::is_at_work(engine, session, actor)? {
         return Err(Error::refused(
             format!("session `{session}` is not at work"),
-            format!("start it: anthill session start {session}   (see them: anthill session list)"),
+            hint!["start it: ", Next::StartSession(session.into()), "   (see them: ", See::Sessions, ")",],
         ));
     }
     let mut desk = Desk::open(engine, expect, actor)?;

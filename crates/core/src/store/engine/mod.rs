@@ -53,6 +53,7 @@ use serde_json::Value;
 
 use super::edits::Edits;
 use super::error::Result;
+use crate::model::hint::Hint;
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
 use crate::model::paper::{Paper, Papers};
@@ -210,5 +211,5 @@ pub struct Committed {
     /// only items were put may be left out.
     pub documents: Vec<(Doc, Document)>,
     /// What a person should hear about, such as an edit that collided with this commit.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Hint>,
 }

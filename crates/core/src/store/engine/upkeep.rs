@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::error::Code;
+use crate::model::hint::Hint;
 use crate::model::ids::SessionId;
 use crate::model::kind::Doc;
 use crate::model::paper::Paper;
@@ -91,7 +92,7 @@ pub struct Finding {
     pub subject: String,
     pub message: String,
     /// What to type or do about it.
-    pub fix: String,
+    pub fix: Hint,
     /// Whether it has just been mended.
     pub repaired: bool,
 }

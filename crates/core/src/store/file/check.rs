@@ -12,7 +12,10 @@ use super::roots::FileEngine;
 use super::segments::old_segments;
 use super::{papers, recover};
 use crate::error::Code;
+use crate::hint;
+use crate::model::hint::Hint;
 use crate::model::kind::Doc;
+use crate::model::next::{Next, With};
 use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::store::engine::{Engine, Finding};
@@ -23,7 +26,7 @@ use crate::store::state;
 pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Finding>> {
     let place = match engine.open(room) {
         Ok(place) => place,
-        Err(error) => return Ok(vec![finding(&error, room, LOCAL_DISK)]),
+        Err(error) => return Ok(vec![finding(&error, room, local_disk())]),
     };
     // Where anthill never wrote there is nothing to finish, and looking must leave no trace.
     match place.fs.entries(&room.hidden()) {
@@ -33,7 +36,7 @@ pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Findi
     }
     let mut findings = match if repair { move_away(&place) } else { Ok(Vec::new()) } {
         Ok(findings) => findings,
-        Err(error) => return Ok(vec![finding(&error, room, FREE_CAUSE)]),
+        Err(error) => return Ok(vec![finding(&error, room, free_cause())]),
     };
     let (_lock, mut head) = match enter(engine, &place, repair) {
         Ok(entered) => entered,
@@ -73,8 +76,21 @@ fn check_gone(place: &Place<'_>, head: &Head, repair: bool) -> Result<Vec<Findin
         };
         let shown = place.show(&doc);
         findings.push(match last_good(place, head, &doc)? {
-            None => finding(&error, &shown, begin_anew(&doc)),
-            Some(_) if !repair => finding(&error, &shown, format!("{BRING_BACK}; or {}", begin_anew(&doc))),
+            None => {
+                let anew = Next::Delete { doc: (&doc).into(), path: None };
+                finding(&error, &shown, hint![format!("{BEGIN_ANEW}: `"), anew, "`"])
+            }
+            Some(_) if !repair => {
+                let anew = Next::Delete { doc: (&doc).into(), path: None };
+                let fix = hint![
+                    "run `",
+                    Next::Repair,
+                    format!("`: it brings back what the last commit left; or {BEGIN_ANEW}: `"),
+                    anew,
+                    "`"
+                ];
+                finding(&error, &shown, fix)
+            }
             Some(good) => {
                 place.make_dirs(parent(&doc.path()))?;
                 let spare = place.write_spare(&doc.file(), &good).map(|()| place.spare(&doc.file()))?;
@@ -91,17 +107,14 @@ fn check_gone(place: &Place<'_>, head: &Head, repair: bool) -> Result<Vec<Findin
     Ok(findings)
 }
 
-/// Says how to go on without a document.
-fn begin_anew(doc: &Doc) -> String {
-    format!("begin anew without it: `anthill delete {} .`", doc.typed())
-}
+const BEGIN_ANEW: &str = "begin anew without it";
 
 /// Says that the directory of our own files is none, or why we cannot know.
 fn no_room(place: &Place<'_>, error: io::Error) -> Finding {
     let hidden = place.room.hidden();
     match is_other(&error) {
         true => Finding { fix: NO_ROOM.into(), ..misplaced(place, &hidden, &error) },
-        false => finding(&place.failed("list", &hidden, error), &place.room, FREE_CAUSE),
+        false => finding(&place.failed("list", &hidden, error), &place.room, free_cause()),
     }
 }
 
@@ -114,7 +127,7 @@ fn is_other(error: &io::Error) -> bool {
 fn in_the_way(place: &Place<'_>, error: &Error) -> Result<Vec<Finding>> {
     let odd = odd_files(place).unwrap_or_default();
     let named: Vec<_> = odd.iter().map(|(path, error)| misplaced(place, path, error)).collect();
-    Ok(if named.is_empty() { vec![finding(error, &place.room, FREE_CAUSE)] } else { named })
+    Ok(if named.is_empty() { vec![finding(error, &place.room, free_cause())] } else { named })
 }
 
 /// Moves away what stands in the place of a file or directory of our own and is none.
@@ -122,7 +135,7 @@ fn move_away(place: &Place<'_>) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut away = |(path, error): &(String, io::Error)| {
         let kept = place.set_aside(path).map_err(|error| place.failed("move", path, error))?;
-        let fix = format!("moved to `{}`", place.fs.display(&kept));
+        let fix = format!("moved to `{}`", place.fs.display(&kept)).into();
         findings.push(Finding { fix, repaired: true, ..misplaced(place, path, error) });
         Ok::<_, Error>(())
     };
@@ -135,7 +148,11 @@ fn move_away(place: &Place<'_>) -> Result<Vec<Finding>> {
 
 fn misplaced(place: &Place<'_>, path: &str, error: &io::Error) -> Finding {
     let shown = place.fs.display(path);
-    finding(&Error::NotAFile { path: shown.clone(), message: error.to_string() }, &shown, AWAY)
+    finding(
+        &Error::NotAFile { path: shown.clone(), message: error.to_string() },
+        &shown,
+        by_repair("it moves it aside"),
+    )
 }
 
 /// Returns what has the name of a file or directory of our own and is none, and why.
@@ -211,12 +228,19 @@ fn check_papers(place: &Place<'_>) -> Vec<Finding> {
     findings
 }
 
-const LOCAL_DISK: &str = "move the state to a local disk, or pass --allow-network-fs";
-const FREE_CAUSE: &str = "free the cause and run `anthill doctor` again";
-const REPAIR: &str =
-    "run `anthill doctor --repair`: it restores the last good content and keeps this file aside";
-const BRING_BACK: &str = "run `anthill doctor --repair`: it brings back what the last commit left";
-const AWAY: &str = "run `anthill doctor --repair`: it moves it aside";
+fn local_disk() -> Hint {
+    hint!["move the state to a local disk, or pass ", With::NetworkFs]
+}
+
+fn free_cause() -> Hint {
+    hint!["free the cause and run `", Next::Doctor, "` again"]
+}
+
+/// Says what a repair would do.
+fn by_repair(how: &str) -> Hint {
+    hint!["run `", Next::Repair, format!("`: {how}")]
+}
+
 const NO_ROOM: &str = "move it away: a directory is made in its place with the next change";
 const NO_FOLDER: &str = "replace it by a directory, or remove it";
 const NO_TEXT: &str = "move it away: a text is to be written there";
@@ -251,7 +275,9 @@ fn check_document(place: &Place<'_>, head: &Head, doc: &Doc, repair: bool) -> Re
     }
     let found = match last_good(place, head, doc)? {
         None => finding(&error, &shown, NO_COPY),
-        Some(_) if !repair => finding(&error, &shown, REPAIR),
+        Some(_) if !repair => {
+            finding(&error, &shown, by_repair("it restores the last good content and keeps this file aside"))
+        }
         Some(good) => {
             let kept = restore(place, doc, &bytes, &good)?;
             let fix = format!("restored the last good content; the bad file is `{kept}`");
@@ -305,7 +331,7 @@ fn check_journal(
         code: Code::Damaged,
         subject: place.fs.display(&place.journal()),
         message: format!("history is damaged after line {}; the state itself is not", segment.lines.len()),
-        fix: "run `anthill doctor --repair`: it cuts the journal there".into(),
+        fix: by_repair("it cuts the journal there"),
         repaired: false,
     };
     if repair {
@@ -338,12 +364,12 @@ fn check_segments(place: &Place<'_>, repair: bool) -> Result<Vec<Finding>> {
             code: Code::Damaged,
             subject: place.fs.display(&path),
             message: "old history is damaged; the state itself is not".into(),
-            fix: "run `anthill doctor --repair`: it moves the segment aside".into(),
+            fix: by_repair("it moves the segment aside"),
             repaired: false,
         };
         if repair {
             let name = path.rsplit('/').next().unwrap_or_default();
-            found.fix = format!("moved to `{}`", place.quarantine(name, &bytes)?);
+            found.fix = format!("moved to `{}`", place.quarantine(name, &bytes)?).into();
             place.fs.remove(&path).map_err(|error| place.failed("remove", &path, error))?;
             found.repaired = true;
         }
@@ -352,7 +378,7 @@ fn check_segments(place: &Place<'_>, repair: bool) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-fn finding(error: &Error, subject: &impl ToString, fix: impl Into<String>) -> Finding {
+fn finding(error: &Error, subject: &impl ToString, fix: impl Into<Hint>) -> Finding {
     let source = std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
     let message = format!("{error}{source}");
     Finding { code: error.code(), subject: subject.to_string(), message, fix: fix.into(), repaired: false }

@@ -9,10 +9,13 @@ use super::journal::{Replay, Sum};
 use super::place;
 use super::place::{HeadDoc, Place};
 use super::segments::{current_segment, each_line};
+use crate::hint;
 use crate::model::diff::Change;
+use crate::model::hint::Hint;
 use crate::model::kind::Doc;
 use crate::model::merge::{self, Clash};
 use crate::model::names::Names;
+use crate::model::next::{Next, See};
 use crate::store::edits::{self, Edits, How, TakenIn, Touched, clash_in_words};
 use crate::store::engine::Aside;
 use crate::store::error::Result;
@@ -106,7 +109,7 @@ pub fn shown(
 }
 
 /// Says what could not be joined, and what to do about it.
-pub fn told(doc: &Doc, clashes: &[Clash], kept: &str) -> String {
+pub fn told(doc: &Doc, clashes: &[Clash], kept: &str) -> Hint {
     let file = doc.file();
     let name = file.rsplit('/').next().unwrap_or_default();
     let what = match clashes {
@@ -122,10 +125,16 @@ pub fn told(doc: &Doc, clashes: &[Clash], kept: &str) -> String {
         }
     };
     let kind = doc.kind.name;
-    format!(
-        "an edit of `{name}` could not be joined with what changed meanwhile ({what}); what was committed stays, the edit is \
-         kept in `{kept}`: `anthill diff {kind}` shows both, `anthill merge --theirs {kind}` takes the edit"
-    )
+    hint![
+        format!(
+            "an edit of `{name}` could not be joined with what changed meanwhile ({what}); what was committed stays, the edit is \
+             kept in `{kept}`: `"
+        ),
+        See::Edits(Some(kind)),
+        "` shows both, `",
+        Next::TakeEdit(kind.into()),
+        "` takes the edit",
+    ]
 }
 
 impl Place<'_> {

@@ -17,6 +17,7 @@ use super::list::{Answer, List, Lost, Patch, layout};
 use super::place::{self, Head, HeadDoc, Opened, Place, parent};
 use super::{list, papers, rotate};
 use crate::model::diff::{self, Change};
+use crate::model::hint::Hint;
 use crate::model::kind::Doc;
 use crate::model::names::{Names, names_of};
 use crate::model::paper::{Paper, Writing};
@@ -43,7 +44,7 @@ pub struct Part<'e> {
     /// Folders whose names were asked for, and what they looked like before that.
     folders: BTreeMap<&'static str, Option<u64>>,
     /// What a person should hear about.
-    warnings: Vec<String>,
+    warnings: Vec<Hint>,
     _lock: Box<dyn Lock>,
 }
 
@@ -609,7 +610,7 @@ impl<'e> Part<'e> {
         self.see_folders(&stage.folders);
         // Before the head says that all is done: whoever is killed here has left the edit where it is looked for.
         let mut warnings = std::mem::take(&mut self.warnings);
-        warnings.extend(stage.docs.iter_mut().filter_map(|staged| self.look_back(staged)));
+        warnings.extend(stage.docs.iter_mut().filter_map(|staged| self.look_back(staged)).map(Hint::from));
         self.place.write_head(&mut self.head);
         stage.papers.iter().for_each(|paper| paper.clear(&self.place));
         let mut documents = Vec::new();

@@ -361,7 +361,7 @@ impl Place<'_> {
                 return Ok(true);
             }
             if is_late {
-                return Err(Error::Gone { path: self.show(doc), typed: doc.typed() });
+                return Err(Error::Gone { path: self.show(doc), doc: doc.into() });
             }
             thread::sleep(MID_SAVE / 10);
         }

@@ -3,9 +3,11 @@
 use serde_json::Value;
 
 use super::{Loaded, Part, effective_revision, entry_of};
+use crate::hint;
 use crate::model::diff;
 use crate::model::kind::{Doc, Gone};
 use crate::model::names::names_of;
+use crate::model::next::{DocName, Next};
 use crate::store::edits::{How, TakenIn};
 use crate::store::engine::Entry;
 use crate::store::error::Result;
@@ -120,10 +122,14 @@ impl Part<'_> {
         if let (Some(HeadDoc { revision, sum: Some(_) }), None) = (known, &loaded.base)
             && loaded.doc.kind.gone != Gone::Derived
         {
-            let (path, typed) = (self.place.show(&loaded.doc), loaded.doc.typed());
-            self.warnings.push(format!(
-                "`{path}` was removed, so it begins anew; to have the old one back: anthill undo {typed}, twice (or anthill restore {typed} --revision {revision})"
-            ));
+            let (path, doc) = (self.place.show(&loaded.doc), DocName::from(&loaded.doc));
+            self.warnings.push(hint![
+                format!("`{path}` was removed, so it begins anew; to have the old one back: "),
+                Next::Undo(doc.clone()),
+                ", twice (or ",
+                Next::Restore { doc, revision: *revision },
+                ")",
+            ]);
         }
     }
 
