@@ -70,17 +70,50 @@ fn are_texts(text: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use proptest::prelude::*;
+    use serde_json::{Map, Value, json};
 
     use super::*;
+    use crate::model::json::samples;
     use crate::model::kind::Doc;
+
+    fn shape() -> &'static Shape {
+        Doc::queue().kind.shape.items_of("tasks").expect("a list")
+    }
 
     fn fits(item: &Value) -> bool {
         let text = item.to_string();
         let mut raw = Raw::default();
         raw.read(text.as_bytes(), 0).expect("an object");
-        let shape = Doc::queue().kind.shape.items_of("tasks").expect("a list");
-        surely_fits(&raw, shape, &mut Raw::default())
+        surely_fits(&raw, shape(), &mut Raw::default())
+    }
+
+    /// A task with some fields of any value.
+    fn tasks() -> impl Strategy<Value = Value> {
+        let Shape::Object(fields) = shape() else { panic!("a task is an object") };
+        let names: Vec<_> = fields.iter().map(|field| field.name).chain(["more"]).collect();
+        let values = prop_oneof![
+            3 => "\\PC{0,9}".prop_map(Value::from),
+            1 => any::<i64>().prop_map(Value::from),
+            2 => prop::collection::vec("\\PC{0,4}", 0..3).prop_map(Value::from),
+            1 => Just(Value::Null),
+            1 => samples::values(),
+        ];
+        let fields = prop::collection::vec((prop::sample::select(names), values), 0..3);
+        fields.prop_map(|fields| {
+            let good = json!({"id": "a", "description": "d", "status": "done", "priority": 3, "claimed_by": null,
+                "dependencies": ["b"], "context": {"files": [], "hints": "h"}, "created_at": "t"});
+            let Value::Object(good) = good else { unreachable!("it is an object") };
+            let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
+            Value::Object(good.into_iter().chain(fields).collect::<Map<_, _>>())
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn it_never_says_yes_to_what_the_shape_refuses(task in tasks()) {
+            prop_assert!(!fits(&task) || shape().check(&task).is_ok(), "{}", task);
+        }
     }
 
     #[test]
