@@ -113,8 +113,7 @@ impl Staged {
     /// Removes what was swapped out.
     pub fn clear(&self, place: &Place<'_>) {
         if self.entry.at.is_none() && self.existed {
-            let _ = place.fs.remove(&place.spare(&self.entry.file));
-            let _ = place.fs.remove(&place.copy(&self.entry.file));
+            place.clear_spare(&self.entry.file);
         }
     }
 }

@@ -678,12 +678,12 @@ impl<'e> Part<'e> {
     fn clear(&self, staged: Staged, documents: &mut Vec<(Doc, Document)>) {
         match staged {
             Staged::Bulk(bulk, _) => {
-                self.clear_spare(bulk.doc());
+                self.place.clear_spare(&bulk.doc().file());
                 bulk.finish(&self.place, &self.head);
             }
             Staged::Items { list, patch, .. } => list.finish(&self.place, &patch),
             Staged::Whole { doc, sealed, stamp, .. } => {
-                self.clear_spare(&doc);
+                self.place.clear_spare(&doc.file());
                 if let Some(Sealed { value, bytes, revision, .. }) = sealed {
                     if let Some(stamp) = stamp {
                         list::index_whole(&self.place, &doc, &self.head, stamp, &bytes);
@@ -691,12 +691,6 @@ impl<'e> Part<'e> {
                     documents.push((doc, Document { value, revision }));
                 }
             }
-        }
-    }
-
-    fn clear_spare(&self, doc: &Doc) {
-        if !self.place.fs.remove(&self.place.spare(&doc.file())).is_ok_and(|removed| removed) {
-            let _ = self.place.fs.remove(&self.place.copy(&doc.file()));
         }
     }
 }

@@ -602,6 +602,13 @@ impl Place<'_> {
         written.map_err(wrap(self, "write", &spare))
     }
 
+    /// Removes what was swapped out: it is the spare, or else the copy beside it.
+    pub fn clear_spare(&self, file: &str) {
+        if !self.fs.remove(&self.spare(file)).is_ok_and(|removed| removed) {
+            let _ = self.fs.remove(&self.copy(file));
+        }
+    }
+
     /// Publishes the spare in one step, or fails and leaves the file as it was (else it is indeterminate).
     /// What was there before, if anything, is the spare afterwards, or the copy beside it.
     ///

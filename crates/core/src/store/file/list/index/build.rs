@@ -12,6 +12,9 @@ use crate::store::file::list::pages::Pages;
 /// How many families there may be at least.
 const FEW_FAMILIES: u64 = 256;
 
+/// How many items may come to a short list until its index is made anew. Most mailboxes are short, and room takes space.
+const MORE: u64 = 256;
+
 /// What an index is made from, item by item.
 #[derive(Debug)]
 pub struct Build {
@@ -140,11 +143,11 @@ impl Index {
             return None;
         }
         let count = items.len() as u64;
-        let room = count + count / 4 + 1024;
+        let room = count + count / 4 + MORE;
         let keys: usize = holds.iter().flat_map(|(_, hold)| &hold.keys).map(Vec::len).sum();
         let regions = Regions {
             room,
-            edges: edges.len() as u64 * 2 + 2048,
+            edges: edges.len() as u64 * 2 + 4 * MORE,
             ids: (room * 2).next_power_of_two(),
             held: (keys as u64 * 4).max(room).next_power_of_two(),
             families: if listing.marking.is_some() {
