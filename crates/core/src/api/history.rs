@@ -151,7 +151,7 @@ pub fn change(change: &Change, names: &Names) -> ChangeNote {
     let side = |value: &Option<Value>| value.clone().unwrap_or_default();
     let path = named(change, names);
     let place = Maybe((path != change.path).then(|| change.path.clone()));
-    ChangeNote { path: path.into(), before: side(&change.before), after: side(&change.after), place }
+    ChangeNote { path, before: side(&change.before), after: side(&change.after), place }
 }
 
 /// A document after going back, or as it would be.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::request::{Chosen, Minutes, request};
 use super::{Caller, Request, Stored, answers};
+use crate::model::documents::answers::SeenSession;
 use crate::model::documents::state::Session;
 use crate::model::hint::Hint;
 use crate::model::ids::{Key, ProjectId, SessionId};
@@ -39,7 +40,7 @@ answers! {
     Changed: Session, changed => changed.session.value(), warns &changed.warnings;
     HandedOver: Session, handed => handed.to.session.value(), warns &handed.to.warnings;
     Shown: Session, shown => shown.session.value();
-    Sessions: Vec<Session>, found => &found.sessions.value, warns &found.sessions.warnings;
+    Sessions: Vec<SeenSession>, found => &found.sessions.value, warns &found.sessions.warnings;
 }
 
 impl Request for StartSession {
@@ -112,7 +113,7 @@ request!(
 /// Sessions, and those that were given up on the way.
 #[derive(Debug)]
 pub struct Sessions {
-    pub sessions: Stored<Vec<Session>>,
+    pub sessions: Stored<Vec<SeenSession>>,
     pub expired: Vec<Changed>,
 }
 
