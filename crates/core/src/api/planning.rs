@@ -186,7 +186,7 @@ impl Request for ListStories {
 
 request!(
     /// Give a story to a member of the team or a tool, and make a task of it for a session.
-    AssignStory("story.assign", Changes, "story assign", r#"{"story": "story-001", "agent": "claude"}"#) {
+    AssignStory("story.assign", Changes, "story assign", r#"{"story": "story-001", "agent": "frontend"}"#) {
         /// The story.
         story: Key,
         /// Who is to do it.
@@ -334,7 +334,7 @@ impl Request for CloseSprint {
 
 request!(
     /// Register a tool that work can be given to, or change what is known of it.
-    RegisterTool("tool.register", Changes, "tool register", r#"{"tool": "claude", "capabilities": ["ui"]}"#) {
+    RegisterTool("tool.register", Changes, "tool register", r#"{"tool": "frontend", "capabilities": ["ui"]}"#) {
         /// The tool's id.
         tool: Chosen<Key>,
         /// What people call it; its id unless told.
@@ -376,7 +376,7 @@ impl Request for ListTools {
 
 request!(
     /// Add somebody to a project's team, or change what is known of them.
-    AddMember("team.add", Changes, "team add", r#"{"agent": "claude", "role": "developer", "capacity": 8}"#) {
+    AddMember("team.add", Changes, "team add", r#"{"agent": "frontend", "role": "developer", "capacity": 8}"#) {
         /// The agent's id.
         agent: Chosen<Key>,
         /// What it does in the team.

@@ -6,8 +6,12 @@ use crate::fields::{places, sources};
 
 /// Where command lines of others are read, and why.
 const OTHERS: &[(&str, &str)] = &[
+    ("api/documents.rs", "what picks a document, as the list of kinds tells it"),
+    ("model/clients/claude.rs", "how the client is called"),
+    ("model/clients/codex.rs", "how the client is called"),
+    ("model/clients/gemini.rs", "how the client is called"),
+    ("model/clients/opencode.rs", "how the client is called"),
     ("model/redact/rules.rs", "command lines that hold secrets"),
-    ("model/service.rs", "what clients print"),
 ];
 
 /// What may follow our name in a sentence.
