@@ -187,14 +187,14 @@ impl Back<'_> {
             Then::Whole(value) => self.put_whole(&mut *transaction, value)?,
         };
         changes.retain(|change| !self.doc.kind.stamps(&change.path));
-        if *self.doc == Doc::queue() {
-            queue::note(&mut *transaction, &self.past.edits, actor)?;
-        }
-        let Back { taken, terms, entry, .. } = self;
+        let Back { doc, past, taken, terms, entry, .. } = self;
         let (others, revision) = (others.into_iter().collect(), before + u64::from(!is_void));
         let mut back =
             TakenBack { taken, others, changes, names, revision, value: None, warnings: Vec::new() };
         if !terms.dry_run && !is_void {
+            if *doc == Doc::queue() {
+                queue::note(&mut *transaction, &past.edits, actor)?;
+            }
             let mut committed = transaction.commit(&entry)?;
             back.value = committed.documents.pop().map(|(_, document)| document.value);
             back.warnings = committed.warnings;

@@ -146,9 +146,9 @@ impl<'e> Part<'e> {
         self.unbulk(doc)?;
         let Some(list) = self.lists.remove(&*doc.file()) else { return Ok(()) };
         let loaded = self.load_as_seen(&list)?;
-        let mut value = loaded.base.clone().unwrap_or_default();
+        let copy = list.is_changed().then(|| loaded.base.clone().unwrap_or_default());
         self.loaded.insert(doc.file().into_owned(), loaded);
-        if list.is_changed() {
+        if let Some(mut value) = copy {
             engine::remove_in(doc, &mut value, &list.gone().collect::<Vec<_>>());
             for (id, item) in list.into_puts() {
                 engine::put_in(doc, &mut value, &id, item).map_err(|unfit| unfit.of(doc.file()))?;
