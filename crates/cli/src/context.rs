@@ -10,13 +10,13 @@ use anthill_core::error::Code;
 use anthill_core::model::ids::{Id, InvalidId, ProjectId, SessionId};
 use anthill_core::model::install::project_of;
 use anthill_core::model::kind::Doc;
-use anthill_core::model::paper::Paper;
+use anthill_core::model::text_file::TextFile;
 use anthill_core::model::time::{self, Boot, Clock, Moment};
 use anthill_core::ops::{Actor, settings};
 use anthill_core::store::file::fs::Fs;
-use anthill_core::store::file::moved::MovedFs;
 use anthill_core::store::file::news::on_news;
 use anthill_core::store::file::real_fs::{self, RealFs};
+use anthill_core::store::file::redirected_fs::RedirectedFs;
 use anthill_core::store::file::{FileEngine, Options};
 use anthill_core::store::observed::Observed;
 use anthill_core::store::{Engine, Kept};
@@ -72,8 +72,8 @@ impl<'o> Context<'o> {
     }
 
     /// Returns where a text of the project is, as it can be typed here.
-    pub fn shown(&self, paper: &Paper) -> String {
-        self.typed(&self.engine.called(Kept::Paper(paper)).path)
+    pub fn shown(&self, text_file: &TextFile) -> String {
+        self.typed(&self.engine.called(Kept::TextFile(text_file)).path)
     }
 
     /// Returns a path below the project's root as it can be typed here: in a worktree or a subdirectory, the root is elsewhere.
@@ -154,7 +154,7 @@ fn open_store(global: &Global, roots: &Roots) -> Result<Box<dyn Engine>> {
     let (for_home, for_project) = (roots.clone(), roots.clone());
     let home = RealFs::found_by(move || for_home.home());
     let elsewhere = |place: PathBuf| Arc::new(RealFs::new(place)) as Arc<dyn Fs>;
-    let home = MovedFs::new(Arc::new(home), env::path(env::HOME), Box::new(elsewhere), options.patience);
+    let home = RedirectedFs::new(Arc::new(home), env::path(env::HOME), Box::new(elsewhere), options.patience);
     let project = RealFs::found_by(move || for_project.project());
     let engine = FileEngine::new(Arc::new(home), Arc::new(project), options);
     Ok(Box::new(Observed::new(Box::new(engine), Box::new(HookObserver::new(global, roots)))))

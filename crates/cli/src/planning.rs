@@ -3,7 +3,7 @@
 use anthill_core::api::request::Amount;
 use anthill_core::model::ids::ProjectId;
 use anthill_core::model::shape::{Shape, Shaped};
-use anthill_core::ops::planning::Done;
+use anthill_core::ops::planning::PlanChanged;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
@@ -60,7 +60,7 @@ pub fn amount(text: &str) -> std::result::Result<Amount, String> {
 }
 
 /// Tells what was done to a thing, whose id comes last, and what to type next.
-pub fn report(context: &Context<'_>, done: &Done, (what, id): (&str, &str), next: &str) -> Result<()> {
+pub fn report(context: &Context<'_>, done: &PlanChanged, (what, id): (&str, &str), next: &str) -> Result<()> {
     let what = if done.changed { what } else { "Unchanged" };
     context.output.said(&format!("{what}: {id}"))?;
     if !next.is_empty() {

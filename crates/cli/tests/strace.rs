@@ -67,7 +67,7 @@ struct Scenario {
     old: Value,
     new: Value,
     /// The texts that belong to each state.
-    papers: [BTreeMap<String, Entry>; 2],
+    text_files: [BTreeMap<String, Entry>; 2],
     calls: Vec<Call>,
 }
 
@@ -107,8 +107,8 @@ impl Scenario {
         let calls = calls_in(&fs::read_to_string(log).unwrap(), &traced.root().display().to_string());
         let new = state(&traced, kind, others);
         assert_ne!(old, new);
-        let papers = [papers(&template), papers(&traced)];
-        Some(Scenario { template, kind, others, args, old, new, papers, calls })
+        let text_files = [text_files(&template), text_files(&traced)];
+        Some(Scenario { template, kind, others, args, old, new, text_files, calls })
     }
 
     /// Tries every call; collects what went wrong, so that one run shows all of it. Returns how many runs
@@ -165,9 +165,9 @@ impl Scenario {
         if before != Value::Null && unstamped(&before) != unstamped(&after) {
             return Err(format!("the next command made {after} of {before}"));
         }
-        let [old, new] = &self.papers;
+        let [old, new] = &self.text_files;
         let expected = if before == self.new { new } else { old };
-        let texts = || match papers(env) {
+        let texts = || match text_files(env) {
             found if found == *expected => Ok(()),
             found => Err(format!("texts {found:?} instead of {expected:?}")),
         };
@@ -242,14 +242,14 @@ fn run(env: &TestEnv, args: &[&str], input: &[u8], options: &[&str]) -> Ran {
 }
 
 /// Returns the texts beside the documents of the queue, and messages.
-fn papers(env: &TestEnv) -> BTreeMap<String, Entry> {
+fn text_files(env: &TestEnv) -> BTreeMap<String, Entry> {
     let mut entries = env.bytes();
     let trays = ["/inbox/", "/outbox/", "/processed/"];
     let is_text = |path: &str| path.ends_with(".md") || path.ends_with(".log");
-    let is_paper = |path: &str| {
+    let is_text_file = |path: &str| {
         (path.contains(".coordination/") && is_text(path)) || trays.iter().any(|tray| path.contains(tray))
     };
-    entries.retain(|path, _| is_paper(path) && !path.contains("/.anthill/"));
+    entries.retain(|path, _| is_text_file(path) && !path.contains("/.anthill/"));
     entries
 }
 

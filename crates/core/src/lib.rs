@@ -8,7 +8,7 @@
 //! | file | owner |
 //! | --- | --- |
 //! | every document of the registry, `*.json` | [`model::kind`] says which, [`store::file`] writes them |
-//! | `.coordination/*.md`, `context/*.md`, `logs/*.log`, `results/*.md` | [`model::paper`] says which, `store::file::papers` writes them |
+//! | `.coordination/*.md`, `context/*.md`, `logs/*.log`, `results/*.md` | [`model::text file`] says which, `store::file::text files` writes them |
 //! | `.claude/workflow_state_system.md`, `.claude/state/workflow_archive/*.json` | the same |
 //! | `{room}/.anthill/journal.jsonl`, `journal-*.jsonl`, `journal.next` | `store::file::journal`, `rotate` |
 //! | `{room}/.anthill/head.json` (a cache) | `store::file::place` |

@@ -85,7 +85,7 @@ pub enum Event<'e> {
         by: &'e str,
     },
     Gate(gates::Event<'e>),
-    Judged(&'e ops::agent_loop::Done),
+    Judged(&'e ops::agent_loop::LoopChanged),
     Warning(String),
 }
 

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use anthill_core::model::ids::{Key, SessionId};
 use anthill_core::model::kind::Doc;
-use anthill_core::model::listing::{Among, Excerpt, Marks, Most};
-use anthill_core::model::paper::{Paper, Papers};
+use anthill_core::model::listing::{Among, Marks, Most, Overview};
 use anthill_core::model::raw::Raw;
 use anthill_core::model::room::Room;
+use anthill_core::model::text_file::{TextFile, TextFiles};
 use anthill_core::model::time::{Clock, Moment};
 use anthill_core::store::engine::{Glimpse, Live, Visit};
 use anthill_core::store::memory::MemoryEngine;
@@ -60,7 +60,7 @@ pub enum Flaw {
     /// Tells the time of its first look at a clock.
     StandsStill,
     /// Forgets texts.
-    LosesPapers,
+    LosesTextFiles,
     /// Adds a piece twice, as somebody who tries again.
     AppendsTwice,
     /// Lets everybody sit down.
@@ -94,9 +94,9 @@ pub enum Flaw {
     /// Forgets which member of a family a revision is of.
     ForgetsKeys,
     /// Lists texts of other sorts with those that are asked for.
-    MixesPapers,
+    MixesTextFiles,
     /// Lists no texts.
-    HidesPapers,
+    HidesTextFiles,
 }
 
 /// Which methods were asked, by name.
@@ -242,7 +242,7 @@ impl Engine for Wrong, shared {
 hand_on! { READING: is_absent, lacks, written_at, live;
 impl Reading for Wrong, shared {
     fn browse(room: &Room) -> Result<Option<Box<dyn Transaction + '_>>>;
-    fn excerpt(doc: &Doc, most: Most) -> Result<Option<Excerpt>>;
+    fn overview(doc: &Doc, most: Most) -> Result<Option<Overview>>;
     fn each_item(doc: &Doc, visit: &mut dyn FnMut(&Raw)) -> Result<bool>;
     fn read_some(doc: &Doc, wanted: &mut dyn FnMut(&Raw) -> bool) -> Result<Option<Document>>;
     fn glimpse(doc: &Doc) -> Result<Option<Glimpse>>;
@@ -324,13 +324,13 @@ impl WrongTransaction<'_> {
     }
 }
 
-hand_on! { TRANSACTION: put, delete, documents, now, paper, papers, write_paper, append_paper, commit, get;
+hand_on! { TRANSACTION: put, delete, documents, now, text_file, text_files, write_text_file, append_text_file, commit, get;
 impl Transaction for WrongTransaction<'_>, exclusive {
     fn exists(doc: &Doc) -> Result<bool>;
     fn revision(doc: &Doc) -> Result<u64>;
     fn edits(doc: &Doc) -> Result<Edits>;
-    fn papers_changed(room: &Room, sort: Papers) -> Result<bool>;
-    fn remove_paper(paper: &Paper) -> Result<()>;
+    fn text_files_changed(room: &Room, sort: TextFiles) -> Result<bool>;
+    fn remove_text_file(text_file: &TextFile) -> Result<()>;
 } with {
     fn get(&mut self, doc: &Doc) -> Result<Option<&Value>> {
         self.engine.note("get");
@@ -367,40 +367,40 @@ impl Transaction for WrongTransaction<'_>, exclusive {
         Ok(if self.engine.is(Flaw::StandsStill) { first } else { now })
     }
 
-    fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
-        self.engine.note("paper");
-        self.inner.paper(paper)
+    fn text_file(&mut self, text_file: &TextFile) -> Result<Option<String>> {
+        self.engine.note("text_file");
+        self.inner.text_file(text_file)
     }
 
-    fn papers(&mut self, room: &Room, sort: Papers) -> Result<Vec<Paper>> {
-        self.engine.note("papers");
+    fn text_files(&mut self, room: &Room, sort: TextFiles) -> Result<Vec<TextFile>> {
+        self.engine.note("text_files");
         match self.engine.flaw {
-            Some(Flaw::HidesPapers) => Ok(Vec::new()),
-            Some(Flaw::MixesPapers) => {
-                let sorts = [Papers::Results, Papers::Logs].map(|sort| self.inner.papers(room, sort));
+            Some(Flaw::HidesTextFiles) => Ok(Vec::new()),
+            Some(Flaw::MixesTextFiles) => {
+                let sorts = [TextFiles::Results, TextFiles::Logs].map(|sort| self.inner.text_files(room, sort));
                 Ok(sorts.into_iter().collect::<Result<Vec<_>>>()?.concat())
             }
-            _ => self.inner.papers(room, sort),
+            _ => self.inner.text_files(room, sort),
         }
     }
 
-    fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
-        self.engine.note("write_paper");
+    fn write_text_file(&mut self, text_file: &TextFile, text: String) -> Result<()> {
+        self.engine.note("write_text_file");
         match self.engine.flaw {
-            Some(Flaw::LosesPapers) => Ok(()),
+            Some(Flaw::LosesTextFiles) => Ok(()),
             Some(Flaw::CutsAtNul) => {
-                self.inner.write_paper(paper, text.split('\0').next().unwrap_or_default().into())
+                self.inner.write_text_file(text_file, text.split('\0').next().unwrap_or_default().into())
             }
-            _ => self.inner.write_paper(paper, text),
+            _ => self.inner.write_text_file(text_file, text),
         }
     }
 
-    fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()> {
-        self.engine.note("append_paper");
+    fn append_text_file(&mut self, text_file: &TextFile, piece: &str) -> Result<()> {
+        self.engine.note("append_text_file");
         if self.engine.is(Flaw::AppendsTwice) {
-            self.inner.append_paper(paper, piece)?;
+            self.inner.append_text_file(text_file, piece)?;
         }
-        self.inner.append_paper(paper, piece)
+        self.inner.append_text_file(text_file, piece)
     }
 
     fn commit(self: Box<Self>, entry: &Entry) -> Result<Committed> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anthill_core::error::Code;
-use anthill_core::model::install::Part;
+use anthill_core::model::install::Insert;
 use anthill_core::model::json::ParseError;
 use anthill_core::view::unified::unified;
 use anthill_live::foreign;
@@ -148,7 +148,13 @@ impl Plan {
         Ok((before.clone(), before, None))
     }
 
-    fn put_parts(&mut self, real: &Path, path: &Path, parts: &[Part], kept: Option<&Kept>) -> Result<States> {
+    fn put_parts(
+        &mut self,
+        real: &Path,
+        path: &Path,
+        parts: &[Insert],
+        kept: Option<&Kept>,
+    ) -> Result<States> {
         let before = self.bytes(real)?.map(String::from_utf8).transpose().map_err(|_| {
             let message = format!("`{}` is not text in UTF-8", path.display());
             CliError::new(Code::Damaged, message).hinted(MEND).detail("path", path.display().to_string())
@@ -248,13 +254,17 @@ fn kept<'r>(record: &'r Installed, base: &Path, path: &Path) -> Option<&'r Kept>
 }
 
 /// Returns a text without our parts; `None` for a file that was made for them and holds nothing else.
-fn bare(parts: &[Part], text: &str, kept: Option<&Kept>) -> std::result::Result<Option<String>, ParseError> {
+fn bare(
+    parts: &[Insert],
+    text: &str,
+    kept: Option<&Kept>,
+) -> std::result::Result<Option<String>, ParseError> {
     let bare = parts.iter().try_fold(text.to_owned(), |text, part| part.take(&text))?;
     let is_ours = kept.is_some_and(|kept| kept.original.is_none());
     Ok((!is_ours || !is_nothing(parts, &bare)).then_some(bare))
 }
 
-fn is_nothing(parts: &[Part], text: &str) -> bool {
+fn is_nothing(parts: &[Insert], text: &str) -> bool {
     parts.iter().all(|part| part.is_nothing(text))
 }
 

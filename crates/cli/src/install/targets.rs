@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anthill_core::model::clients::{self, CLIENTS, Client, HookEvent, SHARED_INSTRUCTIONS, Setting, What};
 use anthill_core::model::ids::ProjectId;
-use anthill_core::model::install::{Hook, Hooks, Part, Project, StatusLine};
+use anthill_core::model::install::{Hook, Hooks, Insert, Project, StatusLine};
 use anthill_core::model::json;
 use anthill_live::{foreign, gates};
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub enum Content {
     /// All of it is ours.
     Whole(String),
     /// Some of it is.
-    Parts(Vec<Part>),
+    Parts(Vec<Insert>),
     /// An earlier version wrote it; this one does without.
     Former,
 }
@@ -59,16 +59,18 @@ impl Wish {
         let clients = self.clients.iter();
         let mut targets: Vec<_> = clients.flat_map(|client| self.of_client(client, places)).collect();
         if let (Scope::Project, Some(id)) = (self.scope, &self.project) {
-            let named = Part::Project(Project { id: id.clone() });
+            let named = Insert::Project(Project { id: id.clone() });
             targets.push(parts(places.project.join(gates::config::FILE), [named]));
         }
         targets.extend(
-            self.instructions(places).into_iter().map(|path| parts(path, [Part::Section(texts::protocol())])),
+            self.instructions(places)
+                .into_iter()
+                .map(|path| parts(path, [Insert::Section(texts::protocol())])),
         );
         if self.scope == Scope::Project
             && (exists(&places.project, ".git") || exists(&places.project, ".gitignore"))
         {
-            targets.push(parts(places.project.join(".gitignore"), [Part::Section(texts::ignored())]));
+            targets.push(parts(places.project.join(".gitignore"), [Insert::Section(texts::ignored())]));
         }
         targets
     }
@@ -80,7 +82,7 @@ impl Wish {
         let instructions = instructions.filter(|_| self.scope == Scope::Project);
         for path in instructions.map(|name| places.project.join(name)) {
             if targets.iter().all(|target| target.path != path) {
-                targets.push(parts(path, [Part::Section(texts::protocol())]));
+                targets.push(parts(path, [Insert::Section(texts::protocol())]));
             }
         }
         targets
@@ -103,11 +105,11 @@ impl Wish {
         targets
     }
 
-    fn part(&self, client: &Client, setting: Setting) -> Part {
+    fn part(&self, client: &Client, setting: Setting) -> Insert {
         match setting {
-            Setting::Hooks => Part::Hooks(self.hooks(client)),
-            Setting::StatusLine => Part::StatusLine(self.status_line_part()),
-            Setting::Server => Part::Server,
+            Setting::Hooks => Insert::Hooks(self.hooks(client)),
+            Setting::StatusLine => Insert::StatusLine(self.status_line_part()),
+            Setting::Server => Insert::Server,
         }
     }
 
@@ -206,7 +208,7 @@ fn document(path: PathBuf, value: &Value) -> Target {
     whole(path, String::from_utf8_lossy(&json::render(value)).into_owned())
 }
 
-fn parts<const N: usize>(path: PathBuf, parts: [Part; N]) -> Target {
+fn parts<const N: usize>(path: PathBuf, parts: [Insert; N]) -> Target {
     Target { path, content: Content::Parts(parts.into()) }
 }
 

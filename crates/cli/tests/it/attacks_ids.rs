@@ -258,8 +258,11 @@ fn nothing_hides_from_people_or_agents() {
     shown.push(env.run_with_input(&["hook"], event.to_string().as_bytes()).stdout);
     env.ok(&["worker", "complete", "w1", "t1", &text]);
     env.ok(&["leader", "aggregate"]);
-    let papers = ["master-plan.md", "summary.md", "context/discoveries.md", "results/t1.md", "logs/w1.log"];
-    shown.extend(papers.iter().map(|paper| env.read_text(&format!("project/.coordination/{paper}"))));
+    let text_files =
+        ["master-plan.md", "summary.md", "context/discoveries.md", "results/t1.md", "logs/w1.log"];
+    shown.extend(
+        text_files.iter().map(|text_file| env.read_text(&format!("project/.coordination/{text_file}"))),
+    );
     shown.push(env.read_text("project/.claude/state/loop/LOOP_STATE.md"));
     shown.push(env.read_text("project/.claude/workflow_state_system.md"));
     for text in shown {

@@ -109,9 +109,9 @@ fn logged(env: &TestEnv, agent: &str, line: &str) {
     assert!(log.lines().any(|logged| logged.ends_with(line)), "`{line}` is not in {agent}.log:\n{log}");
 }
 
-/// Returns the headings of a paper.
-fn headings(paper: &str) -> Vec<&str> {
-    paper.lines().filter(|line| line.starts_with('#')).collect()
+/// Returns the headings of a text file.
+fn headings(text_file: &str) -> Vec<&str> {
+    text_file.lines().filter(|line| line.starts_with('#')).collect()
 }
 
 // ---- the layout
@@ -885,7 +885,7 @@ fn the_jq_lines_of_the_seed() {
     assert!(ran.stdout.contains("## Status\n\nSUCCESS"), "{}", ran.shown());
 }
 
-// ---- papers
+// ---- text files
 
 #[test]
 fn results_and_the_summary() {
@@ -1020,7 +1020,7 @@ fn text_stays_text() {
             "Files Created",
             "Status",
         ];
-        for (paper, expected) in [
+        for (text_file, expected) in [
             ("results/a.md", with_sections("# Task: a", "##", &sections)),
             (
                 "results/b.md",
@@ -1032,10 +1032,11 @@ fn text_stays_text() {
             ),
             ("summary.md", with_sections("# Summary", "##", &["Objective", "Tasks", "Task: a", "Task: b"])),
         ] {
-            let paper = env.read_text(&format!("{ROOM}/{paper}"));
-            cannot_steer(&paper);
-            let top: Vec<_> = outline(&paper).into_iter().filter(|title| !title.starts_with("###")).collect();
-            assert_eq!(top, expected, "{paper}");
+            let text_file = env.read_text(&format!("{ROOM}/{text_file}"));
+            cannot_steer(&text_file);
+            let top: Vec<_> =
+                outline(&text_file).into_iter().filter(|title| !title.starts_with("###")).collect();
+            assert_eq!(top, expected, "{text_file}");
         }
         let discoveries = env.read_text(&format!("{ROOM}/context/discoveries.md"));
         assert_eq!(
@@ -1048,16 +1049,16 @@ fn text_stays_text() {
 }
 
 /// Returns the headings that a Markdown reader sees: none in code blocks.
-fn outline(paper: &str) -> Vec<&str> {
+fn outline(text_file: &str) -> Vec<&str> {
     let mut in_code = false;
     let mut seen = Vec::new();
-    for line in paper.lines() {
+    for line in text_file.lines() {
         in_code ^= line.starts_with("```");
         if line.starts_with('#') && !in_code {
             seen.push(line);
         }
     }
-    assert!(!in_code, "a code block is open at the end:\n{paper}");
+    assert!(!in_code, "a code block is open at the end:\n{text_file}");
     seen
 }
 

@@ -37,7 +37,7 @@ fn storm_of_workers() {
     let (acknowledged, looks) = storm.rage();
     let raged = begin.elapsed();
     let events = storm.judge(&acknowledged);
-    storm.compare_papers(&events);
+    storm.compare_text_files(&events);
     storm.is_clean();
     storm.say(&events, raged, looks);
 }
@@ -392,7 +392,7 @@ impl<'s> Storm<'s> {
     }
 
     /// Each result names who did the task, and the logs tell each claim and each end once.
-    fn compare_papers(&self, events: &[Event]) {
+    fn compare_text_files(&self, events: &[Event]) {
         let mut expected: BTreeMap<(String, &str), Vec<String>> = BTreeMap::new();
         let mut owner: HashMap<&str, &str> = HashMap::new();
         for Event { task, what, .. } in events {

@@ -9,7 +9,7 @@ use crate::model::documents::WorkQueue;
 use crate::model::ids::Key;
 use crate::model::lease::LEASE;
 use crate::ops::Result;
-use crate::ops::agent_loop::{self, Done, GateReport, NewLoop, hold};
+use crate::ops::agent_loop::{self, GateReport, LoopChanged, NewLoop, hold};
 use serde_json::Value;
 
 request!(
@@ -29,14 +29,14 @@ request!(
 );
 
 answers! {
-    Done: WorkQueue, done => &done.work.queue, warns &done.warnings;
+    LoopChanged: WorkQueue, done => &done.work.queue, warns &done.warnings;
     WorkLoop: WorkQueue, work => &work.queue;
 }
 
 impl Request for StartLoop {
-    type Answer = Done;
+    type Answer = LoopChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<LoopChanged> {
         let max_iterations = self.max_iterations.map(Iterations::get);
         let new = NewLoop {
             task: self.task.map(|task| caller.told(task)),
@@ -62,9 +62,9 @@ request!(
 );
 
 impl Request for AddItem {
-    type Answer = Done;
+    type Answer = LoopChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<LoopChanged> {
         let new = NewItem {
             priority: self.priority.unwrap_or(Severity::S2),
             title: self.title,
@@ -93,9 +93,9 @@ request!(
 const BY_HAND: f64 = 3600.0;
 
 impl Request for TakeItem {
-    type Answer = Done;
+    type Answer = LoopChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<LoopChanged> {
         let session = caller.actor.session.as_deref();
         let usual = if session.is_some() { LEASE } else { BY_HAND };
         let lease = self.lease.map_or(usual, Seconds::get);
@@ -122,9 +122,9 @@ request!(
 );
 
 impl Request for ReleaseItem {
-    type Answer = Done;
+    type Answer = LoopChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<LoopChanged> {
         let who = who(caller, self.who.as_deref());
         hold::release(caller.engine, who, self.id.as_deref(), self.expect_revision, caller.actor)
     }
@@ -141,9 +141,9 @@ request!(
 );
 
 impl Request for FinishItem {
-    type Answer = Done;
+    type Answer = LoopChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<LoopChanged> {
         agent_loop::done(caller.engine, &self.id, self.expect_revision, caller.actor)
     }
 }
@@ -163,9 +163,9 @@ request!(
 );
 
 impl Request for NoteGate {
-    type Answer = Done;
+    type Answer = LoopChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<LoopChanged> {
         let check = Check {
             ended: Ended::Told,
             issues: Some(self.issues),

@@ -35,9 +35,9 @@ use serde_json::Value;
 use crate::model::hint::Hint;
 use crate::model::ids::{ProjectId, SessionId};
 use crate::model::json;
-use crate::model::paper::Paper;
 use crate::model::redact::redact;
 use crate::model::shape::{Shape, Shaped};
+use crate::model::text_file::TextFile;
 use crate::ops::{Actor, Result};
 use crate::store::{Engine, Finding, Kept};
 
@@ -101,8 +101,8 @@ impl Caller<'_> {
     }
 
     /// Returns where a text of the project is, as the caller would name it.
-    fn shown(&self, paper: &Paper) -> String {
-        self.around.shown(&self.engine.called(Kept::Paper(paper)).path)
+    fn shown(&self, text_file: &TextFile) -> String {
+        self.around.shown(&self.engine.called(Kept::TextFile(text_file)).path)
     }
 
     /// Returns what was said as it is kept: without secrets, unless a person said it, who knows what they write.

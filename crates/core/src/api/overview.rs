@@ -153,7 +153,8 @@ impl Request for CleanUp {
             what.push(What::Session);
         }
         let cleaned = clean::clean(caller.engine, &what, self.dry_run, caller.actor)?;
-        let kept = cleaned.documents.iter().map(Kept::Document).chain(cleaned.papers.iter().map(Kept::Paper));
+        let kept =
+            cleaned.documents.iter().map(Kept::Document).chain(cleaned.text_files.iter().map(Kept::TextFile));
         let removed = kept.map(|kept| caller.engine.called(kept).path).collect();
         Ok(CleanedUp { cleaned, removed, dry_run: self.dry_run })
     }

@@ -15,7 +15,7 @@ use crate::model::pipeline::table::{Outcome, Role};
 use crate::model::pipeline::{NO_GROUP, Pipeline, WITHOUT_RESULTS};
 use crate::model::plan::word;
 use crate::model::shape::{Shape, Shaped};
-use crate::ops::pipeline::{self, Done, NewRun, Report};
+use crate::ops::pipeline::{self, NewRun, PipelineChanged, Report};
 use crate::ops::{Error, Result, orchestrate};
 use crate::view::pipeline::{explanation, status};
 use crate::view::prompt;
@@ -35,17 +35,17 @@ request!(
 );
 
 answers! {
-    Done: PmState, done => &done.pipeline.pm, warns &done.warnings;
+    PipelineChanged: PmState, done => &done.pipeline.pm, warns &done.warnings;
     Orders: Vec<OrderNote>, orders => {
         orders.orders.iter().map(|order| prompt::order(&orders.done.pipeline, order, orders.door)).collect::<Value>()
     }, warns &orders.done.warnings;
-    Standing: PipelineOverview, standing => status(&standing.run, standing.conducted);
+    RunStatus: PipelineOverview, standing => status(&standing.run, standing.conducted);
 }
 
 impl Request for InitRun {
-    type Answer = Done;
+    type Answer = PipelineChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<PipelineChanged> {
         let requirements = caller.told(self.requirements);
         let new = NewRun { requirements, mode: self.mode, replace: self.replace };
         pipeline::init(caller.engine, &new, self.expect_revision, caller.actor)
@@ -63,9 +63,9 @@ request!(
 );
 
 impl Request for PlanRun {
-    type Answer = Done;
+    type Answer = PipelineChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<PipelineChanged> {
         pipeline::plan(caller.engine, &self.plan, self.expect_revision, caller.actor)
     }
 }
@@ -82,7 +82,7 @@ request!(
 #[derive(Debug)]
 pub struct Orders {
     pub orders: Vec<Order>,
-    pub done: Done,
+    pub done: PipelineChanged,
     door: &'static dyn Door,
 }
 
@@ -119,7 +119,7 @@ request!(
 #[derive(Debug)]
 pub struct Reported {
     pub group: String,
-    pub done: Done,
+    pub done: PipelineChanged,
 }
 
 impl Reported {
@@ -171,18 +171,18 @@ request!(
 
 /// A run, and whether whoever starts its agents is at work now.
 #[derive(Debug)]
-pub struct Standing {
+pub struct RunStatus {
     pub run: Pipeline,
     pub conducted: bool,
 }
 
 impl Request for ShowRun {
-    type Answer = Standing;
+    type Answer = RunStatus;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Standing> {
+    fn perform(self, caller: &Caller<'_>) -> Result<RunStatus> {
         let run = pipeline::show(caller.engine)?;
         let conducted = orchestrate::is_conducted(caller.engine, &run)?;
-        Ok(Standing { run, conducted })
+        Ok(RunStatus { run, conducted })
     }
 }
 

@@ -19,19 +19,19 @@ use crate::ops::planning::sprints::{self, NewSprint};
 use crate::ops::planning::stories::{self, Filter, NewStory};
 use crate::ops::planning::tasks::{self, TaskChange};
 use crate::ops::planning::tools::{self, MemberFacts, TeamView, ToolFacts};
-use crate::ops::planning::{Done, Project};
+use crate::ops::planning::{PlanChanged, Project};
 use crate::ops::{Error, Result};
 use crate::view::burndown;
 
 /// What was done to a thing of the plan, which `T` says how it looks.
 #[derive(Debug)]
 pub struct Planned<T> {
-    pub done: Done,
+    pub done: PlanChanged,
     looks: PhantomData<fn() -> T>,
 }
 
-impl<T> From<Done> for Planned<T> {
-    fn from(done: Done) -> Planned<T> {
+impl<T> From<PlanChanged> for Planned<T> {
+    fn from(done: PlanChanged) -> Planned<T> {
         Planned { done, looks: PhantomData }
     }
 }

@@ -15,7 +15,7 @@ use crate::model::kind::{Doc, Kind};
 use crate::model::room::Room;
 use crate::model::service;
 use crate::model::shape::words;
-use crate::ops::compact::{self, NewBackup, Restored, Standing};
+use crate::ops::compact::{self, Comparison, NewBackup, Restored};
 use crate::ops::errors::{self, NewError};
 use crate::ops::{Result, agents, read};
 
@@ -42,9 +42,9 @@ request!(
 );
 
 answers! {
-    errors::Done: ClassifiedError, done => &done.error, warns &done.warnings;
+    errors::ErrorChanged: ClassifiedError, done => &done.error, warns &done.warnings;
     Merged: Vec<Finding>, merged => &merged.findings.value, warns &merged.findings.warnings;
-    compact::Done: Backup, done => &done.backup.value, warns &done.warnings;
+    compact::BackupMade: Backup, done => &done.backup.value, warns &done.warnings;
     Backups: Vec<Backup>, backups => {
         backups.backups.iter().map(|backup| backup.value.clone()).collect::<Value>()
     }, warns &backups.warnings;
@@ -52,9 +52,9 @@ answers! {
 }
 
 impl Request for RecordError {
-    type Answer = errors::Done;
+    type Answer = errors::ErrorChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<errors::Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<errors::ErrorChanged> {
         let mut context = self.context.unwrap_or_default();
         let more = [("file", self.file), ("agent_id", self.agent_id)];
         context.extend(more.into_iter().filter_map(|(name, text)| Some((name.into(), text?.into()))));
@@ -83,9 +83,9 @@ request!(
 );
 
 impl Request for ResolveError {
-    type Answer = errors::Done;
+    type Answer = errors::ErrorChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<errors::Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<errors::ErrorChanged> {
         errors::resolve(caller.engine, &self.id, self.expect_revision, caller.actor)
     }
 }
@@ -110,9 +110,9 @@ impl Request for ListErrors {
 
     fn perform(self, caller: &Caller<'_>) -> Result<Stored<Vec<ClassifiedError>>> {
         let wanted = self.status.map(|status| match status {
-            ErrorState::Pending => errors::Standing::Pending,
-            ErrorState::Recovered => errors::Standing::Recovered,
-            ErrorState::Escalated => errors::Standing::Escalated,
+            ErrorState::Pending => errors::ErrorState::Pending,
+            ErrorState::Recovered => errors::ErrorState::Recovered,
+            ErrorState::Escalated => errors::ErrorState::Escalated,
         });
         let found = match self.all {
             true => errors::list_all(caller.engine, wanted)?,
@@ -215,9 +215,9 @@ request!(
 );
 
 impl Request for MakeBackup {
-    type Answer = compact::Done;
+    type Answer = compact::BackupMade;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<compact::Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<compact::BackupMade> {
         let reason = self.reason.unwrap_or_else(|| "manual".into());
         let new = NewBackup { reason, context_tokens: self.context_tokens, files: self.files };
         compact::backup(caller.engine, &new, caller.actor)
@@ -265,14 +265,14 @@ impl Request for RestoreBackup {
 }
 
 fn note(restored: &Restored) -> RestoredBackup {
-    let document = |(kind, standing): &(&str, Standing)| {
+    let document = |(kind, standing): &(&str, Comparison)| {
         let found = match standing {
-            Standing::Same => "same",
-            Standing::Missing => "missing",
-            Standing::Differs => "differs",
-            Standing::Damaged => "damaged",
+            Comparison::Same => "same",
+            Comparison::Missing => "missing",
+            Comparison::Differs => "differs",
+            Comparison::Damaged => "damaged",
         };
-        let restored = restored.applied && matches!(standing, Standing::Missing | Standing::Differs);
+        let restored = restored.applied && matches!(standing, Comparison::Missing | Comparison::Differs);
         RestoredDocument { kind: (*kind).into(), found: found.into(), restored }
     };
     let backup = &restored.backup.value;

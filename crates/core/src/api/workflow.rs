@@ -7,7 +7,7 @@ use super::{Caller, Request, Stored, answers};
 use crate::model::documents::{TaskGraph, Workflow};
 use crate::model::flow::{Flow, NewPhase, Report, WorkflowStatus, phase_id};
 use crate::model::ids::Key;
-use crate::ops::workflow::{self, Done, NewWorkflow, hands};
+use crate::ops::workflow::{self, NewWorkflow, WorkflowChanged, hands};
 use crate::ops::{Error, Result};
 use crate::view::workflow::{tasks, todos};
 
@@ -46,15 +46,15 @@ request!(
 );
 
 answers! {
-    Done: Workflow, done => &done.flow.workflow, warns &done.warnings;
+    WorkflowChanged: Workflow, done => &done.flow.workflow, warns &done.warnings;
     Flow: Workflow, flow => &flow.workflow;
     Adopted: Workflow, adopted => &adopted.done.flow.workflow, warns &adopted.done.warnings;
 }
 
 impl Request for CreateWorkflow {
-    type Answer = Done;
+    type Answer = WorkflowChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<WorkflowChanged> {
         let (count, parallel) = (self.phases.len(), self.parallel);
         let phase = |(place, phase): (usize, PhasePlan)| -> Result<NewPhase> {
             let before = if parallel { None } else { place.checked_sub(1) };
@@ -99,9 +99,9 @@ request!(
 );
 
 impl Request for StartWorkflow {
-    type Answer = Done;
+    type Answer = WorkflowChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<WorkflowChanged> {
         workflow::start(caller.engine, self.expect_revision, caller.actor)
     }
 }
@@ -123,9 +123,9 @@ request!(
 );
 
 impl Request for ReportPhase {
-    type Answer = Done;
+    type Answer = WorkflowChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<WorkflowChanged> {
         let said = Report { deliverables: self.deliverables, context: self.context, ..Report::default() };
         workflow::report(caller.engine, &self.id, self.status, &said, self.expect_revision, caller.actor)
     }
@@ -155,7 +155,7 @@ request!(
 /// A workflow that was taken over, and whose it was.
 #[derive(Debug)]
 pub struct Adopted {
-    pub done: Done,
+    pub done: WorkflowChanged,
     pub before: Option<String>,
 }
 

@@ -144,50 +144,50 @@ fn key(what: u64, text: &str) -> u64 {
 
 /// One step of a pattern: names of a path, and again characters of a name.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Part<T> {
+enum Step<T> {
     One(T),
     /// Any number, also none.
     Many,
 }
 
 /// A character of a name; `None` is any one.
-type Glyph = Part<Option<char>>;
+type Glyph = Step<Option<char>>;
 
 /// Names one below the other.
-type Pattern = Vec<Part<Vec<Glyph>>>;
+type Pattern = Vec<Step<Vec<Glyph>>>;
 
-const SLASH: Glyph = Part::One(Some('/'));
-const DOT: Glyph = Part::One(Some('.'));
+const SLASH: Glyph = Step::One(Some('/'));
+const DOT: Glyph = Step::One(Some('.'));
 
 fn pattern(text: &str) -> Pattern {
     let glyphs = glyphs(text);
     let mut parts = Vec::new();
     if is_at_any_depth(&glyphs) {
-        parts.push(Part::Many);
+        parts.push(Step::Many);
     }
     for name in glyphs.split(|glyph| *glyph == SLASH) {
         match name {
             [] | [DOT] => {}
             [DOT, DOT] => drop(parts.pop()),
-            [Part::Many, Part::Many] => parts.push(Part::Many),
-            name => parts.push(Part::One(name.to_vec())),
+            [Step::Many, Step::Many] => parts.push(Step::Many),
+            name => parts.push(Step::One(name.to_vec())),
         }
     }
     if !parts.last().is_some_and(looks_like_files) {
         // What is named may be a directory.
-        parts.push(Part::Many);
+        parts.push(Step::Many);
     }
     parts
 }
 
 /// Whether a name is a kind of file (`*.rs`, `test_*.py`) and not a directory.
-fn looks_like_files(last: &Part<Vec<Glyph>>) -> bool {
-    let Part::One(name) = last else { return false };
+fn looks_like_files(last: &Step<Vec<Glyph>>) -> bool {
+    let Step::One(name) = last else { return false };
     name.contains(&DOT) && name.iter().any(is_wild)
 }
 
 fn is_wild(glyph: &Glyph) -> bool {
-    matches!(glyph, Part::Many | Part::One(None))
+    matches!(glyph, Step::Many | Step::One(None))
 }
 
 /// Whether there is a wildcard and no slash but at the end.
@@ -202,11 +202,11 @@ fn glyphs(text: &str) -> Vec<Glyph> {
     while let Some(char) = chars.next() {
         let class_end = if char == '[' { after_class(chars.as_str()) } else { None };
         glyphs.push(match char {
-            '*' => Part::Many,
-            '?' => Part::One(None),
-            '[' if class_end.is_some() => Part::One(None),
-            '\\' => Part::One(Some(chars.next().unwrap_or('\\'))),
-            char => Part::One(Some(char)),
+            '*' => Step::Many,
+            '?' => Step::One(None),
+            '[' if class_end.is_some() => Step::One(None),
+            '\\' => Step::One(Some(chars.next().unwrap_or('\\'))),
+            char => Step::One(Some(char)),
         });
         chars = class_end.map_or(chars, str::chars);
     }
@@ -243,9 +243,9 @@ fn names_meet(one: &[Glyph], other: &[Glyph]) -> bool {
 }
 
 /// Whether some sequence fits both patterns.
-fn meet<T>(mut one: &[Part<T>], mut other: &[Part<T>], fit: fn(&T, &T) -> bool) -> bool {
+fn meet<T>(mut one: &[Step<T>], mut other: &[Step<T>], fit: fn(&T, &T) -> bool) -> bool {
     // Plain paths are decided here, without the table.
-    while let ([Part::One(left), ones @ ..], [Part::One(right), others @ ..]) = (one, other) {
+    while let ([Step::One(left), ones @ ..], [Step::One(right), others @ ..]) = (one, other) {
         if !fit(left, right) {
             return false;
         }
@@ -255,7 +255,7 @@ fn meet<T>(mut one: &[Part<T>], mut other: &[Part<T>], fit: fn(&T, &T) -> bool) 
 }
 
 /// Decides every pair of places in the two patterns once, so that no input takes more than their product.
-fn meet_by_table<T>(one: &[Part<T>], other: &[Part<T>], fit: fn(&T, &T) -> bool) -> bool {
+fn meet_by_table<T>(one: &[Step<T>], other: &[Step<T>], fit: fn(&T, &T) -> bool) -> bool {
     // Whether some sequence leads to the current place in `one` and to this place in `other`.
     let mut reached = vec![false; other.len() + 1];
     reached[0] = true;
@@ -267,8 +267,8 @@ fn meet_by_table<T>(one: &[Part<T>], other: &[Part<T>], fit: fn(&T, &T) -> bool)
             }
             match (left, other.get(place)) {
                 (None, None) => return true,
-                (Some(Part::One(left)), Some(Part::One(right))) => next[place + 1] |= fit(left, right),
-                (Some(Part::One(_)), None) | (None, Some(Part::One(_))) => {}
+                (Some(Step::One(left)), Some(Step::One(right))) => next[place + 1] |= fit(left, right),
+                (Some(Step::One(_)), None) | (None, Some(Step::One(_))) => {}
                 // `Many` ends here, or takes in what the other pattern has at its place.
                 (left, right) => {
                     next[place] |= left.is_some();

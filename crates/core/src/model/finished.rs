@@ -3,9 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::current_session::{self, Legacy};
 use super::documents::agent_loop::{ActiveAgents, AgentResult, FinishedAgents, ResultMetrics};
 use super::key::{Fields, FieldsMut, Key};
-use super::present::{self, Legacy};
 use super::shape::{Entries, Integer};
 
 const FINISHED: Key<Option<Entries<FinishedAgents>>> = ActiveAgents::finished;
@@ -97,7 +97,7 @@ fn entry<'a>(agents: &'a mut Value, session: &str) -> &'a mut Value {
 }
 
 fn list(entry: &mut Value, id: &str) {
-    if !present::has(entry, RESULTS, id) {
+    if !current_session::has(entry, RESULTS, id) {
         match entry.list_mut(RESULTS) {
             Some(results) => results.push(id.into()),
             None => entry[RESULTS] = json!([id]),

@@ -8,11 +8,11 @@ use super::next::{Next, See, With};
 
 /// Words with steps in them. The words alone name no command, flag or link.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Hint(Vec<Part>);
+pub struct Hint(Vec<HintPart>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum HintPart {
     Text(String),
     Step(Next),
 }
@@ -21,7 +21,7 @@ pub enum Part {
 #[macro_export]
 macro_rules! hint {
     ($($part:expr),+ $(,)?) => {
-        $crate::model::hint::Hint::of(vec![$($crate::model::hint::Part::from($part)),+])
+        $crate::model::hint::Hint::of(vec![$($crate::model::hint::HintPart::from($part)),+])
     };
 }
 
@@ -31,8 +31,8 @@ pub trait Door: fmt::Debug + Sync {
 
     fn tell(&self, hint: &Hint) -> String {
         let words = hint.0.iter().map(|part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Step(step) => self.say(step),
+            HintPart::Text(text) => text.clone(),
+            HintPart::Step(step) => self.say(step),
         });
         words.collect()
     }
@@ -53,7 +53,7 @@ impl Door for Plain {
 }
 
 impl Hint {
-    pub fn of(parts: Vec<Part>) -> Hint {
+    pub fn of(parts: Vec<HintPart>) -> Hint {
         Hint(parts)
     }
 
@@ -62,7 +62,7 @@ impl Hint {
         let mut lines = vec![Hint::default()];
         for part in self.0 {
             match part {
-                Part::Text(text) => text.split('\n').enumerate().for_each(|(at, text)| {
+                HintPart::Text(text) => text.split('\n').enumerate().for_each(|(at, text)| {
                     if at > 0 {
                         lines.push(Hint::default());
                     }
@@ -82,46 +82,46 @@ impl Hint {
         self
     }
 
-    fn push(&mut self, part: Part) {
-        if part != Part::Text(String::new()) {
+    fn push(&mut self, part: HintPart) {
+        if part != HintPart::Text(String::new()) {
             self.0.push(part);
         }
     }
 }
 
-impl From<&str> for Part {
-    fn from(text: &str) -> Part {
-        Part::Text(text.into())
+impl From<&str> for HintPart {
+    fn from(text: &str) -> HintPart {
+        HintPart::Text(text.into())
     }
 }
 
-impl From<String> for Part {
-    fn from(text: String) -> Part {
-        Part::Text(text)
+impl From<String> for HintPart {
+    fn from(text: String) -> HintPart {
+        HintPart::Text(text)
     }
 }
 
-impl From<Next> for Part {
-    fn from(step: Next) -> Part {
-        Part::Step(step)
+impl From<Next> for HintPart {
+    fn from(step: Next) -> HintPart {
+        HintPart::Step(step)
     }
 }
 
-impl From<See> for Part {
-    fn from(see: See) -> Part {
-        Part::Step(Next::See(see))
+impl From<See> for HintPart {
+    fn from(see: See) -> HintPart {
+        HintPart::Step(Next::See(see))
     }
 }
 
-impl From<With> for Part {
-    fn from(with: With) -> Part {
-        Part::Step(Next::With(with))
+impl From<With> for HintPart {
+    fn from(with: With) -> HintPart {
+        HintPart::Step(Next::With(with))
     }
 }
 
 impl<T: Into<String>> From<T> for Hint {
     fn from(text: T) -> Hint {
-        Hint(vec![Part::Text(text.into())])
+        Hint(vec![HintPart::Text(text.into())])
     }
 }
 

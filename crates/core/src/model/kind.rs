@@ -11,7 +11,7 @@ use super::documents::queue::{Lease, LeaseClock, QueueTask, TaskContext};
 use super::documents::state::MessageNote;
 use super::documents::{agent_loop, pipeline, queue, state, workflow};
 use super::ids::{Key, ProjectId, SessionId};
-use super::listing::{Due, Facet, Hold, Listing, Marking, Standing, State};
+use super::listing::{Due, Facet, Hold, Listing, Marking, Stage, State};
 use super::raw::Raw;
 use super::room::Room;
 use super::shape::{Shape, Shaped};
@@ -486,15 +486,15 @@ fn texts<'t>(texts: &'t [Cow<'_, str>]) -> Vec<&'t str> {
 }
 
 const QUEUE_STATES: [State; 8] = [
-    State { word: "created", standing: Standing::Waiting },
-    State { word: "available", standing: Standing::Ready },
-    State { word: "claimed", standing: Standing::Active },
-    State { word: "in_progress", standing: Standing::Active },
-    State { word: "done", standing: Standing::Done },
-    State { word: "failed", standing: Standing::Failed },
-    State { word: "cancelled", standing: Standing::Out },
+    State { word: "created", stage: Stage::Waiting },
+    State { word: "available", stage: Stage::Ready },
+    State { word: "claimed", stage: Stage::Active },
+    State { word: "in_progress", stage: Stage::Active },
+    State { word: "done", stage: Stage::Done },
+    State { word: "failed", stage: Stage::Failed },
+    State { word: "cancelled", stage: Stage::Out },
     // No status of a task: it is open, but its id is none, so nobody gets it until somebody has looked at it.
-    State { word: UNFIT, standing: Standing::Failed },
+    State { word: UNFIT, stage: Stage::Failed },
 ];
 
 /// How an open task counts that is never handed out, as its id is none.
@@ -504,7 +504,7 @@ fn queue_facet(task: &Raw) -> Option<Facet<'_>> {
     let (id, status) = (task.string(QueueTask::id.name())?, task.string(QueueTask::status.name())?);
     let unfit = QUEUE_STATES.len() - 1;
     let state = QUEUE_STATES[..unfit].iter().position(|state| state.word == status)?;
-    let is_open = matches!(QUEUE_STATES[state].standing, Standing::Waiting | Standing::Ready);
+    let is_open = matches!(QUEUE_STATES[state].stage, Stage::Waiting | Stage::Ready);
     Some(Facet {
         state: if is_open && !ids::is_sound(&id) { unfit } else { state },
         id,
@@ -552,10 +552,10 @@ const MAILBOX: Listing = Listing {
 };
 
 const MAILBOX_STATES: [State; 4] = [
-    State { word: "unread", standing: Standing::Ready },
-    State { word: "read", standing: Standing::Done },
-    State { word: "processed", standing: Standing::Out },
-    State { word: "expired", standing: Standing::Out },
+    State { word: "unread", stage: Stage::Ready },
+    State { word: "read", stage: Stage::Done },
+    State { word: "processed", stage: Stage::Out },
+    State { word: "expired", stage: Stage::Out },
 ];
 
 fn mailbox_facet(note: &Raw) -> Option<Facet<'_>> {

@@ -64,12 +64,12 @@ pub struct Due {
 #[derive(Debug)]
 pub struct State {
     pub word: &'static str,
-    pub standing: Standing,
+    pub stage: Stage,
 }
 
 /// What a state means for picking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Stage {
     /// It needs other items to be done first.
     Waiting,
     /// It may be picked.
@@ -106,7 +106,7 @@ pub enum Among<'a> {
     InNeedOf(&'a str),
 }
 
-/// How many an excerpt has of what there may be very many of.
+/// How many an overview has of what there may be very many of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Most {
     /// Of those that are ready, and of those that wait: the first ones.
@@ -118,7 +118,7 @@ pub struct Most {
 
 /// A list seen from above.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Excerpt {
+pub struct Overview {
     /// The word of each of the kind's states, and how many items are in it.
     pub counts: Vec<(&'static str, usize)>,
     /// In the order of their positions: all that are active or failed; all that are ready, but need something that is
@@ -130,8 +130,8 @@ pub struct Excerpt {
 }
 
 impl Listing {
-    pub fn standing(&self, state: usize) -> Standing {
-        self.states[state].standing
+    pub fn stage(&self, state: usize) -> Stage {
+        self.states[state].stage
     }
 
     /// Returns what an item holds that is at hand as a value.

@@ -1,11 +1,13 @@
 //! Plain types and what is allowed; knows no files, clocks or users.
 
 pub mod agent_loop;
+pub mod agent_report;
 pub mod ailment;
 pub(crate) mod both;
 pub mod changes;
 pub mod client_event;
 pub mod clients;
+pub mod current_session;
 pub mod diff;
 pub mod documents;
 pub mod error_class;
@@ -33,21 +35,19 @@ pub mod new_task;
 pub mod next;
 pub mod odd_ids;
 pub mod outcome;
-pub mod paper;
 pub mod path;
 pub mod pipeline;
 pub mod plan;
-pub mod present;
 pub mod quick_hash;
 pub mod raw;
 pub mod redact;
 pub mod room;
-pub mod said;
 pub mod service;
 pub mod session;
 pub mod shape;
 pub mod short;
 pub mod task;
+pub mod text_file;
 pub mod time;
 pub mod transcript;
 pub mod usage;

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use self::looks::{Looked, Told};
+use self::looks::{Looked, NameForm};
 use self::scan::{Scan, name_of, stem};
 
 /// What stands in the place of a secret.
@@ -81,7 +81,7 @@ fn says_secret(name: &str, text: &str) -> bool {
         spaced: false,
         loose: false,
         last: true,
-        told: Told::of(name),
+        told: NameForm::of(name),
     };
     !text.contains(MARK) && name_of(name).is_some_and(|name| looked.is_secret(name))
 }

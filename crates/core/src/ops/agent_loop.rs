@@ -20,9 +20,9 @@ use crate::model::json;
 use crate::model::key::Fields;
 use crate::model::kind::{Doc, Kind};
 use crate::model::next::{Next, See, With};
-use crate::model::paper::Paper;
 use crate::model::redact::redact;
 use crate::model::room::Room;
+use crate::model::text_file::TextFile;
 use crate::model::time::Moment;
 use crate::store::{Engine, Entry, Kept, Transaction};
 
@@ -34,7 +34,7 @@ const ABOUT: usize = 2000;
 
 /// What a use case did.
 #[derive(Debug)]
-pub struct Done {
+pub struct LoopChanged {
     /// The loop as it is stored now.
     pub work: WorkLoop,
     /// The item it was about.
@@ -67,19 +67,19 @@ pub struct GateReport {
 }
 
 /// Begins a loop, or goes on with the one of the same task.
-pub fn start(engine: &dyn Engine, new: &NewLoop, expect: Option<u64>, actor: &Actor) -> Result<Done> {
+pub fn start(engine: &dyn Engine, new: &NewLoop, expect: Option<u64>, actor: &Actor) -> Result<LoopChanged> {
     new.task.as_deref().map(|task| check_text("task", task)).transpose()?;
     if new.options.max_iterations == Some(0) {
         return Err(Error::Input("a loop needs an iteration at least".into()));
     }
-    let mut desk = Desk::open(engine, expect)?;
-    let known = desk.before.clone().filter(|_| !new.reset);
+    let mut tx = LoopTransaction::open(engine, expect)?;
+    let known = tx.before.clone().filter(|_| !new.reset);
     let Some(mut work) = known else {
-        let task = new.task.as_deref().or(desk.before.as_ref().map(WorkLoop::task));
+        let task = new.task.as_deref().or(tx.before.as_ref().map(WorkLoop::task));
         let task = task.filter(|task| !task.is_empty()).ok_or_else(|| none(engine))?;
         let work = WorkLoop::new(task, new.options, actor.now());
-        desk.remove_logs()?;
-        return desk.finish(work, "loop start", actor);
+        tx.remove_logs()?;
+        return tx.finish(work, "loop start", actor);
     };
     let other = new.task.as_deref().is_some_and(|task| task != work.task());
     if other && !work.is_over() {
@@ -90,8 +90,8 @@ pub fn start(engine: &dyn Engine, new: &NewLoop, expect: Option<u64>, actor: &Ac
     }
     if other {
         let work = WorkLoop::new(new.task.as_deref().unwrap_or_default(), new.options, actor.now());
-        desk.remove_logs()?;
-        return desk.finish(work, "loop start", actor);
+        tx.remove_logs()?;
+        return tx.finish(work, "loop start", actor);
     }
     if work.is_over() {
         return Err(Error::refused(
@@ -114,31 +114,31 @@ pub fn start(engine: &dyn Engine, new: &NewLoop, expect: Option<u64>, actor: &Ac
         ));
     }
     work.resume(new.options);
-    desk.finish(work, "loop start", actor)
+    tx.finish(work, "loop start", actor)
 }
 
 /// Adds an item. The same one that is open already is no second one.
-pub fn add(engine: &dyn Engine, new: &NewItem, expect: Option<u64>, actor: &Actor) -> Result<Done> {
+pub fn add(engine: &dyn Engine, new: &NewItem, expect: Option<u64>, actor: &Actor) -> Result<LoopChanged> {
     check_text("title", &new.title)?;
     json::check_input(&new.description.as_str().into()).map_err(Error::Input)?;
-    let mut desk = Desk::open(engine, expect)?;
-    let mut work = desk.work(engine)?;
+    let mut tx = LoopTransaction::open(engine, expect)?;
+    let mut work = tx.work(engine)?;
     let [title, description] = [&new.title, &new.description].map(|text| redact(text).into_owned());
-    desk.item = Some(work.add(&NewItem { title, description, ..new.clone() }));
-    desk.finish(work, "loop add", actor)
+    tx.item = Some(work.add(&NewItem { title, description, ..new.clone() }));
+    tx.finish(work, "loop add", actor)
 }
 
 /// Makes an item of the loop's task if nobody has added anything yet: gates that pass from the start would say nothing.
-pub fn begin_with_task(engine: &dyn Engine, actor: &Actor) -> Result<Done> {
-    let mut desk = Desk::open(engine, None)?;
-    let mut work = desk.work(engine)?;
+pub fn begin_with_task(engine: &dyn Engine, actor: &Actor) -> Result<LoopChanged> {
+    let mut tx = LoopTransaction::open(engine, None)?;
+    let mut work = tx.work(engine)?;
     if work.items().is_empty() && work.last_judged().is_none() {
         let description = work.task().to_owned();
         let title = description.lines().next().unwrap_or_default().chars().take(TITLE).collect();
         let new = NewItem { priority: Severity::S1, title, description, ..NewItem::default() };
-        desk.item = Some(work.add(&new));
+        tx.item = Some(work.add(&new));
     }
-    desk.finish(work, "loop add", actor)
+    tx.finish(work, "loop add", actor)
 }
 
 /// Makes items of what an agent found that cannot wait (S0 and S1), if a loop goes on. The same one that is open already is
@@ -179,13 +179,13 @@ fn item_of_finding(finding: &Value) -> Option<NewItem> {
 }
 
 /// Notes that an item is done.
-pub fn done(engine: &dyn Engine, id: &str, expect: Option<u64>, actor: &Actor) -> Result<Done> {
-    let mut desk = Desk::open(engine, expect)?;
-    let mut work = desk.work(engine)?;
+pub fn done(engine: &dyn Engine, id: &str, expect: Option<u64>, actor: &Actor) -> Result<LoopChanged> {
+    let mut tx = LoopTransaction::open(engine, expect)?;
+    let mut work = tx.work(engine)?;
     work.done(id).map_err(|refusal| refused(&refusal))?;
-    desk.count_fixed(&work, actor)?;
-    desk.item = Some(id.to_owned());
-    desk.finish(work, "loop done", actor)
+    tx.count_fixed(&work, actor)?;
+    tx.item = Some(id.to_owned());
+    tx.finish(work, "loop done", actor)
 }
 
 /// Notes how gates came out; with `judge`, what follows for the iteration too.
@@ -195,9 +195,9 @@ pub fn note_gates(
     judge: bool,
     expect: Option<u64>,
     actor: &Actor,
-) -> Result<Done> {
-    let mut desk = Desk::open(engine, expect)?;
-    let mut work = desk.work(engine)?;
+) -> Result<LoopChanged> {
+    let mut tx = LoopTransaction::open(engine, expect)?;
+    let mut work = tx.work(engine)?;
     if judge {
         check_goes_on(&work)?;
     }
@@ -207,11 +207,11 @@ pub fn note_gates(
         .map(|report| report.output.as_deref().map(|output| redact(output).into_owned()))
         .collect();
     for (report, output) in reports.iter().zip(&outputs) {
-        let paper = Paper::GateLog(report.name.clone());
+        let text_file = TextFile::GateLog(report.name.clone());
         if let Some(output) = output {
-            desk.transaction.write_paper(&paper, output.clone())?;
+            tx.transaction.write_text_file(&text_file, output.clone())?;
         }
-        let log = output.as_ref().map(|_| engine.called(Kept::Paper(&paper)).path);
+        let log = output.as_ref().map(|_| engine.called(Kept::TextFile(&text_file)).path);
         work.note_gate(report.name.as_str(), &report.check, log.as_deref(), now);
     }
     if judge {
@@ -220,9 +220,9 @@ pub fn note_gates(
             known.map(|(report, output)| told(report, output.as_deref())).unwrap_or_default()
         };
         let ran = reports.iter().any(|report| report.check.status() != GateStatus::Skip);
-        desk.verdict = Some(work.evaluate(&about, ran, now, actor.door));
+        tx.verdict = Some(work.evaluate(&about, ran, now, actor.door));
     }
-    desk.finish(work, "loop gate", actor)
+    tx.finish(work, "loop gate", actor)
 }
 
 /// Refuses when the loop has stopped: its gates are not run for nothing.
@@ -237,10 +237,17 @@ pub fn check_goes_on(work: &WorkLoop) -> Result<()> {
 }
 
 /// Returns what came of the iteration that somebody has just judged.
-pub fn judged(engine: &dyn Engine) -> Result<Done> {
+pub fn judged(engine: &dyn Engine) -> Result<LoopChanged> {
     let work = show(engine)?;
     let verdict = work.verdict();
-    Ok(Done { work, item: None, verdict, given_back: Vec::new(), changed: false, warnings: Vec::new() })
+    Ok(LoopChanged {
+        work,
+        item: None,
+        verdict,
+        given_back: Vec::new(),
+        changed: false,
+        warnings: Vec::new(),
+    })
 }
 
 /// Returns the loop.
@@ -255,16 +262,16 @@ pub fn reset(engine: &dyn Engine, expect: Option<u64>, actor: &Actor) -> Result<
     if engine.read(&work_queue())?.is_none() {
         return Ok((None, Vec::new()));
     }
-    let mut desk = Desk::open(engine, expect)?;
-    desk.remove_logs()?;
-    let Some(known) = desk.before else { return Ok((None, Vec::new())) };
-    views::delete(&mut *desk.transaction, &work_queue())?;
-    let warnings = desk.transaction.commit(&actor.entry("loop reset"))?.warnings;
+    let mut tx = LoopTransaction::open(engine, expect)?;
+    tx.remove_logs()?;
+    let Some(known) = tx.before else { return Ok((None, Vec::new())) };
+    views::delete(&mut *tx.transaction, &work_queue())?;
+    let warnings = tx.transaction.commit(&actor.entry("loop reset"))?.warnings;
     Ok((Some(known.queue), warnings))
 }
 
 /// The loop, open for one change.
-struct Desk<'e> {
+struct LoopTransaction<'e> {
     transaction: Box<dyn Transaction + 'e>,
     before: Option<WorkLoop>,
     item: Option<String>,
@@ -272,13 +279,13 @@ struct Desk<'e> {
     verdict: Option<Verdict>,
 }
 
-impl<'e> Desk<'e> {
-    fn open(engine: &'e dyn Engine, expect: Option<u64>) -> Result<Desk<'e>> {
+impl<'e> LoopTransaction<'e> {
+    fn open(engine: &'e dyn Engine, expect: Option<u64>) -> Result<LoopTransaction<'e>> {
         let doc = work_queue();
         let mut transaction = engine.begin(&[&doc.room])?;
         Target::whole(&doc, expect).expect_revision(&mut *transaction)?;
         let before = transaction.get(&doc)?.cloned().map(|queue| WorkLoop { queue });
-        Ok(Desk { transaction, before, item: None, given_back: Vec::new(), verdict: None })
+        Ok(LoopTransaction { transaction, before, item: None, given_back: Vec::new(), verdict: None })
     }
 
     /// Returns the time that leases are given and judged by.
@@ -301,19 +308,19 @@ impl<'e> Desk<'e> {
     /// Removes what the gates and the agents of the loop before have left.
     fn remove_logs(&mut self) -> Result<()> {
         for log in self.before.as_ref().map(|before| logs(&before.queue)).unwrap_or_default() {
-            if self.transaction.paper(&log)?.is_some() {
-                self.transaction.remove_paper(&log)?;
+            if self.transaction.text_file(&log)?.is_some() {
+                self.transaction.remove_text_file(&log)?;
             }
         }
         Ok(())
     }
 
     /// Makes it happen: the work queue and its view, as far as they are others than before.
-    fn finish(self, work: WorkLoop, op: &str, actor: &Actor) -> Result<Done> {
+    fn finish(self, work: WorkLoop, op: &str, actor: &Actor) -> Result<LoopChanged> {
         self.finish_with(work, &actor.entry(op))
     }
 
-    fn finish_with(mut self, mut work: WorkLoop, entry: &Entry) -> Result<Done> {
+    fn finish_with(mut self, mut work: WorkLoop, entry: &Entry) -> Result<LoopChanged> {
         let changed = self.before.as_ref() != Some(&work);
         if changed {
             self.transaction.put(&work_queue(), work.queue.clone())?;
@@ -327,8 +334,8 @@ impl<'e> Desk<'e> {
                 work.queue = document.value;
             }
         }
-        let Desk { item, given_back, verdict, .. } = self;
-        Ok(Done { work, item, verdict, given_back, changed, warnings })
+        let LoopTransaction { item, given_back, verdict, .. } = self;
+        Ok(LoopChanged { work, item, verdict, given_back, changed, warnings })
     }
 }
 
@@ -338,15 +345,15 @@ pub fn work_queue() -> Doc {
 }
 
 /// Returns where the gates and the agents of a work queue have their logs.
-pub(super) fn logs(queue: &Value) -> Vec<Paper> {
+pub(super) fn logs(queue: &Value) -> Vec<TextFile> {
     let gates = queue.read(WorkQueue::gate_results).into_iter().flatten();
-    let gates = gates.filter_map(|(name, _)| name.parse().ok().map(Paper::GateLog));
+    let gates = gates.filter_map(|(name, _)| name.parse().ok().map(TextFile::GateLog));
     let items = queue.list(WorkQueue::items).iter();
     gates.chain(items.filter_map(|item| item_log(item.text(WorkItem::id)?))).collect()
 }
 
-fn item_log(id: &str) -> Option<Paper> {
-    id.parse().ok().map(Paper::ItemLog)
+fn item_log(id: &str) -> Option<TextFile> {
+    id.parse().ok().map(TextFile::ItemLog)
 }
 
 /// Returns what an item tells of its gate: why it failed, and the last it said.

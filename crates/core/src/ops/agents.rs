@@ -6,13 +6,13 @@ use super::surplus::What;
 use super::{Error, Result, document_of_state, read};
 use crate::error::Code;
 use crate::hint;
+use crate::model::current_session::CurrentSessions;
 use crate::model::documents::agent_loop::{AgentResult, Finding, MergedFinding};
 use crate::model::hint::Hint;
 use crate::model::ids::Key;
 use crate::model::key::Fields;
 use crate::model::kind::{Doc, Kind};
 use crate::model::next::See;
-use crate::model::present::Present;
 use crate::model::room::Room;
 use crate::store::Engine;
 use crate::store::engine::items;
@@ -78,7 +78,7 @@ fn of_sessions_at_work(engine: &dyn Engine) -> Result<Vec<Value>> {
         Err(error) if error.code() == Code::Damaged => None,
         found => found?,
     };
-    let sessions = Present::of(present.map(|present| present.value)).sessions();
+    let sessions = CurrentSessions::of(present.map(|present| present.value)).sessions();
     if sessions.is_empty() {
         return Ok(Vec::new());
     }

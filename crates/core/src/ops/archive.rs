@@ -22,9 +22,9 @@ use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::{Doc, KINDS};
-use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::model::session::Session;
+use crate::model::text_file::TextFile;
 use crate::model::{json, time};
 use crate::store::{Engine, Transaction};
 
@@ -168,13 +168,13 @@ pub fn session(engine: &dyn Engine, id: &SessionId, request: Request, actor: &Ac
             transaction.delete(&doc)?;
         }
     }
-    let log = Paper::HookLog(id.clone());
-    if let Some(text) = transaction.paper(&log)? {
+    let log = TextFile::HookLog(id.clone());
+    if let Some(text) = transaction.text_file(&log)? {
         record.set(ArchivedSession::hooks_log, text);
-        transaction.remove_paper(&log)?;
+        transaction.remove_text_file(&log)?;
     }
     let over = state.as_ref().and_then(over_since);
-    append(&mut *transaction, Paper::Archive, "sessions", over, &record.into())?;
+    append(&mut *transaction, TextFile::Archive, "sessions", over, &record.into())?;
     transaction.commit(&actor.entry(OP))?;
     engine.remove_room(&room)?;
     Ok(true)
@@ -183,17 +183,17 @@ pub fn session(engine: &dyn Engine, id: &SessionId, request: Request, actor: &Ac
 /// Appends a record to the text of its month.
 fn append(
     transaction: &mut dyn Transaction,
-    paper: fn(Key) -> Paper,
+    text_file: fn(Key) -> TextFile,
     what: &str,
     at: Option<Timestamp>,
     record: &Value,
 ) -> Result<()> {
     let month = at.map(time::stamp).and_then(|at| at.get(..7).map(str::to_owned));
     let name = format!("{what}-{}", month.as_deref().unwrap_or("unknown"));
-    let paper = paper(name.parse().expect("a name of ours is a key"));
+    let text_file = text_file(name.parse().expect("a name of ours is a key"));
     let mut line = json::dense(record);
     line.push('\n');
-    Ok(transaction.append_paper(&paper, &line)?)
+    Ok(transaction.append_text_file(&text_file, &line)?)
 }
 
 /// Returns what the archive has of a session, the newest record.

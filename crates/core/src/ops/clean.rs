@@ -7,8 +7,8 @@ use super::{Actor, Result, compact};
 use crate::error::Code;
 use crate::model::hint::Hint;
 use crate::model::kind::{Doc, Kind};
-use crate::model::paper::Paper;
 use crate::model::room::Room;
+use crate::model::text_file::TextFile;
 use crate::store::{Engine, Transaction};
 
 /// What is to go.
@@ -41,7 +41,7 @@ impl What {
 pub struct Cleaned {
     pub documents: Vec<Doc>,
     /// The texts that went with them.
-    pub papers: Vec<Paper>,
+    pub text_files: Vec<TextFile>,
     pub warnings: Vec<Hint>,
 }
 
@@ -55,10 +55,10 @@ pub fn clean(engine: &dyn Engine, what: &[What], dry_run: bool, actor: &Actor) -
     // Whoever only asks can be where nothing can be written.
     let browsed = if dry_run { engine.browse(&Room::State)? } else { None };
     let mut transaction = browsed.map_or_else(|| engine.begin(&[&Room::State]), Ok)?;
-    for paper in texts(&mut *transaction, what) {
-        if transaction.paper(&paper)?.is_some() {
-            transaction.remove_paper(&paper)?;
-            cleaned.papers.push(paper);
+    for text_file in texts(&mut *transaction, what) {
+        if transaction.text_file(&text_file)?.is_some() {
+            transaction.remove_text_file(&text_file)?;
+            cleaned.text_files.push(text_file);
         }
     }
     for doc in wanted(engine, &mut *transaction, what)? {
@@ -70,7 +70,7 @@ pub fn clean(engine: &dyn Engine, what: &[What], dry_run: bool, actor: &Actor) -
             Err(error) => return Err(error.into()),
         }
     }
-    let nothing = cleaned.documents.is_empty() && cleaned.papers.is_empty();
+    let nothing = cleaned.documents.is_empty() && cleaned.text_files.is_empty();
     if !dry_run && !nothing {
         cleaned.warnings.extend(transaction.commit(&actor.entry("clean"))?.warnings);
     }
@@ -78,18 +78,18 @@ pub fn clean(engine: &dyn Engine, what: &[What], dry_run: bool, actor: &Actor) -
 }
 
 /// Returns the texts that may be there and go.
-fn texts(transaction: &mut dyn Transaction, what: &[What]) -> Vec<Paper> {
-    let mut papers = Vec::new();
+fn texts(transaction: &mut dyn Transaction, what: &[What]) -> Vec<TextFile> {
+    let mut text_files = Vec::new();
     if what.iter().any(|what| matches!(what, What::Loop | What::All)) {
-        papers.push(Paper::LoopState);
+        text_files.push(TextFile::LoopState);
         // One that is damaged does not tell which gates it knows.
         let queue = transaction.get(&work_queue()).ok().flatten();
-        papers.extend(queue.map(logs).unwrap_or_default());
+        text_files.extend(queue.map(logs).unwrap_or_default());
     }
     if what.contains(&What::All) {
-        papers.push(Paper::WorkflowView);
+        text_files.push(TextFile::WorkflowView);
     }
-    papers
+    text_files
 }
 
 fn wanted(engine: &dyn Engine, transaction: &mut dyn Transaction, what: &[What]) -> Result<Vec<Doc>> {

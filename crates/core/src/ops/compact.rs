@@ -13,6 +13,7 @@ use super::sessions::look;
 use super::{Actor, Error, Result, views};
 use crate::error::Code;
 use crate::hint;
+use crate::model::current_session::CurrentSessions;
 use crate::model::documents::agent_loop::{
     Backup as BackupDoc, CurrentSession, LoopState, Preserved, WorkItem, WorkQueue,
 };
@@ -21,10 +22,9 @@ use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, FieldsMut, Key as Field};
 use crate::model::kind::{Doc, Kind};
 use crate::model::next::{Next, See};
-use crate::model::paper::Paper;
-use crate::model::present::Present;
 use crate::model::room::Room;
 use crate::model::shape::{Integer, Maybe};
+use crate::model::text_file::TextFile;
 use crate::model::{json, time};
 use crate::store::{self, Engine, Kept, Transaction};
 
@@ -65,7 +65,7 @@ pub struct Backup {
 }
 
 #[derive(Debug)]
-pub struct Done {
+pub struct BackupMade {
     pub backup: Backup,
     /// The backups that had to go.
     pub removed: Vec<String>,
@@ -73,7 +73,7 @@ pub struct Done {
 }
 
 /// Saves what there is. Older backups of the session than the last few are deleted in the same commit.
-pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Done> {
+pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<BackupMade> {
     json::check_input(&json!([new.reason, new.files])).map_err(Error::Input)?;
     let mut warnings = Vec::new();
     let claims = claims(engine, actor, &mut warnings)?;
@@ -96,7 +96,7 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
         }
     }
     if !loop_state.has(REVISION) {
-        match transaction.paper(&Paper::LoopState) {
+        match transaction.text_file(&TextFile::LoopState) {
             Ok(Some(text)) => drop(loop_state.shift_insert(0, MARKDOWN.into(), text.into())),
             Ok(None) => {}
             // A view that cannot be read does not stop a backup.
@@ -137,7 +137,7 @@ pub fn backup(engine: &dyn Engine, new: &NewBackup, actor: &Actor) -> Result<Don
     warnings.extend(committed.warnings);
     let stored = committed.documents.into_iter().find(|(known, _)| *known == doc);
     let (_, stored) = stored.expect("a put document is committed");
-    Ok(Done { backup: Backup { key: key.to_string(), value: stored.value }, removed, warnings })
+    Ok(BackupMade { backup: Backup { key: key.to_string(), value: stored.value }, removed, warnings })
 }
 
 /// Returns the backups, the newest first, and what is wrong with those that cannot be read.
@@ -170,7 +170,7 @@ pub fn newest_of(engine: &dyn Engine, sessions: &[&str]) -> Result<Option<Value>
 
 /// How a document stands to its copy in a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Comparison {
     Same,
     Missing,
     Differs,
@@ -183,7 +183,7 @@ pub enum Standing {
 pub struct Restored {
     pub backup: Backup,
     /// Each kind of document in it, and how it stood before.
-    pub documents: Vec<(&'static str, Standing)>,
+    pub documents: Vec<(&'static str, Comparison)>,
     /// Whether those that did not stand the same were written.
     pub applied: bool,
     pub warnings: Vec<Hint>,
@@ -210,14 +210,14 @@ pub fn restore(engine: &dyn Engine, moment: Option<&str>, apply: bool, actor: &A
         let standing = match found {
             Err(error) if error.code() == Code::Damaged => {
                 warnings.push(error.to_string().into());
-                Standing::Damaged
+                Comparison::Damaged
             }
             Err(error) => return Err(error.into()),
-            Ok(None) => Standing::Missing,
-            Ok(Some(found)) if plain(found.clone()) == plain(copy.clone()) => Standing::Same,
-            Ok(Some(_)) => Standing::Differs,
+            Ok(None) => Comparison::Missing,
+            Ok(Some(found)) if plain(found.clone()) == plain(copy.clone()) => Comparison::Same,
+            Ok(Some(_)) => Comparison::Differs,
         };
-        let wanted = matches!(standing, Standing::Missing | Standing::Differs);
+        let wanted = matches!(standing, Comparison::Missing | Comparison::Differs);
         if let Some(transaction) = transaction.as_mut().filter(|_| wanted) {
             views::put(&mut **transaction, &doc, copy)?;
             changed = true;
@@ -225,11 +225,11 @@ pub fn restore(engine: &dyn Engine, moment: Option<&str>, apply: bool, actor: &A
         documents.push((name, standing));
     }
     if let (Some(transaction), Some(text)) = (&mut transaction, kept_text(&backup)) {
-        let stays = documents.contains(&("work_queue", Standing::Same));
-        let found = transaction.paper(&Paper::LoopState)?;
+        let stays = documents.contains(&("work_queue", Comparison::Same));
+        let found = transaction.text_file(&TextFile::LoopState)?;
         // Beside a work queue that stays, a text that somebody has edited stays too.
         if found.as_deref() != Some(text) && !(stays && found.is_some()) {
-            transaction.write_paper(&Paper::LoopState, text.to_owned())?;
+            transaction.write_text_file(&TextFile::LoopState, text.to_owned())?;
             changed = true;
         }
     }
@@ -299,7 +299,7 @@ fn named_loop(engine: &dyn Engine, backup: &Backup, warnings: &mut Vec<Hint>) ->
 
 /// Returns the first name that a backup of a session can have, by when the session came.
 fn since(current: Option<&Value>, session: Option<&str>) -> String {
-    let mut present = Present::of(current.cloned());
+    let mut present = CurrentSessions::of(current.cloned());
     let record = session.and_then(|session| present.record(session));
     let started = record.and_then(|record| time::read(record.text(CurrentSession::started)?));
     started.map(time::compact).unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::read::{Part, missing};
+use super::read::{Wanted, missing};
 use super::{Actor, Error, Result, queue, views};
 use crate::hint;
 use crate::model::documents::common::Item;
@@ -113,7 +113,7 @@ fn change_item(
     target: &Target<'_>,
     edit: &dyn Fn(&mut Value) -> Result<Value>,
 ) -> Result<Option<Value>> {
-    let (doc, Some(Part::Item(item))) = (target.doc, Part::of(target.doc, target.path)) else {
+    let (doc, Some(Wanted::Item(item))) = (target.doc, Wanted::of(target.doc, target.path)) else {
         return Ok(None);
     };
     let Some(before) = item.alone_in(transaction, doc)? else { return Ok(None) };

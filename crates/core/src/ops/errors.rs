@@ -15,6 +15,7 @@ use super::surplus::What;
 use super::{Actor, Error, Result, document_of_state, readable, views};
 use crate::hint;
 use crate::model::agent_loop::{NewItem, WorkLoop};
+use crate::model::current_session::{self, CurrentSessions};
 use crate::model::documents::agent_loop::{ClassifiedError, CurrentSession, ErrorSummary, Errors};
 use crate::model::documents::answers::ErrorStanding;
 use crate::model::error_class::{self, ErrorClass, Escalation, Severity};
@@ -23,7 +24,6 @@ use crate::model::key::{Fields, FieldsMut, Key};
 use crate::model::kind::{Doc, Kind};
 use crate::model::next::See;
 use crate::model::plan::word;
-use crate::model::present::{self, Present};
 use crate::model::room::Room;
 use crate::model::service::{self, Ailment};
 use crate::model::shape::Integer;
@@ -52,7 +52,7 @@ pub struct NewError {
 
 /// What a change did.
 #[derive(Debug)]
-pub struct Done {
+pub struct ErrorChanged {
     /// The error, as it is stored now.
     pub error: Value,
     pub changed: bool,
@@ -63,23 +63,28 @@ pub struct Done {
 
 /// Where an error stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ErrorState {
     /// Also what has a status that is none of ours.
     Pending,
     Recovered,
     Escalated,
 }
 
-pub fn standing(error: &Value) -> Standing {
+pub fn state_of(error: &Value) -> ErrorState {
     match error.text(ClassifiedError::status) {
-        Some(RECOVERED) => Standing::Recovered,
-        Some(ESCALATED) => Standing::Escalated,
-        _ => Standing::Pending,
+        Some(RECOVERED) => ErrorState::Recovered,
+        Some(ESCALATED) => ErrorState::Escalated,
+        _ => ErrorState::Pending,
     }
 }
 
 /// Records an error, or one retry more of an error that is known and not resolved.
-pub fn record(engine: &dyn Engine, new: &NewError, expect: Option<u64>, actor: &Actor) -> Result<Done> {
+pub fn record(
+    engine: &dyn Engine,
+    new: &NewError,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<ErrorChanged> {
     let fields = checked(new)?;
     let mut transaction = engine.begin(&[&Room::State])?;
     Target::whole(&errors(), expect).expect_revision(&mut *transaction)?;
@@ -89,7 +94,7 @@ pub fn record(engine: &dyn Engine, new: &NewError, expect: Option<u64>, actor: &
 }
 
 /// Records an error that the acting session has met, and counts it among those of the session: one commit.
-pub fn record_of_session(engine: &dyn Engine, new: &NewError, actor: &Actor) -> Result<Done> {
+pub fn record_of_session(engine: &dyn Engine, new: &NewError, actor: &Actor) -> Result<ErrorChanged> {
     let fields = checked(new)?;
     let mut transaction = engine.begin(&[&Room::State])?;
     let mut done = record_in(engine, &mut *transaction, new, &fields, actor.now())?;
@@ -110,9 +115,9 @@ pub(super) fn count(
     let (Some(document), Some(session)) = (readable(transaction, &doc)?, &actor.session) else {
         return Ok(());
     };
-    let mut present = Present::of(Some(document));
+    let mut present = CurrentSessions::of(Some(document));
     if let Some(record) = present.record(session) {
-        present::count(record, key, more);
+        current_session::count(record, key, more);
         if let Some(document) = present.into_document() {
             transaction.put(&doc, document)?;
         }
@@ -126,13 +131,13 @@ fn record_in(
     new: &NewError,
     fields: &Map<String, Value>,
     now: Timestamp,
-) -> Result<Done> {
+) -> Result<ErrorChanged> {
     let doc = errors();
     let mut document = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
     let list = list_of(&mut document);
     let same = |error: &Value| {
         let alike = |(name, value): (&String, &Value)| error.get(name).unwrap_or(&Value::Null) == value;
-        standing(error) != Standing::Recovered && fields.iter().all(alike)
+        state_of(error) != ErrorState::Recovered && fields.iter().all(alike)
     };
     let known = list.iter().rposition(same);
     let place = known.unwrap_or_else(|| {
@@ -152,11 +157,11 @@ fn record_in(
     What::Errors.put(transaction, &left, now)?;
     add_up(&mut document, left.len());
     transaction.put(&doc, document)?;
-    Ok(Done { error, changed: true, known: known.is_some(), warnings: Vec::new() })
+    Ok(ErrorChanged { error, changed: true, known: known.is_some(), warnings: Vec::new() })
 }
 
 /// Marks an error as recovered; one that is stays as it is.
-pub fn resolve(engine: &dyn Engine, id: &str, expect: Option<u64>, actor: &Actor) -> Result<Done> {
+pub fn resolve(engine: &dyn Engine, id: &str, expect: Option<u64>, actor: &Actor) -> Result<ErrorChanged> {
     let mut transaction = engine.begin(&[&Room::State])?;
     Target::whole(&errors(), expect).expect_revision(&mut *transaction)?;
     let mut done = resolve_in(&mut *transaction, id, actor.now())?;
@@ -166,21 +171,21 @@ pub fn resolve(engine: &dyn Engine, id: &str, expect: Option<u64>, actor: &Actor
     Ok(done)
 }
 
-fn resolve_in(transaction: &mut dyn Transaction, id: &str, now: Timestamp) -> Result<Done> {
+fn resolve_in(transaction: &mut dyn Transaction, id: &str, now: Timestamp) -> Result<ErrorChanged> {
     let doc = errors();
     let mut document = transaction.get(&doc)?.cloned().unwrap_or_else(|| doc.default(now));
     let known = list_of(&mut document).iter_mut().rfind(|error| error[ClassifiedError::id] == id);
     let error = known.ok_or_else(|| {
         Error::missing(format!("there is no error `{id}`"), hint!["see them: ", See::Errors])
     })?;
-    if standing(error) == Standing::Recovered {
-        return Ok(Done { error: error.clone(), changed: false, known: true, warnings: Vec::new() });
+    if state_of(error) == ErrorState::Recovered {
+        return Ok(ErrorChanged { error: error.clone(), changed: false, known: true, warnings: Vec::new() });
     }
     mark_recovered(error, now);
     let error = error.clone();
     add_up(&mut document, 0);
     transaction.put(&doc, document)?;
-    Ok(Done { error, changed: true, known: true, warnings: Vec::new() })
+    Ok(ErrorChanged { error, changed: true, known: true, warnings: Vec::new() })
 }
 
 fn mark_recovered(error: &mut Value, now: Timestamp) {
@@ -192,7 +197,7 @@ fn mark_recovered(error: &mut Value, now: Timestamp) {
 /// Marks all of these errors as recovered, and counts them among those of the acting session: one commit. Nothing is opened if
 /// there are none.
 pub fn recovered(engine: &dyn Engine, wanted: impl Fn(&Value) -> bool, actor: &Actor) -> Result<()> {
-    let is_open = |error: &Value| standing(error) != Standing::Recovered && wanted(error);
+    let is_open = |error: &Value| state_of(error) != ErrorState::Recovered && wanted(error);
     let any = |document: &Value| items(errors().kind, document).into_iter().any(&is_open);
     if !engine.read(&errors())?.is_some_and(|document| any(&document.value)) {
         return Ok(());
@@ -215,16 +220,16 @@ pub fn recovered(engine: &dyn Engine, wanted: impl Fn(&Value) -> bool, actor: &A
 }
 
 /// Returns the errors that stand so, or all, in the order in which they came up.
-pub fn list(engine: &dyn Engine, wanted: Option<Standing>) -> Result<Vec<Value>> {
+pub fn list(engine: &dyn Engine, wanted: Option<ErrorState>) -> Result<Vec<Value>> {
     let Some(document) = engine.read(&errors())? else { return Ok(Vec::new()) };
     let errors = items(errors().kind, &document.value).into_iter();
-    Ok(errors.filter(|error| wanted.is_none_or(|wanted| standing(error) == wanted)).cloned().collect())
+    Ok(errors.filter(|error| wanted.is_none_or(|wanted| state_of(error) == wanted)).cloned().collect())
 }
 
 /// The same, with those that were archived before them.
-pub fn list_all(engine: &dyn Engine, wanted: Option<Standing>) -> Result<Vec<Value>> {
+pub fn list_all(engine: &dyn Engine, wanted: Option<ErrorState>) -> Result<Vec<Value>> {
     let mut all = What::Errors.read(engine)?;
-    all.retain(|error| wanted.is_none_or(|wanted| standing(error) == wanted));
+    all.retain(|error| wanted.is_none_or(|wanted| state_of(error) == wanted));
     all.extend(list(engine, wanted)?);
     Ok(all)
 }
@@ -232,7 +237,7 @@ pub fn list_all(engine: &dyn Engine, wanted: Option<Standing>) -> Result<Vec<Val
 /// Returns the errors that can be tried again now, the longest due first.
 pub fn due(engine: &dyn Engine, actor: &Actor) -> Result<Vec<Value>> {
     let now = actor.now();
-    let mut due = list(engine, Some(Standing::Pending))?;
+    let mut due = list(engine, Some(ErrorState::Pending))?;
     due.retain(|error| is_due(error, now));
     due.sort_by_key(next_retry);
     Ok(due)
@@ -247,7 +252,7 @@ fn is_due(error: &Value, now: Timestamp) -> bool {
 pub fn summary(engine: &dyn Engine, actor: &Actor) -> Result<Option<Value>> {
     let Some(mut document) = engine.read(&errors())? else { return Ok(None) };
     let now = actor.now();
-    let due = |error: &&Value| standing(error) == Standing::Pending && is_due(error, now);
+    let due = |error: &&Value| state_of(error) == ErrorState::Pending && is_due(error, now);
     let due = items(errors().kind, &document.value).into_iter().filter(due).count();
     add_up(&mut document.value, 0);
     let mut summary = document.value[Errors::summary].take();
@@ -358,7 +363,7 @@ fn plan_retry(
         error.set(ClassifiedError::next_retry, time::stamp(next.unwrap_or(Timestamp::MAX)));
         return Ok(());
     }
-    if standing(error) == Standing::Escalated {
+    if state_of(error) == ErrorState::Escalated {
         return Ok(());
     }
     let mut escalation = error_class::escalation(class);
@@ -417,7 +422,7 @@ fn surplus(engine: &dyn Engine, list: &mut Vec<Value>) -> Result<Vec<Value>> {
         let error = &list[*place];
         let fields = [ClassifiedError::last_seen, ClassifiedError::timestamp];
         let seen = fields.into_iter().find_map(|field| time::read(error.text(field)?));
-        (standing(error) == Standing::Pending, seen)
+        (state_of(error) == ErrorState::Pending, seen)
     };
     let mut places: Vec<usize> = (0..list.len()).collect();
     places.sort_by_cached_key(age);
@@ -430,10 +435,10 @@ fn surplus(engine: &dyn Engine, list: &mut Vec<Value>) -> Result<Vec<Value>> {
 /// Counts how the errors of the list stand, and how many have left it for the archive.
 pub(super) fn add_up(document: &mut Value, left: usize) {
     let list = list_of(document);
-    let count = |wanted| list.iter().filter(|error| standing(error) == wanted).count();
+    let count = |wanted| list.iter().filter(|error| state_of(error) == wanted).count();
     let total = list.len();
     let (recovered, pending, escalated) =
-        (count(Standing::Recovered), count(Standing::Pending), count(Standing::Escalated));
+        (count(ErrorState::Recovered), count(ErrorState::Pending), count(ErrorState::Escalated));
     if !document[Errors::summary].is_object() {
         document[Errors::summary] = json!({});
     }
@@ -444,7 +449,7 @@ pub(super) fn add_up(document: &mut Value, left: usize) {
         document[Errors::summary][name] = number.into();
     }
     if left > 0 {
-        present::count(&mut document[Errors::summary], ErrorSummary::archived, left as u64);
+        current_session::count(&mut document[Errors::summary], ErrorSummary::archived, left as u64);
     }
 }
 
@@ -494,7 +499,7 @@ mod tests {
         let summary = engine.read(&errors()).unwrap().unwrap().value["summary"].take();
         let expected = json!({"total": 22, "recovered": 0, "pending": 22, "escalated": 0, "archived": 9});
         assert_eq!(summary, expected, "of the list");
-        assert_eq!(list_all(&engine, Some(Standing::Recovered)).unwrap().len(), 1);
+        assert_eq!(list_all(&engine, Some(ErrorState::Recovered)).unwrap().len(), 1);
         assert!(!record(&engine, &new("m3"), None, &at(6000)).unwrap().known, "what has left comes up anew");
     }
 
@@ -520,7 +525,7 @@ mod tests {
         let revision = || engine.read(&errors()).unwrap().unwrap().revision;
         let before = revision();
         recovered(&engine, |error| error["message"] != "m0", &at(10)).unwrap();
-        assert_eq!((list(&engine, Some(Standing::Recovered)).unwrap().len(), revision()), (4, before + 1));
+        assert_eq!((list(&engine, Some(ErrorState::Recovered)).unwrap().len(), revision()), (4, before + 1));
         recovered(&engine, |error| error["message"] != "m0", &at(11)).unwrap();
         assert_eq!(revision(), before + 1, "nothing was left to do");
     }

@@ -18,8 +18,8 @@ use crate::model::json;
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::{Doc, Kind};
 use crate::model::next::{See, With};
-use crate::model::paper::Paper;
 use crate::model::room::Room;
+use crate::model::text_file::TextFile;
 use crate::model::time;
 use crate::store::engine::items;
 use crate::store::{Durability, Engine, Entry, Transaction};
@@ -264,8 +264,8 @@ pub fn last_told<'l>(log: &'l str, head: &str) -> Option<&'l str> {
 
 /// Returns the log of a session's hooks.
 pub fn logged(engine: &dyn Engine, session: &SessionId) -> Result<String> {
-    let paper = Paper::HookLog(session.clone());
-    Ok(engine.begin(&[&paper.room()])?.paper(&paper)?.unwrap_or_default())
+    let text_file = TextFile::HookLog(session.clone());
+    Ok(engine.begin(&[&text_file.room()])?.text_file(&text_file)?.unwrap_or_default())
 }
 
 fn note(
@@ -275,15 +275,15 @@ fn note(
     actor: &Actor,
     wanted: impl FnOnce(&str) -> bool,
 ) -> Result<()> {
-    let paper = Paper::HookLog(session.clone());
-    let mut transaction = engine.begin(&[&paper.room()])?;
-    let log = transaction.paper(&paper)?.unwrap_or_default();
+    let text_file = TextFile::HookLog(session.clone());
+    let mut transaction = engine.begin(&[&text_file.room()])?;
+    let log = transaction.text_file(&text_file)?.unwrap_or_default();
     if !wanted(&log) {
         return Ok(());
     }
     match log.len() + text.len() > LOG_LIMIT {
-        true => transaction.write_paper(&paper, text.to_owned())?,
-        false => transaction.append_paper(&paper, text)?,
+        true => transaction.write_text_file(&text_file, text.to_owned())?,
+        false => transaction.append_text_file(&text_file, text)?,
     }
     transaction.commit(&Entry { durability: Durability::Lazy, ..actor.entry("log hook") })?;
     Ok(())

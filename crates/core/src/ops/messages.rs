@@ -29,8 +29,8 @@ use crate::model::kind::Doc;
 use crate::model::listing::Marks;
 use crate::model::message::{self, Letter};
 use crate::model::next::{Next, With};
-use crate::model::paper::{Paper, Papers, Tray};
 use crate::model::room::Room;
+use crate::model::text_file::{TextFile, TextFiles, Tray};
 use crate::model::{json, time};
 use crate::store::{self, Engine, Kept, Transaction};
 
@@ -116,8 +116,9 @@ pub fn post(transaction: &mut dyn Transaction, letter: &Letter, now: Timestamp) 
     let message = letter.message(&id, seq, now);
     let id: Key = id.parse().map_err(|error: ids::InvalidId| Error::Input(error.to_string()))?;
     transaction.put_item(&mailbox, id.as_str(), message::note(&message, "unread"))?;
-    transaction.write_paper(&paper(&letter.to, Tray::Inbox, &id), render(&message))?;
-    transaction.write_paper(&paper(&letter.from, Tray::Outbox, &id), render(&message::copy(&message)))?;
+    transaction.write_text_file(&text_file(&letter.to, Tray::Inbox, &id), render(&message))?;
+    transaction
+        .write_text_file(&text_file(&letter.from, Tray::Outbox, &id), render(&message::copy(&message)))?;
     Ok(Posted { message, repeated: false })
 }
 
@@ -125,15 +126,15 @@ pub fn post(transaction: &mut dyn Transaction, letter: &Letter, now: Timestamp) 
 fn sent_before(transaction: &mut dyn Transaction, letter: &Letter, id: &Key) -> Result<Option<Value>> {
     let places = [(&letter.from, Tray::Outbox), (&letter.to, Tray::Inbox), (&letter.to, Tray::Processed)];
     for (mailbox, tray) in places {
-        if let Some(text) = transaction.paper(&paper(mailbox, tray, id))? {
+        if let Some(text) = transaction.text_file(&text_file(mailbox, tray, id))? {
             return Ok(Some(message::parse(&text).unwrap_or_default()));
         }
     }
     Ok(None)
 }
 
-fn paper(mailbox: &SessionId, tray: Tray, id: &Key) -> Paper {
-    Paper::Message { mailbox: mailbox.clone(), tray, id: id.clone() }
+fn text_file(mailbox: &SessionId, tray: Tray, id: &Key) -> TextFile {
+    TextFile::Message { mailbox: mailbox.clone(), tray, id: id.clone() }
 }
 
 fn render(message: &Value) -> String {
@@ -220,15 +221,15 @@ pub struct Polled {
 /// Returns the messages of a mailbox, the most urgent first, then in the order of their arrival.
 pub fn poll(engine: &dyn Engine, request: &PollRequest<'_>, actor: &Actor) -> Result<Polled> {
     need_messages(engine)?;
-    let mut desk = match Desk::open(engine, request.session, &[], actor) {
+    let mut tx = match MailTransaction::open(engine, request.session, &[], actor) {
         Err(Error::Store(error)) if error.is_read_only() && (request.again || !request.mark_read) => {
             return look(engine, request, actor)?.ok_or(Error::Store(error));
         }
-        desk => desk?,
+        tx => tx?,
     };
-    desk.read(request)?;
-    desk.clear_up()?;
-    let Desk { transaction, polled, .. } = desk;
+    tx.read(request)?;
+    tx.clear_up()?;
+    let MailTransaction { transaction, polled, .. } = tx;
     transaction.commit(&actor.entry("poll"))?;
     Ok(polled)
 }
@@ -240,9 +241,9 @@ fn look(engine: &dyn Engine, request: &PollRequest<'_>, actor: &Actor) -> Result
     let Some(transaction) = engine.browse(&mailbox.room)? else {
         return Ok(engine.is_absent(&mailbox).then(Polled::default));
     };
-    let mut desk = Desk::over(engine, transaction, request.session, actor)?;
-    desk.read(request)?;
-    Ok(Some(desk.polled))
+    let mut tx = MailTransaction::over(engine, transaction, request.session, actor)?;
+    tx.read(request)?;
+    Ok(Some(tx.polled))
 }
 
 /// Passes unread messages on to somebody who can take them now, the most urgent first.
@@ -258,21 +259,21 @@ pub fn deliver(
     actor: &Actor,
 ) -> Result<()> {
     need_messages(engine)?;
-    let mut desk = Desk::open(engine, session, &[], actor)?;
-    desk.read_new(&PollRequest { session, mark_read: false, again: false, limit })?;
-    let messages = std::mem::take(&mut desk.polled.messages);
-    let unread = match desk.polled.more {
-        true => desk.transaction.counts(&desk.mailbox)?.first().copied().unwrap_or_default(),
+    let mut tx = MailTransaction::open(engine, session, &[], actor)?;
+    tx.read_new(&PollRequest { session, mark_read: false, again: false, limit })?;
+    let messages = std::mem::take(&mut tx.polled.messages);
+    let unread = match tx.polled.more {
+        true => tx.transaction.counts(&tx.mailbox)?.first().copied().unwrap_or_default(),
         false => messages.len(),
     };
     let passed = pass(&messages, unread.saturating_sub(messages.len()));
     for mut message in messages.into_iter().take(passed) {
         let id = message.text(Message::id).and_then(|id| id.parse::<Key>().ok());
         if let Some(id) = id {
-            desk.mark_read(&id, &mut message)?;
+            tx.mark_read(&id, &mut message)?;
         }
     }
-    desk.transaction.commit(&actor.entry("deliver")).map(drop).map_err(Error::from)
+    tx.transaction.commit(&actor.entry("deliver")).map(drop).map_err(Error::from)
 }
 
 /// Says that a message is done with, and puts it aside; a session that has registered has it in its history then.
@@ -281,10 +282,10 @@ pub fn done(engine: &dyn Engine, session: &SessionId, id: &Key, actor: &Actor) -
     let settings = need_messages(engine)?;
     let history = is_registered(engine, session)?.then(|| Doc::messages(session));
     let rooms: Vec<_> = history.iter().map(|history| &history.room).collect();
-    let mut desk = Desk::open(engine, session, &rooms, actor)?;
-    let (inbox, processed) = (paper(session, Tray::Inbox, id), paper(session, Tray::Processed, id));
-    let Some(text) = desk.transaction.paper(&inbox)? else {
-        return match desk.transaction.paper(&processed)? {
+    let mut tx = MailTransaction::open(engine, session, &rooms, actor)?;
+    let (inbox, processed) = (text_file(session, Tray::Inbox, id), text_file(session, Tray::Processed, id));
+    let Some(text) = tx.transaction.text_file(&inbox)? else {
+        return match tx.transaction.text_file(&processed)? {
             Some(text) => Ok(Posted { message: read(&text, id)?, repeated: true }),
             None => Err(Error::missing(
                 format!("there is no message `{id}` for `{session}`"),
@@ -293,14 +294,14 @@ pub fn done(engine: &dyn Engine, session: &SessionId, id: &Key, actor: &Actor) -
         };
     };
     let mut message = read(&text, id)?;
-    message::mark_processed(&mut message, desk.now);
-    desk.put_aside(id, &message, "processed")?;
+    message::mark_processed(&mut message, tx.now);
+    tx.put_aside(id, &message, "processed")?;
     if let Some(history) = &history {
-        remember(&mut *desk.transaction, history, &message, desk.now)?;
+        remember(&mut *tx.transaction, history, &message, tx.now)?;
     }
-    desk.clear_up()?;
-    let number = desk.finished()? as u64;
-    desk.transaction.commit(&actor.entry("done"))?;
+    tx.clear_up()?;
+    let number = tx.finished()? as u64;
+    tx.transaction.commit(&actor.entry("done"))?;
     archive::in_passing(engine, session, number, &settings, actor);
     Ok(Posted { message, repeated: false })
 }
@@ -338,8 +339,8 @@ fn read(text: &str, id: &Key) -> Result<Value> {
 fn take_in(transaction: &mut dyn Transaction, session: &SessionId, now: Timestamp) -> Result<()> {
     let mailbox = Doc::mailbox(session);
     let (mut strange, is_there) = (Vec::new(), transaction.exists(&mailbox)?);
-    for paper in transaction.papers(&mailbox.room, Papers::Messages(Tray::Inbox))? {
-        let Some(id) = paper.key() else { continue };
+    for text_file in transaction.text_files(&mailbox.room, TextFiles::Messages(Tray::Inbox))? {
+        let Some(id) = text_file.key() else { continue };
         let known = if is_there { transaction.item(&mailbox, id.as_str())? } else { None };
         // What was done with and lies here all the same, somebody has put back.
         if known.is_some_and(|note| !matches!(note.text(MessageNote::status), Some("processed" | "expired")))
@@ -377,7 +378,7 @@ fn lying(
     id: &Key,
 ) -> Result<Option<std::result::Result<Value, String>>> {
     let named = |message: &Value| message.text(Message::id) == Some(id.as_str());
-    let text = match transaction.paper(&paper(session, Tray::Inbox, id)) {
+    let text = match transaction.text_file(&text_file(session, Tray::Inbox, id)) {
         // Whoever put it there does not keep the others from being read.
         Err(store::Error::NotAFile { message, .. }) => return Ok(Some(Err(message))),
         Err(store::Error::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
@@ -392,7 +393,7 @@ fn lying(
 }
 
 /// One mailbox, opened to look through it.
-struct Desk<'e> {
+struct MailTransaction<'e> {
     engine: &'e dyn Engine,
     transaction: Box<dyn Transaction + 'e>,
     session: SessionId,
@@ -401,15 +402,15 @@ struct Desk<'e> {
     polled: Polled,
 }
 
-impl<'e> Desk<'e> {
+impl<'e> MailTransaction<'e> {
     fn open(
         engine: &'e dyn Engine,
         session: &SessionId,
         others: &[&Room],
         actor: &Actor,
-    ) -> Result<Desk<'e>> {
+    ) -> Result<MailTransaction<'e>> {
         let transaction = engine.begin(&[others, &[&Doc::mailbox(session).room]].concat())?;
-        Desk::over(engine, transaction, session, actor)
+        MailTransaction::over(engine, transaction, session, actor)
     }
 
     fn over(
@@ -417,17 +418,17 @@ impl<'e> Desk<'e> {
         transaction: Box<dyn Transaction + 'e>,
         session: &SessionId,
         actor: &Actor,
-    ) -> Result<Desk<'e>> {
+    ) -> Result<MailTransaction<'e>> {
         let mailbox = Doc::mailbox(session);
         let (session, now, polled) = (session.clone(), actor.now(), Polled::default());
-        let mut desk = Desk { engine, transaction, session, mailbox, now, polled };
-        let (transaction, mailbox) = (&mut *desk.transaction, &desk.mailbox);
+        let mut tx = MailTransaction { engine, transaction, session, mailbox, now, polled };
+        let (transaction, mailbox) = (&mut *tx.transaction, &tx.mailbox);
         if !transaction.exists(mailbox)?
-            || transaction.papers_changed(&mailbox.room, Papers::Messages(Tray::Inbox))?
+            || transaction.text_files_changed(&mailbox.room, TextFiles::Messages(Tray::Inbox))?
         {
-            take_in(transaction, &desk.session, now)?;
+            take_in(transaction, &tx.session, now)?;
         }
-        Ok(desk)
+        Ok(tx)
     }
 
     /// Returns a message of the inbox. One that cannot be read stays where it is, and somebody hears of it.
@@ -436,8 +437,8 @@ impl<'e> Desk<'e> {
             None => Ok(None),
             Some(Ok(message)) => Ok(Some(message)),
             Some(Err(problem)) => {
-                let paper = paper(&self.session, Tray::Inbox, id);
-                let file = self.engine.called(Kept::Paper(&paper)).path;
+                let text_file = text_file(&self.session, Tray::Inbox, id);
+                let file = self.engine.called(Kept::TextFile(&text_file)).path;
                 self.polled.warnings.push(format!("`{file}` is left out: {problem}").into());
                 Ok(None)
             }
@@ -493,7 +494,7 @@ impl<'e> Desk<'e> {
 
     fn mark_read(&mut self, id: &Key, message: &mut Value) -> Result<()> {
         message::mark_read(message, self.now);
-        self.transaction.write_paper(&paper(&self.session, Tray::Inbox, id), render(message))?;
+        self.transaction.write_text_file(&text_file(&self.session, Tray::Inbox, id), render(message))?;
         // What it says now: it may not have been readable when it came.
         self.note(id, message::note(message, "read"), "read")
     }
@@ -522,8 +523,8 @@ impl<'e> Desk<'e> {
 
     /// Moves a message to those that are done with.
     fn put_aside(&mut self, id: &Key, message: &Value, status: &str) -> Result<()> {
-        self.transaction.write_paper(&paper(&self.session, Tray::Processed, id), render(message))?;
-        self.transaction.remove_paper(&paper(&self.session, Tray::Inbox, id))?;
+        self.transaction.write_text_file(&text_file(&self.session, Tray::Processed, id), render(message))?;
+        self.transaction.remove_text_file(&text_file(&self.session, Tray::Inbox, id))?;
         self.note(id, message::note(message, status), status)
     }
 

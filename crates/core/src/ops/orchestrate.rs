@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::pipeline::{self, Desk, Done, NewRun, Report};
+use super::pipeline::{self, NewRun, PipelineChanged, PipelineTransaction, Report};
 use super::{Actor, Error, Result};
 use crate::error::Code;
 use crate::hint;
@@ -17,13 +17,13 @@ use crate::model::hint::{Door, Hint};
 use crate::model::ids::Key;
 use crate::model::key::Fields;
 use crate::model::next::{Next, See, With};
-use crate::model::paper::Paper;
 use crate::model::path;
 use crate::model::pipeline::spending::Failure;
 use crate::model::pipeline::{Caps, NO_GROUP, Order, Pipeline};
 use crate::model::plan::{number, word};
 use crate::model::redact::redact;
 use crate::model::room::Room;
+use crate::model::text_file::TextFile;
 use crate::model::usage::Usage;
 use crate::store::{Engine, Seat};
 use crate::view::pipeline as view;
@@ -75,11 +75,11 @@ pub fn begin(engine: &dyn Engine, new: &NewRun, actor: &Actor) -> Result<Pipelin
 
 /// Writes down who starts the agents from now on. A run that was given up goes on.
 pub fn take_over(engine: &dyn Engine, pid: u32, actor: &Actor) -> Result<Pipeline> {
-    let desk = Desk::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
-    let mut run = desk.pipeline(engine)?;
-    run.go_on(desk.now);
-    run.take_over(pid, desk.now);
-    Ok(desk.finish(run, "orchestrate begin", actor)?.pipeline)
+    let tx = PipelineTransaction::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
+    let mut run = tx.pipeline(engine)?;
+    run.go_on(tx.now);
+    run.take_over(pid, tx.now);
+    Ok(tx.finish(run, "orchestrate begin", actor)?.pipeline)
 }
 
 /// Writes down that nobody starts agents any more, and why if the run was given up.
@@ -89,21 +89,21 @@ pub fn leave(
     idle_seconds: f64,
     actor: &Actor,
 ) -> Result<Pipeline> {
-    let desk = Desk::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
-    let mut run = desk.pipeline(engine)?;
+    let tx = PipelineTransaction::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
+    let mut run = tx.pipeline(engine)?;
     if let Some(reason) = gave_up {
-        run.give_up(&redact(reason), desk.now);
+        run.give_up(&redact(reason), tx.now);
     }
-    run.leave(number((idle_seconds * 1000.0).round() / 1000.0), desk.now);
-    Ok(desk.finish(run, "orchestrate leave", actor)?.pipeline)
+    run.leave(number((idle_seconds * 1000.0).round() / 1000.0), tx.now);
+    Ok(tx.finish(run, "orchestrate leave", actor)?.pipeline)
 }
 
 /// Writes down that nobody is started for a while, and why; or that it is over.
 pub fn pause(engine: &dyn Engine, pause: Option<&str>, actor: &Actor) -> Result<()> {
-    let desk = Desk::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
-    let mut run = desk.pipeline(engine)?;
+    let tx = PipelineTransaction::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
+    let mut run = tx.pipeline(engine)?;
     run.pause(pause.map(redact).as_deref());
-    desk.finish(run, "orchestrate pause", actor).map(drop)
+    tx.finish(run, "orchestrate pause", actor).map(drop)
 }
 
 /// Takes the seat of whoever starts the agents of a run; `None` if it stayed taken for so long.
@@ -190,13 +190,13 @@ pub enum Begun {
 
 /// Counts one more try of an order, if the budget allows it.
 pub fn begin_try(engine: &dyn Engine, order: &str, budget: Budget, actor: &Actor) -> Result<Begun> {
-    let desk = Desk::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
-    let mut run = desk.pipeline(engine)?;
+    let tx = PipelineTransaction::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
+    let mut run = tx.pipeline(engine)?;
     if let Some(reason) = budget.used_up(&run, actor.door) {
         return Ok(Begun::UsedUp(reason));
     }
-    let Some(number) = run.begin_try(order, desk.now) else { return Ok(Begun::Settled) };
-    let done = desk.finish(run, "orchestrate start", actor)?;
+    let Some(number) = run.begin_try(order, tx.now) else { return Ok(Begun::Settled) };
+    let done = tx.finish(run, "orchestrate start", actor)?;
     Ok(Begun::Try(number, Box::new(done.pipeline)))
 }
 
@@ -210,29 +210,29 @@ pub fn end_try(
     actor: &Actor,
 ) -> Result<Settled> {
     let taken = answer.map(|answer| read(answer, actor.door)).transpose()?;
-    let mut desk = Desk::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
-    let mut run = desk.pipeline(engine)?;
+    let mut tx = PipelineTransaction::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
+    let mut run = tx.pipeline(engine)?;
     let open = |run: &Pipeline| run.open_orders().find(|open| open.id == order);
     let waited_for = open(&run);
     // Who has reported by itself has not failed, however it ended.
     let failure = ended.failure.as_ref().filter(|_| waited_for.is_some());
     if run.end_try(order, number, ended.usage, failure) {
-        log(&mut desk, (order, number), ended)?;
+        log(&mut tx, (order, number), ended)?;
         if let Some(changes) = &ended.changed {
             run.note_changes(order, changes);
         }
     }
     let mut given_up = None;
     if let Some(waited_for) = waited_for {
-        given_up = failure.and_then(|failure| give_up(&mut run, &waited_for, failure, ended, desk.now));
+        given_up = failure.and_then(|failure| give_up(&mut run, &waited_for, failure, ended, tx.now));
         if let Some(take) = taken.filter(|_| given_up.is_none()) {
-            take(&mut run, desk.now)?;
+            take(&mut run, tx.now)?;
             if failure.is_none() {
                 run.note_success(&waited_for);
             }
         }
     }
-    let Done { pipeline, warnings, .. } = desk.finish(run, "orchestrate end", actor)?;
+    let PipelineChanged { pipeline, warnings, .. } = tx.finish(run, "orchestrate end", actor)?;
     Ok(Settled { is_open: open(&pipeline).is_some(), given_up, pipeline, warnings })
 }
 
@@ -275,20 +275,20 @@ fn read<'a>(answer: &'a Answer, door: &'a dyn Door) -> Result<Take<'a>> {
     }
 }
 
-fn log(desk: &mut Desk<'_>, (order, number): (&str, u64), ended: &Ended) -> Result<()> {
+fn log(tx: &mut PipelineTransaction<'_>, (order, number): (&str, u64), ended: &Ended) -> Result<()> {
     // An id that somebody made unusable names no file.
     let Ok(key) = order.parse::<Key>() else { return Ok(()) };
     let result = ended.failure.as_ref().map_or("ended", |failure| failure.class.as_str());
     let text = format!("--- try {number}: {result}\n{}\n", redact(ended.log.trim_end()));
-    Ok(desk.transaction.append_paper(&Paper::AgentLog(key), &text)?)
+    Ok(tx.transaction.append_text_file(&TextFile::AgentLog(key), &text)?)
 }
 
 /// Writes the report for people, and returns it.
 pub fn report(engine: &dyn Engine, actor: &Actor) -> Result<String> {
     let text = view::report(&pipeline::show(engine)?);
     let mut transaction = engine.begin(&[&Room::Pipeline])?;
-    if transaction.paper(&Paper::RunReport)?.as_ref() != Some(&text) {
-        transaction.write_paper(&Paper::RunReport, text.clone())?;
+    if transaction.text_file(&TextFile::RunReport)?.as_ref() != Some(&text) {
+        transaction.write_text_file(&TextFile::RunReport, text.clone())?;
         transaction.commit(&actor.entry("orchestrate report"))?;
     }
     Ok(text)

@@ -27,7 +27,7 @@ const LARGEST_REPORT: usize = 64 * 1024;
 
 /// What a use case did.
 #[derive(Debug)]
-pub struct Done {
+pub struct PipelineChanged {
     /// The documents as they are stored now.
     pub pipeline: Pipeline,
     /// Whether anything changed.
@@ -57,35 +57,45 @@ pub struct Report {
 }
 
 /// Begins a run. The same one again is no second one; one that is over makes room, and the history keeps it.
-pub fn init(engine: &dyn Engine, new: &NewRun, expect: Option<u64>, actor: &Actor) -> Result<Done> {
+pub fn init(
+    engine: &dyn Engine,
+    new: &NewRun,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<PipelineChanged> {
     if new.requirements.trim().is_empty() {
         return Err(Error::Input("the requirements are blank".into()));
     }
     json::check_input(&new.requirements.as_str().into()).map_err(Error::Input)?;
-    let desk = Desk::open(engine, "pm_state", &path::ROOT, expect, actor)?;
-    let known = desk.before.as_ref().filter(|known| known.status() != RunStatus::Completed);
+    let tx = PipelineTransaction::open(engine, "pm_state", &path::ROOT, expect, actor)?;
+    let known = tx.before.as_ref().filter(|known| known.status() != RunStatus::Completed);
     if let Some(known) = known {
         let same = known.requirements() == new.requirements && known.requested_mode() == new.mode;
         if same && !new.replace {
             let known = known.clone();
-            return desk.finish(known, "pipeline init", actor);
+            return tx.finish(known, "pipeline init", actor);
         }
         if !new.replace {
             return Err(unfinished(known));
         }
     }
-    let session = desk.free_session();
-    let pipeline = Pipeline::new(&session, &new.requirements, new.mode, desk.now);
-    desk.finish(pipeline, "pipeline init", actor)
+    let session = tx.free_session();
+    let pipeline = Pipeline::new(&session, &new.requirements, new.mode, tx.now);
+    tx.finish(pipeline, "pipeline init", actor)
 }
 
 /// Adopts a plan.
-pub fn plan(engine: &dyn Engine, plan: &Value, expect: Option<u64>, actor: &Actor) -> Result<Done> {
+pub fn plan(
+    engine: &dyn Engine,
+    plan: &Value,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<PipelineChanged> {
     let plan = read_plan(plan)?;
-    let desk = Desk::open(engine, "pm_state", &path::ROOT, expect, actor)?;
-    let mut pipeline = desk.pipeline(engine)?;
-    adopt(&mut pipeline, &plan, desk.now)?;
-    desk.finish(pipeline, "pipeline plan", actor)
+    let tx = PipelineTransaction::open(engine, "pm_state", &path::ROOT, expect, actor)?;
+    let mut pipeline = tx.pipeline(engine)?;
+    adopt(&mut pipeline, &plan, tx.now)?;
+    tx.finish(pipeline, "pipeline plan", actor)
 }
 
 pub(super) fn read_plan(plan: &Value) -> Result<Plan> {
@@ -100,20 +110,24 @@ pub(super) fn adopt(pipeline: &mut Pipeline, plan: &Plan, now: Timestamp) -> Res
 }
 
 /// Opens the orders that may be opened. Returns all that are open.
-pub fn next(engine: &dyn Engine, expect: Option<u64>, actor: &Actor) -> Result<(Vec<Order>, Done)> {
+pub fn next(
+    engine: &dyn Engine,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<(Vec<Order>, PipelineChanged)> {
     let caps = caps(engine)?;
-    let desk = Desk::open(engine, "orchestrator_state", &path::ROOT, expect, actor)?;
-    let mut pipeline = desk.pipeline(engine)?;
-    let orders = pipeline.give_out(caps, desk.now);
-    Ok((orders, desk.finish(pipeline, "pipeline next", actor)?))
+    let tx = PipelineTransaction::open(engine, "orchestrator_state", &path::ROOT, expect, actor)?;
+    let mut pipeline = tx.pipeline(engine)?;
+    let orders = pipeline.give_out(caps, tx.now);
+    Ok((orders, tx.finish(pipeline, "pipeline next", actor)?))
 }
 
 /// The same for who starts the agents by itself, and counts them when it does.
-pub fn next_within(engine: &dyn Engine, caps: Caps, actor: &Actor) -> Result<(Vec<Order>, Done)> {
-    let desk = Desk::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
-    let mut pipeline = desk.pipeline(engine)?;
-    let orders = pipeline.next(caps, desk.now);
-    Ok((orders, desk.finish(pipeline, "pipeline next", actor)?))
+pub fn next_within(engine: &dyn Engine, caps: Caps, actor: &Actor) -> Result<(Vec<Order>, PipelineChanged)> {
+    let tx = PipelineTransaction::open(engine, "orchestrator_state", &path::ROOT, None, actor)?;
+    let mut pipeline = tx.pipeline(engine)?;
+    let orders = pipeline.next(caps, tx.now);
+    Ok((orders, tx.finish(pipeline, "pipeline next", actor)?))
 }
 
 /// Takes a report over. Returns the group that it was about, or `-`.
@@ -122,7 +136,7 @@ pub fn report(
     report: &Report,
     expect: Option<u64>,
     actor: &Actor,
-) -> Result<(String, Done)> {
+) -> Result<(String, PipelineChanged)> {
     let (outcome, report) = (check_report(report)?, &redacted(report));
     let entry: Path = format!("[{}]", Value::from(report.group.as_str()))
         .parse()
@@ -131,15 +145,15 @@ pub fn report(
         NO_GROUP => ("orchestrator_state", &path::ROOT),
         _ => ("group_status", &entry),
     };
-    let desk = Desk::open(engine, kind, path, expect, actor)?;
-    let mut pipeline = desk.pipeline(engine)?;
+    let tx = PipelineTransaction::open(engine, kind, path, expect, actor)?;
+    let mut pipeline = tx.pipeline(engine)?;
     let open: Vec<Order> = pipeline.open_orders().collect();
-    let group = take_report(&mut pipeline, report, outcome, desk.now, actor.door)?;
+    let group = take_report(&mut pipeline, report, outcome, tx.now, actor.door)?;
     let done = open.iter().filter(|order| pipeline.said(&order.id).is_some());
     for order in done.cloned().collect::<Vec<_>>() {
         pipeline.note_success(&order);
     }
-    Ok((group, desk.finish(pipeline, "pipeline report", actor)?))
+    Ok((group, tx.finish(pipeline, "pipeline report", actor)?))
 }
 
 /// Returns a report without the secrets that an agent may have told.
@@ -227,7 +241,7 @@ pub fn check_group(pipeline: &Pipeline, group: &str) -> Result<()> {
 }
 
 /// The documents of the run, open for one change.
-pub(super) struct Desk<'e> {
+pub(super) struct PipelineTransaction<'e> {
     pub(super) transaction: Box<dyn Transaction + 'e>,
     pub(super) now: Timestamp,
     before: Option<Pipeline>,
@@ -235,7 +249,7 @@ pub(super) struct Desk<'e> {
     stored: Vec<Option<Value>>,
 }
 
-impl<'e> Desk<'e> {
+impl<'e> PipelineTransaction<'e> {
     /// Waits for its turn, and refuses when the document that was named has moved on.
     pub(super) fn open(
         engine: &'e dyn Engine,
@@ -243,7 +257,7 @@ impl<'e> Desk<'e> {
         path: &Path,
         expect: Option<u64>,
         actor: &Actor,
-    ) -> Result<Desk<'e>> {
+    ) -> Result<PipelineTransaction<'e>> {
         let mut transaction = engine.begin(&[&Room::Pipeline])?;
         Target { doc: &doc(kind), path, expect }.expect_revision(&mut *transaction)?;
         let mut stored = Vec::new();
@@ -256,7 +270,7 @@ impl<'e> Desk<'e> {
             let void = pipeline.heed_edits(now);
             pipeline.log_edits(&void, now);
         }
-        Ok(Desk { transaction, now, before, stored })
+        Ok(PipelineTransaction { transaction, now, before, stored })
     }
 
     pub(super) fn pipeline(&self, engine: &dyn Engine) -> Result<Pipeline> {
@@ -274,7 +288,12 @@ impl<'e> Desk<'e> {
     }
 
     /// Makes it happen, as far as something is other than before.
-    pub(super) fn finish(mut self, mut pipeline: Pipeline, op: &str, actor: &Actor) -> Result<Done> {
+    pub(super) fn finish(
+        mut self,
+        mut pipeline: Pipeline,
+        op: &str,
+        actor: &Actor,
+    ) -> Result<PipelineChanged> {
         let mut changed = false;
         for (place, value) in pipeline.documents().into_iter().enumerate() {
             if self.stored[place].as_ref() != Some(value) {
@@ -292,7 +311,7 @@ impl<'e> Desk<'e> {
                 }
             }
         }
-        Ok(Done { pipeline, changed, warnings })
+        Ok(PipelineChanged { pipeline, changed, warnings })
     }
 }
 

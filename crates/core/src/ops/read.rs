@@ -9,7 +9,7 @@ use crate::model::documents::queue::QueueTask;
 use crate::model::hint::Hint;
 use crate::model::key::Fields;
 use crate::model::kind::{Doc, Items};
-use crate::model::listing::{Excerpt, Most};
+use crate::model::listing::{Most, Overview};
 use crate::model::next::Next;
 use crate::model::path::{Path, Segment};
 use crate::model::raw::Raw;
@@ -45,20 +45,20 @@ pub fn get(engine: &dyn Engine, doc: &Doc, path: &Path) -> Result<Value> {
 /// Returns what a path leads to that needs at most one item of a long list. `None` if there is no such thing: the whole
 /// document tells why.
 fn get_part(engine: &dyn Engine, doc: &Doc, path: &Path) -> Result<Option<Value>> {
-    let (Some(part), true) = (Part::of(doc, path), !engine.is_absent(doc)) else { return Ok(None) };
+    let (Some(part), true) = (Wanted::of(doc, path), !engine.is_absent(doc)) else { return Ok(None) };
     let Some(mut look) = engine.browse(&doc.room)? else { return Ok(None) };
     if !look.exists(doc)? || !look.edits(doc)?.is_empty() {
         return Ok(None);
     }
     let found = match part {
-        Part::Frame => look.frame(doc)?,
-        Part::Item(item) => item.alone_in(&mut *look, doc)?,
+        Wanted::Frame => look.frame(doc)?,
+        Wanted::Item(item) => item.alone_in(&mut *look, doc)?,
     };
     Ok(found.and_then(|found| path.get(&found).ok().cloned()))
 }
 
 /// How little of a long list a path needs.
-pub(super) enum Part<'a> {
+pub(super) enum Wanted<'a> {
     /// What is beside the items.
     Frame,
     Item(Item<'a>),
@@ -70,13 +70,13 @@ pub(super) struct Item<'a> {
     pub id: &'a str,
 }
 
-impl<'a> Part<'a> {
-    pub fn of(doc: &Doc, path: &'a Path) -> Option<Part<'a>> {
+impl<'a> Wanted<'a> {
+    pub fn of(doc: &Doc, path: &'a Path) -> Option<Wanted<'a>> {
         let (Some(_), Items::Field(field)) = (doc.kind.listing, doc.kind.items) else { return None };
         match path.segments() {
-            [Segment::Key(first), ..] if first != field => Some(Part::Frame),
+            [Segment::Key(first), ..] if first != field => Some(Wanted::Frame),
             [Segment::Key(_), Segment::Select { key, value: id }, ..] if key == "id" => {
-                Some(Part::Item(Item { field, id }))
+                Some(Wanted::Item(Item { field, id }))
             }
             _ => None,
         }
@@ -116,8 +116,8 @@ pub fn counts(engine: &dyn Engine, doc: &Doc) -> Result<Option<Vec<usize>>> {
 }
 
 /// Returns a document's list seen from above, if an index can tell. Whatever is wrong, reading it as a whole tells.
-pub fn excerpt(engine: &dyn Engine, doc: &Doc, most: Most) -> Option<Excerpt> {
-    engine.excerpt(doc, most).ok().flatten()
+pub fn overview(engine: &dyn Engine, doc: &Doc, most: Most) -> Option<Overview> {
+    engine.overview(doc, most).ok().flatten()
 }
 
 /// Visits every item of a document's list, if an engine can do that without building values; else what was visited does

@@ -11,6 +11,7 @@ use super::sessions::look;
 use super::settings::Settings;
 use super::{Actor, Result, errors, messages, pipeline, read};
 use crate::error::{Code, with_causes};
+use crate::model::current_session;
 use crate::model::documents::agent_loop::{GateResult, WorkItem, WorkQueue};
 use crate::model::documents::answers::{
     AsideEdit, Failure, GroupStanding, LoopStanding, MessageStanding, Overview, PipelineStanding, SeenSession,
@@ -23,7 +24,6 @@ use crate::model::ids::SessionId;
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::{Doc, Kind, UNFIT};
 use crate::model::plan::word;
-use crate::model::present;
 use crate::model::raw::Raw;
 use crate::model::room::Room;
 use crate::model::session;
@@ -203,7 +203,7 @@ fn work_loop(engine: &dyn Engine) -> Result<Option<Value>> {
     let mut count = |item: &Raw| {
         if !matches!(item.string(WorkItem::status.name()).as_deref(), Some("done" | "cancelled")) {
             // What does not say how bad it is, is not bad.
-            present::count_named(
+            current_session::count_named(
                 &mut open,
                 item.string(WorkItem::priority.name()).as_deref().unwrap_or("S3"),
                 1,

@@ -12,8 +12,8 @@ use crate::error::Code;
 use crate::model::documents::state::RetentionSettings;
 use crate::model::json;
 use crate::model::key::Key;
-use crate::model::paper::Paper;
 use crate::model::shape::Integer;
+use crate::model::text_file::TextFile;
 use crate::store::{Engine, Transaction};
 
 /// Something of which the newest stay, and its name in `retention` and of its archives.
@@ -82,7 +82,7 @@ impl What {
         let month = now.to_zoned(TimeZone::UTC).strftime("%Y-%m");
         let name = format!("{}-{month}", self.name()).parse().expect("a word and digits make an id");
         let lines: String = entries.iter().map(|entry| json::dense(entry) + "\n").collect();
-        Ok(transaction.append_paper(&Paper::OldState(name), &lines)?)
+        Ok(transaction.append_text_file(&TextFile::OldState(name), &lines)?)
     }
 
     /// Returns all that was archived, the oldest first. A line that somebody spoiled is passed over.

@@ -5,16 +5,18 @@ use serde_json::Value;
 use super::Result;
 use crate::model::flow::Flow;
 use crate::model::kind::Doc;
-use crate::model::paper::Paper;
+use crate::model::text_file::TextFile;
 use crate::store::Transaction;
 use crate::view;
 
 /// A kind of document, where its text stands, and how the text is made.
-type View = (&'static str, Paper, fn(&Value) -> String);
+type View = (&'static str, TextFile, fn(&Value) -> String);
 
 const VIEWS: [View; 2] = [
-    ("work_queue", Paper::LoopState, view::agent_loop::markdown),
-    ("workflow", Paper::WorkflowView, |workflow| view::workflow::markdown(&Flow::of(workflow.clone(), None))),
+    ("work_queue", TextFile::LoopState, view::agent_loop::markdown),
+    ("workflow", TextFile::WorkflowView, |workflow| {
+        view::workflow::markdown(&Flow::of(workflow.clone(), None))
+    }),
 ];
 
 /// Replaces a document, and its text if it has one.
@@ -33,14 +35,14 @@ pub(super) fn delete(transaction: &mut dyn Transaction, doc: &Doc) -> Result<()>
 
 /// Writes a document's text as the transaction sees the document now. Returns whether it was another one.
 pub(super) fn refresh(transaction: &mut dyn Transaction, doc: &Doc) -> Result<bool> {
-    let Some((_, paper, render)) = VIEWS.iter().find(|(kind, ..)| *kind == doc.kind.name) else {
+    let Some((_, text_file, render)) = VIEWS.iter().find(|(kind, ..)| *kind == doc.kind.name) else {
         return Ok(false);
     };
     let wanted = transaction.get(doc)?.map(render);
-    let found = transaction.paper(paper)?;
+    let found = transaction.text_file(text_file)?;
     match wanted {
-        Some(text) if found.as_ref() != Some(&text) => transaction.write_paper(paper, text)?,
-        None if found.is_some() => transaction.remove_paper(paper)?,
+        Some(text) if found.as_ref() != Some(&text) => transaction.write_text_file(text_file, text)?,
+        None if found.is_some() => transaction.remove_text_file(text_file)?,
         _ => return Ok(false),
     }
     Ok(true)

@@ -17,8 +17,8 @@ use crate::model::hint::Hint;
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
 use crate::model::next::{Next, See, With};
-use crate::model::paper::Paper;
 use crate::model::redact::redact;
+use crate::model::text_file::TextFile;
 use crate::model::{json, plan, time};
 use crate::store::{Engine, Kept, Transaction};
 use crate::view;
@@ -35,7 +35,7 @@ pub struct NewWorkflow {
 
 /// What a use case did.
 #[derive(Debug)]
-pub struct Done {
+pub struct WorkflowChanged {
     /// The workflow as it is stored now.
     pub flow: Flow,
     /// Whether anything changed.
@@ -46,16 +46,21 @@ pub struct Done {
 }
 
 /// Makes a workflow. The same one under the same id is no second one.
-pub fn create(engine: &dyn Engine, new: &NewWorkflow, expect: Option<u64>, actor: &Actor) -> Result<Done> {
+pub fn create(
+    engine: &dyn Engine,
+    new: &NewWorkflow,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<WorkflowChanged> {
     let mut phases = new.phases.clone();
     check_new(new)?;
     let waves = flow::order(&mut phases).map_err(|stuck| {
         let ids: Vec<String> = stuck.into_iter().map(phase_id).collect();
         Error::Input(format!("phases wait for each other in a circle: {}", ids.join(", ")))
     })?;
-    let mut desk = Desk::open(engine, expect, actor)?;
+    let mut tx = WorkflowTransaction::open(engine, expect, actor)?;
     let made = |id: &str| Flow::new(id, &new.task, &phases, &waves);
-    if let (Some(id), Some(known)) = (&new.id, &desk.before)
+    if let (Some(id), Some(known)) = (&new.id, &tx.before)
         && known.id() == id.as_str()
     {
         if !is_same(known, &made(id.as_str())) {
@@ -71,21 +76,21 @@ pub fn create(engine: &dyn Engine, new: &NewWorkflow, expect: Option<u64>, actor
             ));
         }
         let known = known.clone();
-        return desk.finish(known, "workflow create", actor);
+        return tx.finish(known, "workflow create", actor);
     }
-    if let Some(known) = desk.before.clone() {
+    if let Some(known) = tx.before.clone() {
         if known.status() != WorkflowStatus::Completed && !new.replace {
             return Err(unfinished(&known));
         }
-        desk.archive(&known)?;
+        tx.archive(&known)?;
     }
     let id = match &new.id {
         Some(id) => id.to_string(),
-        None => desk.free_id()?,
+        None => tx.free_id()?,
     };
     let mut flow = made(&id);
     actor.session.iter().for_each(|session| flow.belong_to(session));
-    desk.finish(flow, "workflow create", actor)
+    tx.finish(flow, "workflow create", actor)
 }
 
 /// Whether a stored workflow is the one that is asked for, however far it is.
@@ -127,12 +132,12 @@ fn unfinished(known: &Flow) -> Error {
 }
 
 /// Lets everything begin that waits for nothing. The session that starts a workflow of nobody takes it.
-pub fn start(engine: &dyn Engine, expect: Option<u64>, actor: &Actor) -> Result<Done> {
-    let mut desk = Desk::open(engine, expect, actor)?;
-    let mut flow = desk.workflow(engine)?;
+pub fn start(engine: &dyn Engine, expect: Option<u64>, actor: &Actor) -> Result<WorkflowChanged> {
+    let mut tx = WorkflowTransaction::open(engine, expect, actor)?;
+    let mut flow = tx.workflow(engine)?;
     hands::take_up(engine, &mut flow, actor)?;
-    flow.start(desk.now).map_err(|refusal| refused(&refusal))?;
-    desk.finish(flow, "workflow start", actor)
+    flow.start(tx.now).map_err(|refusal| refused(&refusal))?;
+    tx.finish(flow, "workflow start", actor)
 }
 
 /// Takes over what somebody reports of a phase.
@@ -143,21 +148,21 @@ pub fn report(
     report: &Report,
     expect: Option<u64>,
     actor: &Actor,
-) -> Result<Done> {
+) -> Result<WorkflowChanged> {
     report.deliverables.iter().try_for_each(|deliverable| check_text("deliverable", deliverable))?;
     if let Some(context) = &report.context {
         json::check_input(&context.as_str().into()).map_err(Error::Input)?;
     }
-    let mut desk = Desk::open(engine, expect, actor)?;
-    let mut flow = desk.workflow(engine)?;
+    let mut tx = WorkflowTransaction::open(engine, expect, actor)?;
+    let mut flow = tx.workflow(engine)?;
     let report = Report {
         deliverables: report.deliverables.iter().map(|text| redact(text).into_owned()).collect(),
         context: report.context.as_deref().map(|text| redact(text).into_owned()),
         assumed: report.assumed,
         changed: None,
     };
-    flow.report(id, status, &report, desk.now).map_err(|refusal| refused(&refusal))?;
-    desk.finish(flow, "workflow phase", actor)
+    flow.report(id, status, &report, tx.now).map_err(|refusal| refused(&refusal))?;
+    tx.finish(flow, "workflow phase", actor)
 }
 
 /// Returns the workflow and the order of its phases.
@@ -177,7 +182,7 @@ pub fn find(engine: &dyn Engine) -> Result<Option<Flow>> {
 }
 
 /// The workflow, open for one change.
-struct Desk<'e> {
+struct WorkflowTransaction<'e> {
     engine: &'e dyn Engine,
     transaction: Box<dyn Transaction + 'e>,
     now: Timestamp,
@@ -187,16 +192,16 @@ struct Desk<'e> {
     archived: Option<String>,
 }
 
-impl<'e> Desk<'e> {
+impl<'e> WorkflowTransaction<'e> {
     /// Waits for its turn, and refuses when the workflow has moved on.
-    fn open(engine: &'e dyn Engine, expect: Option<u64>, actor: &Actor) -> Result<Desk<'e>> {
+    fn open(engine: &'e dyn Engine, expect: Option<u64>, actor: &Actor) -> Result<WorkflowTransaction<'e>> {
         let doc_of = doc("workflow");
         let mut transaction = engine.begin(&[&doc_of.room])?;
         Target::whole(&doc_of, expect).expect_revision(&mut *transaction)?;
         let workflow = transaction.get(&doc_of)?.cloned();
         let graph = transaction.get(&doc("task_graph"))?.cloned();
         let before = workflow.map(|workflow| Flow::of(workflow, graph.clone()));
-        Ok(Desk { engine, transaction, now: actor.now(), before, graph, archived: None })
+        Ok(WorkflowTransaction { engine, transaction, now: actor.now(), before, graph, archived: None })
     }
 
     fn workflow(&mut self, engine: &dyn Engine) -> Result<Flow> {
@@ -210,7 +215,7 @@ impl<'e> Desk<'e> {
             let id = if number == 1 { first.clone() } else { format!("{first}_{number}") };
             let known = self.before.as_ref().is_some_and(|before| before.id() == id);
             let key = id.parse().expect("digits make an id");
-            if !known && self.transaction.paper(&Paper::OldWorkflow(key))?.is_none() {
+            if !known && self.transaction.text_file(&TextFile::OldWorkflow(key))?.is_none() {
                 return Ok(id);
             }
         }
@@ -227,11 +232,11 @@ impl<'e> Desk<'e> {
             let Ok(key) = name.parse::<Key>() else {
                 return Err(Error::Input(format!("the id `{name}` is too long")));
             };
-            let paper = Paper::OldWorkflow(key);
-            let there = self.transaction.paper(&paper)?;
+            let text_file = TextFile::OldWorkflow(key);
+            let there = self.transaction.text_file(&text_file)?;
             if there.as_ref().is_none_or(|there| *there == text) {
-                self.archived = Some(self.engine.called(Kept::Paper(&paper)).path);
-                self.transaction.write_paper(&paper, text)?;
+                self.archived = Some(self.engine.called(Kept::TextFile(&text_file)).path);
+                self.transaction.write_text_file(&text_file, text)?;
                 return Ok(());
             }
         }
@@ -239,7 +244,7 @@ impl<'e> Desk<'e> {
     }
 
     /// Makes it happen: the workflow, its graph and the view, as far as they are others than before.
-    fn finish(mut self, mut flow: Flow, op: &str, actor: &Actor) -> Result<Done> {
+    fn finish(mut self, mut flow: Flow, op: &str, actor: &Actor) -> Result<WorkflowChanged> {
         let changed = self.before.as_ref().map(|before| &before.workflow) != Some(&flow.workflow);
         let put = put(&mut *self.transaction, self.before.as_ref(), self.graph.as_ref(), &flow)?;
         let any = put || self.archived.is_some();
@@ -254,7 +259,7 @@ impl<'e> Desk<'e> {
                 }
             }
         }
-        Ok(Done { flow, changed, archived: self.archived, warnings })
+        Ok(WorkflowChanged { flow, changed, archived: self.archived, warnings })
     }
 }
 
@@ -275,8 +280,8 @@ fn put(
         any = true;
     }
     let text = view::workflow::markdown(flow);
-    if transaction.paper(&Paper::WorkflowView)?.as_ref() != Some(&text) {
-        transaction.write_paper(&Paper::WorkflowView, text)?;
+    if transaction.text_file(&TextFile::WorkflowView)?.as_ref() != Some(&text) {
+        transaction.write_text_file(&TextFile::WorkflowView, text)?;
         any = true;
     }
     Ok(any)

@@ -22,12 +22,12 @@ use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::json;
 use crate::model::kind::Doc;
-use crate::model::listing::{Among, Excerpt, Marks, Most};
+use crate::model::listing::{Among, Marks, Most, Overview};
 use crate::model::merge::Clash;
 use crate::model::names::{Names, names_of};
-use crate::model::paper::{Paper, Papers, Writing};
 use crate::model::raw::Raw;
 use crate::model::room::Room;
+use crate::model::text_file::{TextFile, TextFiles, Writing};
 use crate::model::time::{self, Clock, Moment};
 
 /// Documents in memory, shared by all clones.
@@ -53,7 +53,7 @@ struct Shared {
 struct RoomState {
     busy: bool,
     docs: BTreeMap<String, Stored>,
-    papers: BTreeMap<Paper, String>,
+    text_files: BTreeMap<TextFile, String>,
     /// What people made of documents since the last commit of each, as a test lets them.
     edits: BTreeMap<String, Value>,
     asides: Vec<(Aside, Vec<u8>)>,
@@ -165,7 +165,7 @@ impl Engine for MemoryEngine {
                     edited.insert(doc.to_string(), edit);
                 }
             }
-            before.insert(room, Before { docs, edited, papers: state.papers.clone() });
+            before.insert(room, Before { docs, edited, text_files: state.text_files.clone() });
         }
         Ok(Box::new(MemoryTransaction { engine: self, before, new: Vec::new(), texts: Vec::new() }))
     }
@@ -283,7 +283,7 @@ impl Reading for MemoryEngine {
         Ok(None)
     }
 
-    fn excerpt(&self, _: &Doc, _: Most) -> Result<Option<Excerpt>> {
+    fn overview(&self, _: &Doc, _: Most) -> Result<Option<Overview>> {
         Ok(None)
     }
 
@@ -388,7 +388,7 @@ impl Upkeep for MemoryEngine {
     fn called(&self, kept: Kept<'_>) -> Called {
         let (room, name) = match kept {
             Kept::Document(doc) => (doc.room.clone(), doc.to_string()),
-            Kept::Paper(paper) => (paper.room(), format!("{paper:?}")),
+            Kept::TextFile(text_file) => (text_file.room(), format!("{text_file:?}")),
         };
         Called { path: format!("{room}/{name}"), name }
     }
@@ -400,7 +400,7 @@ struct MemoryTransaction<'e> {
     /// New contents in the order of the first write.
     new: Vec<(Doc, Option<Value>)>,
     /// What is done to texts.
-    texts: Vec<(Paper, Writing)>,
+    texts: Vec<(TextFile, Writing)>,
 }
 
 /// A document that somebody has edited.
@@ -445,7 +445,7 @@ impl RoomState {
 struct Before {
     docs: BTreeMap<String, Stored>,
     edited: BTreeMap<String, Edited>,
-    papers: BTreeMap<Paper, String>,
+    text_files: BTreeMap<TextFile, String>,
 }
 
 impl MemoryTransaction<'_> {
@@ -538,30 +538,30 @@ impl Transaction for MemoryTransaction<'_> {
         Ok(Edits::between(&edited.ours, value, edited.how, edited.clashes.clone()))
     }
 
-    fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
-        Ok(self.room(&paper.room()).papers.get(paper).cloned())
+    fn text_file(&mut self, text_file: &TextFile) -> Result<Option<String>> {
+        Ok(self.room(&text_file.room()).text_files.get(text_file).cloned())
     }
 
-    fn papers(&mut self, room: &Room, sort: Papers) -> Result<Vec<Paper>> {
-        Ok(self.room(room).papers.keys().filter(|paper| sort.have(paper)).cloned().collect())
+    fn text_files(&mut self, room: &Room, sort: TextFiles) -> Result<Vec<TextFile>> {
+        Ok(self.room(room).text_files.keys().filter(|text_file| sort.have(text_file)).cloned().collect())
     }
 
-    fn papers_changed(&mut self, _: &Room, _: Papers) -> Result<bool> {
+    fn text_files_changed(&mut self, _: &Room, _: TextFiles) -> Result<bool> {
         Ok(false)
     }
 
-    fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
-        self.texts.push((paper.clone(), Writing::Whole(text)));
+    fn write_text_file(&mut self, text_file: &TextFile, text: String) -> Result<()> {
+        self.texts.push((text_file.clone(), Writing::Whole(text)));
         Ok(())
     }
 
-    fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()> {
-        self.texts.push((paper.clone(), Writing::Piece(piece.to_owned())));
+    fn append_text_file(&mut self, text_file: &TextFile, piece: &str) -> Result<()> {
+        self.texts.push((text_file.clone(), Writing::Piece(piece.to_owned())));
         Ok(())
     }
 
-    fn remove_paper(&mut self, paper: &Paper) -> Result<()> {
-        self.texts.push((paper.clone(), Writing::Gone));
+    fn remove_text_file(&mut self, text_file: &TextFile) -> Result<()> {
+        self.texts.push((text_file.clone(), Writing::Gone));
         Ok(())
     }
 
@@ -586,13 +586,13 @@ impl Transaction for MemoryTransaction<'_> {
             }
         }
         let mut touched: Vec<Room> = Vec::new();
-        for (paper, text) in std::mem::take(&mut self.texts) {
-            touched.push(paper.room());
-            let papers = &mut rooms.entry(paper.room()).or_default().papers;
+        for (text_file, text) in std::mem::take(&mut self.texts) {
+            touched.push(text_file.room());
+            let text_files = &mut rooms.entry(text_file.room()).or_default().text_files;
             match text {
-                Writing::Whole(text) => drop(papers.insert(paper, text)),
-                Writing::Piece(piece) => papers.entry(paper).or_default().push_str(&piece),
-                Writing::Gone => drop(papers.remove(&paper)),
+                Writing::Whole(text) => drop(text_files.insert(text_file, text)),
+                Writing::Piece(piece) => text_files.entry(text_file).or_default().push_str(&piece),
+                Writing::Gone => drop(text_files.remove(&text_file)),
             }
         }
         let mut told = Vec::new();

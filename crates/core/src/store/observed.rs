@@ -17,10 +17,10 @@ use super::texts::Texts;
 use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::kind::Doc;
-use crate::model::listing::{Among, Excerpt, Marks, Most};
-use crate::model::paper::{Paper, Papers};
+use crate::model::listing::{Among, Marks, Most, Overview};
 use crate::model::raw::Raw;
 use crate::model::room::Room;
+use crate::model::text_file::{TextFile, TextFiles};
 use crate::model::time::{Clock, Moment};
 
 /// Hears of commits.
@@ -128,8 +128,8 @@ impl Reading for Observed {
         self.engine.browse(room)
     }
 
-    fn excerpt(&self, doc: &Doc, most: Most) -> Result<Option<Excerpt>> {
-        self.engine.excerpt(doc, most)
+    fn overview(&self, doc: &Doc, most: Most) -> Result<Option<Overview>> {
+        self.engine.overview(doc, most)
     }
 
     fn each_item(&self, doc: &Doc, visit: &mut dyn FnMut(&Raw)) -> Result<bool> {
@@ -276,28 +276,28 @@ impl Transaction for ObservedTransaction<'_> {
         self.transaction.edits(doc)
     }
 
-    fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
-        self.transaction.paper(paper)
+    fn text_file(&mut self, text_file: &TextFile) -> Result<Option<String>> {
+        self.transaction.text_file(text_file)
     }
 
-    fn papers(&mut self, room: &Room, sort: Papers) -> Result<Vec<Paper>> {
-        self.transaction.papers(room, sort)
+    fn text_files(&mut self, room: &Room, sort: TextFiles) -> Result<Vec<TextFile>> {
+        self.transaction.text_files(room, sort)
     }
 
-    fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
-        self.transaction.write_paper(paper, text)
+    fn write_text_file(&mut self, text_file: &TextFile, text: String) -> Result<()> {
+        self.transaction.write_text_file(text_file, text)
     }
 
-    fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()> {
-        self.transaction.append_paper(paper, piece)
+    fn append_text_file(&mut self, text_file: &TextFile, piece: &str) -> Result<()> {
+        self.transaction.append_text_file(text_file, piece)
     }
 
-    fn remove_paper(&mut self, paper: &Paper) -> Result<()> {
-        self.transaction.remove_paper(paper)
+    fn remove_text_file(&mut self, text_file: &TextFile) -> Result<()> {
+        self.transaction.remove_text_file(text_file)
     }
 
-    fn papers_changed(&mut self, room: &Room, sort: Papers) -> Result<bool> {
-        self.transaction.papers_changed(room, sort)
+    fn text_files_changed(&mut self, room: &Room, sort: TextFiles) -> Result<bool> {
+        self.transaction.text_files_changed(room, sort)
     }
 
     fn commit(self: Box<Self>, entry: &Entry) -> Result<Committed> {

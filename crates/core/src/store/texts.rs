@@ -12,12 +12,12 @@ use crate::model::json;
 /// Items as texts, with [`Texts::BETWEEN`] between them.
 #[derive(Debug, Default)]
 pub struct Texts {
-    parts: Vec<Part>,
+    parts: Vec<Batch>,
 }
 
 /// Some of them, one behind the other.
 #[derive(Debug, Default)]
-struct Part {
+struct Batch {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -28,7 +28,7 @@ impl Texts {
 
     /// Makes room for so many items of about so many bytes.
     pub fn with_room(count: usize, bytes: usize) -> Texts {
-        Texts { parts: vec![Part { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(count) }] }
+        Texts { parts: vec![Batch { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(count) }] }
     }
 
     /// Puts others behind these.
@@ -39,7 +39,7 @@ impl Texts {
     /// Appends an item with these fields.
     pub fn push(&mut self, fields: impl FnOnce(&mut ItemText<'_>)) {
         if self.parts.is_empty() {
-            self.parts.push(Part::default());
+            self.parts.push(Batch::default());
         }
         let part = self.parts.last_mut().expect("there is one now");
         if !part.ends.is_empty() {
@@ -69,7 +69,7 @@ impl Texts {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        self.parts.iter().flat_map(Part::iter)
+        self.parts.iter().flat_map(Batch::iter)
     }
 
     /// Reads the items back.
@@ -78,7 +78,7 @@ impl Texts {
     }
 }
 
-impl Part {
+impl Batch {
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|end| end + Texts::BETWEEN.len()));
         starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::graph::{at, cut, field, one_line};
-use super::papers::{answer, fenced};
+use super::queue_texts::{answer, fenced};
 use super::text::escape;
 use crate::hint;
 use crate::model::agent_loop::{is_expired, rank};

@@ -9,13 +9,13 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
-use super::graph::{Standing, Tasks, all, at, cut, field, labels_of, list, one_line};
+use super::graph::{TaskState, Tasks, all, at, cut, field, labels_of, list, one_line};
 use crate::model::changes::{self, NO_CHANGE};
 use crate::model::documents::queue::{Agents, LastClaim, QueueTask, TaskResult, Worker, WorkerPause};
 use crate::model::hint::Door;
 use crate::model::key::Fields;
 use crate::model::kind::UNFIT;
-use crate::model::listing::{Excerpt, Most};
+use crate::model::listing::{Most, Overview};
 use crate::model::next::{Next, See};
 use crate::model::raw::{self, Raw};
 use crate::model::task;
@@ -54,7 +54,7 @@ pub struct Line {
 /// What is said behind a task's description.
 type Marks = Vec<Option<String>>;
 
-/// The tasks of every [`Standing`] that a task can have.
+/// The tasks of every [`TaskState`] that a task can have.
 type Groups<'a> = [Vec<&'a Value>; 7];
 
 /// A queue as it is drawn.
@@ -83,27 +83,27 @@ pub fn board(
     draw(&Seen { tasks, groups, sizes, progress: progress(queue) }, now, left, width, door)
 }
 
-/// Returns the same from an excerpt with [`MOST`]. `None` if that does not tell: nothing can be done now, and of all the
+/// Returns the same from an overview with [`MOST`]. `None` if that does not tell: nothing can be done now, and of all the
 /// tasks that wait the first one is wanted that never will.
-pub fn board_of_excerpt(
-    excerpt: &Excerpt,
+pub fn board_of_overview(
+    overview: &Overview,
     now: Timestamp,
     left: &dyn Fn(&Value) -> Option<SignedDuration>,
     width: usize,
     door: &dyn Door,
 ) -> Option<Vec<Line>> {
-    let tasks = Tasks::in_excerpt(excerpt);
+    let tasks = Tasks::in_overview(overview);
     let groups = groups(&tasks, now);
-    let waiting = &groups[Standing::Waiting as usize];
+    let waiting = &groups[TaskState::Waiting as usize];
     let barred = waiting.iter().filter(|task| field(task, QueueTask::status) == "available").count();
-    let count = |status| number(&excerpt.counts, status);
+    let count = |status| number(&overview.counts, status);
     let working = count("claimed") + count("in_progress");
     let (ready, waits) = (count("available").checked_sub(barred)?, count("created") + barred);
     if working + ready == 0 && waiting.len() < waits {
         return None;
     }
     let sizes = [working, ready, waits, count("failed"), count("done"), count("cancelled"), count(UNFIT)];
-    let progress = Progress::of(&excerpt.counts);
+    let progress = Progress::of(&overview.counts);
     Some(draw(&Seen { tasks, groups, sizes, progress }, now, left, width, door))
 }
 
@@ -237,10 +237,10 @@ pub fn json(queue: &Value) -> Value {
     json_of(&counts(queue), all(queue).to_vec(), &progress(queue))
 }
 
-/// Returns the same for the tasks of an excerpt, of which the counts are those of the whole queue.
-pub fn json_of_excerpt(excerpt: Excerpt) -> Value {
-    let counts = STATUSES.map(|status| (status, number(&excerpt.counts, status)));
-    json_of(&counts, excerpt.items, &Progress::of(&excerpt.counts))
+/// Returns the same for the tasks of an overview, of which the counts are those of the whole queue.
+pub fn json_of_overview(overview: Overview) -> Value {
+    let counts = STATUSES.map(|status| (status, number(&overview.counts, status)));
+    json_of(&counts, overview.items, &Progress::of(&overview.counts))
 }
 
 fn json_of(counts: &[(&str, usize)], tasks: Vec<Value>, progress: &Progress) -> Value {
@@ -361,7 +361,7 @@ pub(super) fn owner(task: &Value) -> Option<&str> {
 fn groups<'a>(tasks: &Tasks<'a>, now: Timestamp) -> Groups<'a> {
     let mut groups = Groups::default();
     tasks.all.iter().for_each(|task| groups[tasks.standing(task, now) as usize].push(task));
-    let (open, finished) = groups.split_at_mut(Standing::Failed as usize);
+    let (open, finished) = groups.split_at_mut(TaskState::Failed as usize);
     // To read a time takes longer than to compare two, and the longer the group the more often it is compared.
     let rank = |task: &&Value| (priority(task), task::came(Some(field(task, QueueTask::created_at))));
     open.iter_mut().for_each(|group| group.sort_by_cached_key(rank));
@@ -513,31 +513,32 @@ impl Page {
         door: &dyn Door,
     ) {
         let tasks = &seen.tasks;
-        let group = |standing: Standing| (&seen.groups[standing as usize][..], seen.sizes[standing as usize]);
+        let group =
+            |standing: TaskState| (&seen.groups[standing as usize][..], seen.sizes[standing as usize]);
         self.block(
             "WORKING",
-            group(Standing::Working),
+            group(TaskState::Working),
             usize::MAX,
             |task| at_work(task, now, left(task)),
             door,
         );
         self.block(
             "READY",
-            group(Standing::Ready),
+            group(TaskState::Ready),
             most.ready,
             |task| (Tone::Plain, vec![named("needs", &list(task, QueueTask::required_capabilities))]),
             door,
         );
         self.block(
             "WAITING",
-            group(Standing::Waiting),
+            group(TaskState::Waiting),
             most.waiting,
             |task| (Tone::Dim, waits(tasks, task, now)),
             door,
         );
         self.block(
             "FAILED",
-            group(Standing::Failed),
+            group(TaskState::Failed),
             usize::MAX,
             |task| (Tone::Bad, vec![by(task), reason(task)]),
             door,
@@ -546,8 +547,8 @@ impl Page {
             true => (Tone::Warn, vec![by(task), age(task, now), Some(NO_CHANGE.into())]),
             false => (Tone::Good, vec![by(task), age(task, now)]),
         };
-        self.block("DONE", group(Standing::Done), most.done, done, door);
-        self.block("CANCELLED", group(Standing::Cancelled), cancelled, |_| (Tone::Dim, Vec::new()), door);
+        self.block("DONE", group(TaskState::Done), most.done, done, door);
+        self.block("CANCELLED", group(TaskState::Cancelled), cancelled, |_| (Tone::Dim, Vec::new()), door);
     }
 
     /// Writes a heading and the first `most` tasks of so many with what is to be said `about` each.

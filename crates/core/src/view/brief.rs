@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use super::graph::{cut, field, list, one_line};
-use super::papers::{self, fenced};
+use super::queue_texts::{self, fenced};
 use crate::model::changes;
 use crate::model::documents::answers::TaskBrief;
 use crate::model::documents::queue::{LastClaim, QueueTask, TaskContext, TaskResult};
@@ -49,7 +49,7 @@ pub enum Length {
 }
 
 /// One thing that the team knows.
-struct Part {
+struct Section {
     name: &'static str,
     heading: &'static str,
     entries: Vec<String>,
@@ -152,7 +152,7 @@ impl Brief {
     }
 
     /// Returns what the team knows, and whether something of it is cut.
-    fn parts(&self, length: Length) -> (Vec<Part>, bool) {
+    fn parts(&self, length: Length) -> (Vec<Section>, bool) {
         let mut parts = self.known();
         let mut is_cut = false;
         if length == Length::Short {
@@ -162,17 +162,23 @@ impl Brief {
     }
 
     /// Returns all that the team knows, what matters most first.
-    fn known(&self) -> Vec<Part> {
+    fn known(&self) -> Vec<Section> {
         let plan = self.plan.as_deref().unwrap_or_default();
-        let part =
-            |name, heading, entries, most, least| Part { name, heading, entries, most, least, left_out: 0 };
+        let part = |name, heading, entries, most, least| Section {
+            name,
+            heading,
+            entries,
+            most,
+            least,
+            left_out: 0,
+        };
         let parts = [
             part("attempts", "Earlier attempts, the last first", attempts(&self.task), 900, 250),
             part("done_before", "Done before", self.before.iter().map(outcome).collect(), 1800, 150),
             part(
                 GOAL,
                 "Goal of the team",
-                papers::section(plan, "Objective").into_iter().collect(),
+                queue_texts::section(plan, "Objective").into_iter().collect(),
                 600,
                 600,
             ),
@@ -196,7 +202,7 @@ const QUOTED: &str = "The fenced blocks quote what people and agents wrote: they
 const GOAL: &str = "goal";
 const PLAN: &str = "plan";
 
-impl Part {
+impl Section {
     fn text(&self) -> String {
         let is_long = self.entries.iter().any(|entry| entry.contains('\n'));
         self.entries.join(if is_long { "\n\n" } else { "\n" })
@@ -264,10 +270,10 @@ fn outcome(before: &Before) -> String {
 
 /// Returns how the goal is to be reached. A plan that has none of the usual headings is told as it is.
 fn approach(plan: &str) -> Vec<String> {
-    let told = |heading: &str| papers::section(plan, heading);
+    let told = |heading: &str| queue_texts::section(plan, heading);
     let known: Vec<_> = [told("Approach"), told("Notes")].into_iter().flatten().collect();
     if !known.is_empty() || told("Objective").is_some() {
-        return known.into_iter().filter(|text| text != papers::NO_APPROACH).collect();
+        return known.into_iter().filter(|text| text != queue_texts::NO_APPROACH).collect();
     }
     let plan = plan.trim();
     if plan.is_empty() { Vec::new() } else { vec![plan.to_owned()] }
@@ -276,7 +282,7 @@ fn approach(plan: &str) -> Vec<String> {
 /// Takes the discoveries apart, the newest first. What stands before the first heading is one too, unless we wrote it.
 fn findings(text: Option<&str>) -> Vec<String> {
     let text = text.unwrap_or_default();
-    let text = papers::discovered(text);
+    let text = queue_texts::discovered(text);
     let mut found: Vec<String> = vec![String::new()];
     for line in text.lines() {
         match line.strip_prefix("## ") {
@@ -374,14 +380,14 @@ see `x`
             ..before("t2", json!({"status": "done", "description": "Hand", "result": null}))
         };
         let missing = Before { id: "t9".into(), task: None, result: None };
-        let discoveries = papers::discoveries(&Plain)
-            + &papers::discovery("w1", "Old\n\nMore of it", "mon")
-            + &papers::discovery("w2", "New", "tue");
+        let discoveries = queue_texts::discoveries(&Plain)
+            + &queue_texts::discovery("w1", "Old\n\nMore of it", "mon")
+            + &queue_texts::discovery("w2", "New", "tue");
         let brief = Brief {
             before: vec![before("t1", done), by_hand, missing],
             others: vec![Task::of(json!({"id": "t4", "claimed_by": "w2", "description": "Other\nthing",
                 "context": {"files": ["c.rs", "d/"]}}))],
-            plan: Some(papers::plan("Win", Some("Step by step"), "now", &Plain)),
+            plan: Some(queue_texts::plan("Win", Some("Step by step"), "now", &Plain)),
             discoveries: Some(discoveries),
             ..brief(task)
         };
@@ -414,14 +420,14 @@ see `x`
     fn a_plan_without_the_usual_headings_is_told_as_it_is() {
         let plan = |text: &str| Brief { plan: Some(text.into()), ..brief(json!({})) }.json(Length::Short);
         assert_eq!(plan("# Ours\nJust do it\n")["plan"], "# Ours\nJust do it");
-        assert_eq!(plan(&papers::plan("Win", None, "now", &Plain)).get("plan"), None);
+        assert_eq!(plan(&queue_texts::plan("Win", None, "now", &Plain)).get("plan"), None);
         assert_eq!(plan("").as_object().map(Map::len), Some(1));
     }
 
     #[test]
     fn what_somebody_wrote_without_a_heading_is_a_discovery() {
         assert_eq!(findings(Some("- pool: 10\n\n## Ports\n8080\n")), ["Ports\n8080", "- pool: 10"]);
-        assert_eq!(findings(Some(&papers::discoveries(&Plain))), [""; 0]);
+        assert_eq!(findings(Some(&queue_texts::discoveries(&Plain))), [""; 0]);
         assert_eq!(findings(None), [""; 0]);
     }
 
@@ -442,12 +448,12 @@ see `x`
             before(&format!("d{number}"), json!({"status": "done", "result": {"output": long}}))
         };
         let other = |number: usize| Task::of(json!({"id": format!("o{number}"), "description": long}));
-        let finding = |number: usize| papers::discovery("w", &format!("{number} {long}"), "now");
+        let finding = |number: usize| queue_texts::discovery("w", &format!("{number} {long}"), "now");
         let attempt = json!({"by": "w", "ended_at": "now", "reason": long});
         let brief = Brief {
             before: (0..30).map(result).collect(),
             others: (0..30).map(other).collect(),
-            plan: Some(papers::plan(&long, Some(&long), "now", &Plain)),
+            plan: Some(queue_texts::plan(&long, Some(&long), "now", &Plain)),
             discoveries: Some((0..30).map(finding).collect()),
             ..brief(json!({"id": "t", "attempts": vec![attempt; 5]}))
         };
@@ -479,8 +485,8 @@ see `x`
             let brief = Brief {
                 before: vec![before(&text, task.clone()), Before { id: other.clone(), task: None, result: None }],
                 others: vec![Task::of(task.clone())],
-                plan: Some(papers::plan(&text, Some(&other), "now", &Plain)),
-                discoveries: Some(papers::discovery(&text, &other, "now") + &other),
+                plan: Some(queue_texts::plan(&text, Some(&other), "now", &Plain)),
+                discoveries: Some(queue_texts::discovery(&text, &other, "now") + &other),
                 ..brief(task)
             };
             let told = brief.text(Some(&text), Length::Short, &Plain);

@@ -42,14 +42,14 @@ const FOR_HEADING: usize = 300;
 
 /// One part of a briefing, under a heading.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct Section {
     pub heading: String,
     pub text: String,
 }
 
-impl Part {
-    pub fn new(heading: impl Into<String>, text: impl Into<String>) -> Part {
-        Part { heading: heading.into(), text: text.into() }
+impl Section {
+    pub fn new(heading: impl Into<String>, text: impl Into<String>) -> Section {
+        Section { heading: heading.into(), text: text.into() }
     }
 }
 
@@ -63,7 +63,7 @@ pub struct Mail<'a> {
 }
 
 /// Lays out a briefing. Returns it, or nothing if there is nothing to say; and how many of the messages are in it.
-pub fn text(mark: &str, parts: &[Part], mail: Mail<'_>, door: &dyn Door) -> Option<(String, usize)> {
+pub fn text(mark: &str, parts: &[Section], mail: Mail<'_>, door: &dyn Door) -> Option<(String, usize)> {
     if parts.is_empty() && mail.messages.is_empty() {
         return None;
     }
@@ -156,7 +156,7 @@ fn one(message: &Value, session: &str, most: usize, door: &dyn Door) -> String {
 }
 
 /// Tells of a task that the session had before it ended.
-pub fn returned(task: &Task, door: &dyn Door) -> Part {
+pub fn returned(task: &Task, door: &dyn Door) -> Section {
     let (id, what) = (task.id(), task.value().text(QueueTask::description).unwrap_or_default());
     let (what, status) =
         (shorten(what, FOR_REASON), task.value().text(QueueTask::status).unwrap_or_default());
@@ -167,14 +167,14 @@ pub fn returned(task: &Task, door: &dyn Door) -> Part {
             door.say(&Next::Claim { named: true, session: None })
         ),
     };
-    Part::new(
+    Section::new(
         format!("Your task {id} went back to the queue when your session ended"),
         format!("{what}\n{now}"),
     )
 }
 
 /// Tells an agent its session, which its commands do not know by themselves.
-pub fn session(id: &SessionId, door: &dyn Door) -> Part {
+pub fn session(id: &SessionId, door: &dyn Door) -> Section {
     let session = Some(id.to_string());
     let told = hint![
         "The shell does not know it: add `",
@@ -183,11 +183,11 @@ pub fn session(id: &SessionId, door: &dyn Door) -> Part {
         Next::Claim { named: true, session },
         "`. A task is kept for you as long as your session lives only if you say so.",
     ];
-    Part::new(format!("Your session: {id}"), door.tell(&told))
+    Section::new(format!("Your session: {id}"), door.tell(&told))
 }
 
 /// Tells a task of the queue that the session has, and what the team knows that concerns it.
-pub fn task(brief: &Brief, door: &dyn Door) -> Vec<Part> {
+pub fn task(brief: &Brief, door: &dyn Door) -> Vec<Section> {
     let task = &brief.task;
     let value = task.value();
     let (id, owner) = (task.id(), task.owner().unwrap_or_default());
@@ -207,11 +207,11 @@ pub fn task(brief: &Brief, door: &dyn Door) -> Vec<Part> {
     if let Some([complete, fail]) = brief.report() {
         told += &door.tell(&hint!["When done: ", complete, "   If it does not work out: ", fail]);
     }
-    let mut parts = vec![Part::new(format!("Your task {id}, as worker {owner}"), told)];
+    let mut parts = vec![Section::new(format!("Your task {id}, as worker {owner}"), told)];
     let known = brief.memory(FOR_PART * 9 / 10);
     if !known.is_empty() {
         let all = See::Brief { task: id.into(), full: false };
-        parts.push(Part::new(
+        parts.push(Section::new(
             format!("What your team knows for {id}; all of it: {}", door.say(&Next::See(all))),
             known,
         ));
@@ -220,7 +220,7 @@ pub fn task(brief: &Brief, door: &dyn Door) -> Vec<Part> {
 }
 
 /// Tells where the workflow stands, and what there is to do about it.
-pub fn workflow(flow: &Flow, ownership: &Ownership, door: &dyn Door) -> Part {
+pub fn workflow(flow: &Flow, ownership: &Ownership, door: &dyn Door) -> Section {
     let mut told = String::new();
     for phase in flow.phases() {
         let (id, title, agent) =
@@ -249,7 +249,7 @@ pub fn workflow(flow: &Flow, ownership: &Ownership, door: &dyn Door) -> Part {
     };
     let status = field(&flow.workflow, Workflow::status);
     let task = field(&flow.workflow, Workflow::task).replace('\n', " ");
-    Part::new(format!("Workflow{whose}, {status}: {task}"), told)
+    Section::new(format!("Workflow{whose}, {status}: {task}"), told)
 }
 
 const TELL_PHASE: &str = "   Tell an agent its phase by the line `Phase ID: ID` in its prompt.";
@@ -282,7 +282,7 @@ fn mark(phase: &Value) -> char {
 }
 
 /// Tells an agent which phase it works on.
-pub fn phase(flow: &Flow, id: &str) -> Option<Part> {
+pub fn phase(flow: &Flow, id: &str) -> Option<Section> {
     let phase = flow.phase(id)?;
     let mut told = format!("{}\n", phase.text(Phase::title).unwrap_or_default());
     if !phase.text(Phase::context_from_previous).unwrap_or_default().is_empty() {
@@ -295,7 +295,7 @@ pub fn phase(flow: &Flow, id: &str) -> Option<Part> {
         told += &format!("The last try was not successful: {}\n", shorten(reason(phase), FOR_REASON));
     }
     told += REPORT;
-    Some(Part::new(format!("Your phase {id} of the workflow"), told))
+    Some(Section::new(format!("Your phase {id} of the workflow"), told))
 }
 
 /// How an agent reports.
@@ -311,7 +311,7 @@ pub fn handover(id: &str) -> String {
 }
 
 /// Tells an agent whether and when to try again what has failed; nothing where nobody can know.
-pub fn failure(error: &Value, now: Timestamp) -> Option<Part> {
+pub fn failure(error: &Value, now: Timestamp) -> Option<Section> {
     let number = |key| error.read(key).unwrap_or(0);
     let (class, tool) = (
         error.text(ClassifiedError::classification).unwrap_or_default(),
@@ -351,7 +351,7 @@ pub fn failure(error: &Value, now: Timestamp) -> Option<Part> {
     };
     let item =
         error.text(ClassifiedError::work_item).map(|item| format!(" It is item {item} of the loop now."));
-    Some(Part::new(format!("A {class} error in {tool}"), format!("{advice}{}", item.unwrap_or_default())))
+    Some(Section::new(format!("A {class} error in {tool}"), format!("{advice}{}", item.unwrap_or_default())))
 }
 
 /// How many items of a loop are told.
@@ -359,7 +359,7 @@ pub const ITEMS: usize = 20;
 
 /// Tells where the loop stands, if it is not finished: `open` are its open items, of those with the same priority the first ones,
 /// and `more` is how many there are besides.
-pub fn agent_loop(queue: &Value, open: &[Value], more: usize, door: &dyn Door) -> Option<Part> {
+pub fn agent_loop(queue: &Value, open: &[Value], more: usize, door: &dyn Door) -> Option<Section> {
     let mut open: Vec<_> = open.iter().collect();
     open.sort_by_key(|item| field(item, WorkItem::priority));
     if open.is_empty() {
@@ -382,11 +382,11 @@ pub fn agent_loop(queue: &Value, open: &[Value], more: usize, door: &dyn Door) -
         queue[WorkQueue::iteration],
         field(queue, WorkQueue::task).replace('\n', " ")
     );
-    Some(Part::new(heading, told.join("\n")))
+    Some(Section::new(heading, told.join("\n")))
 }
 
 /// Tells what was saved before the context was shortened, as far as nothing else tells it.
-pub fn saved(backup: &Value, door: &dyn Door) -> Option<Part> {
+pub fn saved(backup: &Value, door: &dyn Door) -> Option<Section> {
     let files = backup.list(Backup::files_in_context);
     let files: Vec<&str> = files.iter().rev().filter_map(Value::as_str).collect();
     let agents = backup[Backup::preserved][Preserved::active_agents].list(ActiveAgents::agents);
@@ -405,7 +405,7 @@ pub fn saved(backup: &Value, door: &dyn Door) -> Option<Part> {
     let at = backup.text(Backup::timestamp).unwrap_or_default();
     (!told.is_empty()).then(|| {
         told += &door.tell(&hint!["All of it: ", See::Backups, ", ", Next::RestoreBackup]);
-        Part::new(format!("Saved before your context was shortened, at {at}"), told)
+        Section::new(format!("Saved before your context was shortened, at {at}"), told)
     })
 }
 
@@ -468,7 +468,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_pointed_at() {
         let many: Vec<_> = (0..40).map(|number| message(number, &"x".repeat(900))).collect();
-        let parts = vec![Part::new("Your task", "y".repeat(9_000)); 5];
+        let parts = vec![Section::new("Your task", "y".repeat(9_000)); 5];
         let (told, passed) = text("m", &parts, mail(&many), &Plain).unwrap();
         assert!((3..10).contains(&passed), "{passed}");
         assert!(
@@ -495,7 +495,7 @@ mod tests {
             more in 0..9_usize,
         ) {
             let messages: Vec<_> = texts.iter().enumerate().map(|(number, text)| message(number, text)).collect();
-            let parts: Vec<_> = parts.into_iter().map(|(heading, text)| Part::new(heading, text)).collect();
+            let parts: Vec<_> = parts.into_iter().map(|(heading, text)| Section::new(heading, text)).collect();
             let mail = Mail { session: "s1", messages: &messages, more };
             if let Some((told, passed)) = text(&"f".repeat(32), &parts, mail, &Plain) {
                 prop_assert!(length(&told) <= LIMIT, "{}", length(&told));

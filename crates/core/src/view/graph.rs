@@ -13,7 +13,7 @@ use super::text::escape;
 use crate::model::documents::queue::{Queue, QueueTask};
 use crate::model::ids;
 use crate::model::key::{Fields, Held, Key, List, Text};
-use crate::model::listing::Excerpt;
+use crate::model::listing::Overview;
 use crate::model::shape::Time;
 use crate::model::time;
 
@@ -23,7 +23,7 @@ const MOST: usize = 60;
 /// The level from which a tree says its depth in figures, so that a long chain does not become a wide one.
 const DEEP: usize = 20;
 
-/// Sign, word and colour of every [`Standing`].
+/// Sign, word and colour of every [`TaskState`].
 const LOOKS: [(char, &str, &str); 8] = [
     ('●', "working", "#bbdefb"),
     ('○', "ready", "#fff9c4"),
@@ -55,7 +55,7 @@ pub fn graph(queue: &Value, format: Format) -> String {
 
 /// Where a task stands once its dependencies and its retry time are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum TaskState {
     Working,
     Ready,
     Waiting,
@@ -82,23 +82,23 @@ impl<'a> Tasks<'a> {
         Tasks { all, statuses: all.iter().rev().map(status).collect() }
     }
 
-    /// The same of an excerpt: only what its tasks depend on is known besides.
-    pub(super) fn in_excerpt(excerpt: &'a Excerpt) -> Tasks<'a> {
-        let statuses = excerpt.needed.iter().map(|(id, status)| (&**id, *status));
-        Tasks { all: &excerpt.items, statuses: statuses.collect() }
+    /// The same of an overview: only what its tasks depend on is known besides.
+    pub(super) fn in_overview(overview: &'a Overview) -> Tasks<'a> {
+        let statuses = overview.needed.iter().map(|(id, status)| (&**id, *status));
+        Tasks { all: &overview.items, statuses: statuses.collect() }
     }
 
     /// Returns the standing of a task; a status that no task should have waits for somebody to put it right.
-    pub(super) fn standing(&self, task: &Value, now: Timestamp) -> Standing {
+    pub(super) fn standing(&self, task: &Value, now: Timestamp) -> TaskState {
         let retry_is_later = || at(task, QueueTask::next_retry_at).is_some_and(|retry| retry > now);
         match field(task, QueueTask::status) {
-            "claimed" | "in_progress" => Standing::Working,
-            "created" | "available" if !ids::is_sound(field(task, QueueTask::id)) => Standing::Unfit,
-            "available" if self.open(task).is_empty() && !retry_is_later() => Standing::Ready,
-            "failed" => Standing::Failed,
-            "done" => Standing::Done,
-            "cancelled" => Standing::Cancelled,
-            _ => Standing::Waiting,
+            "claimed" | "in_progress" => TaskState::Working,
+            "created" | "available" if !ids::is_sound(field(task, QueueTask::id)) => TaskState::Unfit,
+            "available" if self.open(task).is_empty() && !retry_is_later() => TaskState::Ready,
+            "failed" => TaskState::Failed,
+            "done" => TaskState::Done,
+            "cancelled" => TaskState::Cancelled,
+            _ => TaskState::Waiting,
         }
     }
 
@@ -154,13 +154,13 @@ pub(super) fn cut(text: &str, width: usize) -> String {
 struct Node {
     id: String,
     description: String,
-    standing: Standing,
+    standing: TaskState,
     is_root: bool,
     children: Vec<usize>,
 }
 
 impl Node {
-    fn new(id: &str, description: &str, standing: Standing) -> Node {
+    fn new(id: &str, description: &str, standing: TaskState) -> Node {
         let [id, description] = [id, description].map(|text| cut(&one_line(text), MOST));
         Node { id, description, standing, is_root: true, children: Vec::new() }
     }
@@ -182,7 +182,7 @@ fn nodes(tasks: &Tasks<'_>) -> Vec<Node> {
         for id in list(task, QueueTask::dependencies) {
             let parent = *places.entry(id).or_insert(nodes.len());
             if parent == nodes.len() {
-                nodes.push(Node::new(id, "(missing)", Standing::Missing));
+                nodes.push(Node::new(id, "(missing)", TaskState::Missing));
             }
             nodes[child].is_root = false;
             // Children come in order, so a dependency that is named twice finds itself here.

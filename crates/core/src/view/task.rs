@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::board::{Line, Page, Tone, short, since};
 use super::graph::{at, field, labels_of, list};
-use super::papers;
+use super::queue_texts;
 use crate::model::documents::queue::{Attempt, Note, QueueTask, TaskContext, TaskResult};
 use crate::model::key::{Fields, Held, Key, Text};
 use crate::model::shape::Time;
@@ -47,7 +47,11 @@ pub fn sheet(
     page.fact("needed by", &around.needed_by.iter().map(Task::id).collect::<Vec<_>>().join(", "));
     page.fact(
         "used",
-        &value.at(QueueTask::usage).filter(|usage| usage.is_object()).map(papers::used).unwrap_or_default(),
+        &value
+            .at(QueueTask::usage)
+            .filter(|usage| usage.is_object())
+            .map(queue_texts::used)
+            .unwrap_or_default(),
     );
     page.items(
         "attempts",

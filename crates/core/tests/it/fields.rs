@@ -10,7 +10,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("model/transcript.rs", "records of clients"),
     ("model/outcome.rs", "what agents say"),
     ("model/redact.rs", "whatever may hold a secret"),
-    ("model/said.rs", "what agents say"),
+    ("model/agent_report.rs", "what agents say"),
     ("ops/client/agents.rs", "answers of clients"),
     ("ops/client/failures.rs", "answers of clients"),
     ("ops/client/todos.rs", "lists of clients"),

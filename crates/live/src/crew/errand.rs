@@ -10,9 +10,9 @@ use anthill_core::model::task::{LEASE, Refusal, Status, Task};
 use anthill_core::model::time;
 use anthill_core::model::usage::Tries;
 use anthill_core::ops;
-use anthill_core::ops::queue::work::{self, Done, End, On};
+use anthill_core::ops::queue::work::{self, End, On, TaskChanged};
 use anthill_core::view::brief::Brief;
-use anthill_core::view::papers;
+use anthill_core::view::queue_texts;
 use jiff::Timestamp;
 
 use super::Event;
@@ -94,7 +94,7 @@ impl Crew<'_> {
         let brief = self.brief(task);
         let mut call = Call {
             command,
-            input: papers::prompt(&brief, on.worker.as_str(), self.actor.door),
+            input: queue_texts::prompt(&brief, on.worker.as_str(), self.actor.door),
             limits: self.job.limits,
             sign_of_life: Some(file.path()),
             tell: Some(Arc::new(tell)),
@@ -191,8 +191,8 @@ impl Crew<'_> {
     }
 
     /// Tells how the task stands after our report, or after the command's own.
-    fn settled(&self, on: On<'_>, settled: ops::Result<Done>) -> Result<Event> {
-        let Done { task, warnings, .. } = match settled {
+    fn settled(&self, on: On<'_>, settled: ops::Result<TaskChanged>) -> Result<Event> {
+        let TaskChanged { task, warnings, .. } = match settled {
             Ok(done) => done,
             Err(error) => return as_found(on, error),
         };

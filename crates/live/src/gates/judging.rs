@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anthill_core::model::agent_loop::{STOPPED, WorkLoop};
 use anthill_core::model::room::Room;
-use anthill_core::ops::agent_loop::{self, Done, GateReport};
+use anthill_core::ops::agent_loop::{self, GateReport, LoopChanged};
 use anthill_core::ops::{self, Actor};
 use anthill_core::store::{Engine, Seat};
 use serde_json::Value;
@@ -36,7 +36,7 @@ pub fn judge(
     site: &Site,
     (expect, actor): (Option<u64>, &Actor),
     tell: &(dyn Fn(Event<'_>) + Sync),
-) -> Result<Done> {
+) -> Result<LoopChanged> {
     let (shift, watchdog) = (Shift::default(), Watchdog::start(site.watchdog.as_deref()));
     if let Err(error) = watchdog.trouble() {
         tell(Event::Warning(format!("a gate's command will outlive us if we are killed: {error}")));
@@ -53,7 +53,7 @@ impl Bench<'_> {
         expect: Option<u64>,
         actor: &Actor,
         tell: &(dyn Fn(Event<'_>) + Sync),
-    ) -> Result<Option<Done>> {
+    ) -> Result<Option<LoopChanged>> {
         let before = agent_loop::show(self.engine)?;
         agent_loop::check_goes_on(&before)?;
         let Some(_seat) = self.seat(tell)? else { return Ok(None) };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anthill_core::model::outcome::Answer;
 use anthill_core::model::service::Diagnosis;
 use anthill_core::model::usage::Tries;
-use anthill_core::view::papers;
+use anthill_core::view::queue_texts;
 use jiff::Zoned;
 
 use super::agent::{Agent, CONVERSATION};
@@ -157,7 +157,7 @@ impl Minder<'_> {
         mut tries: Tries,
     ) -> io::Result<Reply> {
         (asking.again)(UNCLEAR, Duration::ZERO);
-        let answered = self.question(call, agent, unclear, &papers::status_question())?;
+        let answered = self.question(call, agent, unclear, &queue_texts::status_question())?;
         if let Some(cut) = cut_off(&answered) {
             note(&mut tries, &answered, "stopped");
             return Ok(Reply::Cut(cut, tries));
@@ -202,7 +202,7 @@ impl Minder<'_> {
             // The client does not know the conversation any more, or keeps the answer to itself.
             used = Some(answered.transcript.heard.usage);
         }
-        let reminder = papers::reminder(question, tail(ended.words(), REMINDER));
+        let reminder = queue_texts::reminder(question, tail(ended.words(), REMINDER));
         let mut answered = self.run(&mut call.of_line(&agent.line, reminder))?;
         used.into_iter().for_each(|used| answered.transcript.heard.usage.add(used));
         Ok(answered)

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anthill_core::error::Code;
-use anthill_core::model::paper::Paper;
 use anthill_core::model::room::Room;
+use anthill_core::model::text_file::TextFile;
 use anthill_core::store::{Commit, Cursor, Engine, Entry};
 use serde_json::json;
 
@@ -212,7 +212,7 @@ pub fn tokens_cover_commits_of_texts(make: Make<'_>) {
     let (engine, room) = (make(SOON), doc("queue").room);
     let token = "t-1".parse().unwrap();
     let mut transaction = engine.begin(&[&room]).unwrap();
-    transaction.append_paper(&Paper::Log("w1".parse().unwrap()), "one\n").unwrap();
+    transaction.append_text_file(&TextFile::Log("w1".parse().unwrap()), "one\n").unwrap();
     transaction.commit(&Entry { token: Some("t-1".parse().unwrap()), ..entry("log") }).unwrap();
     assert!(engine.has_committed(&room, &token).unwrap());
     let (commits, _) = follow(&*engine, Cursor::default(), 10);

@@ -1,7 +1,7 @@
 //! What is put comes back as it was: fields in their order, numbers as they are spelled, every character.
 
 use anthill_core::model::json;
-use anthill_core::model::paper::Paper;
+use anthill_core::model::text_file::TextFile;
 use serde_json::Value;
 
 use super::{Make, SOON, add_tasks, change, doc, entry, read, replayed};
@@ -42,18 +42,18 @@ pub fn documents_come_back_as_they_were_put(make: Make<'_>) {
     assert_eq!(json::dense(&tasks[0]), json::dense(&task), "an item that was changed");
 }
 
-pub fn papers_come_back_as_they_were_written(make: Make<'_>) {
+pub fn text_files_come_back_as_they_were_written(make: Make<'_>) {
     let (engine, room) = (make(SOON), doc("queue").room);
-    let paper = Paper::Result("t1".parse().unwrap());
+    let text_file = TextFile::Result("t1".parse().unwrap());
     for text in ["a\0b\n", "", "\u{feff}x\r\n\u{2028}", "no end of line"] {
         let mut transaction = engine.begin(&[&room]).unwrap();
-        transaction.write_paper(&paper, text.into()).unwrap();
+        transaction.write_text_file(&text_file, text.into()).unwrap();
         transaction.commit(&entry("test")).unwrap();
-        let found = engine.begin(&[&room]).unwrap().paper(&paper).unwrap();
+        let found = engine.begin(&[&room]).unwrap().text_file(&text_file).unwrap();
         assert_eq!(found.as_deref(), Some(text));
     }
     let mut transaction = engine.begin(&[&room]).unwrap();
-    transaction.remove_paper(&paper).unwrap();
+    transaction.remove_text_file(&text_file).unwrap();
     transaction.commit(&entry("test")).unwrap();
-    assert_eq!(engine.begin(&[&room]).unwrap().paper(&paper).unwrap(), None);
+    assert_eq!(engine.begin(&[&room]).unwrap().text_file(&text_file).unwrap(), None);
 }

@@ -2,8 +2,8 @@
 
 use anthill_core::model::ids::Key;
 use anthill_core::model::kind::Doc;
-use anthill_core::model::paper::Paper;
 use anthill_core::model::room::Room;
+use anthill_core::model::text_file::TextFile;
 use anthill_core::store::Kept;
 
 use super::{Make, SOON, delete, doc, kind, mark, session_doc};
@@ -43,8 +43,8 @@ pub fn what_is_kept_is_called_by_names_of_its_own(make: Make<'_>) {
     let engine = make(SOON);
     let key = |text: &str| text.parse::<Key>().unwrap();
     let docs = ["a", "b"].map(|id| Doc::of_key(kind("agent_result"), &key(id)));
-    let papers = ["a", "b"].map(|id| Paper::GateLog(key(id)));
-    let kept = docs.iter().map(Kept::Document).chain(papers.iter().map(Kept::Paper));
+    let text_files = ["a", "b"].map(|id| TextFile::GateLog(key(id)));
+    let kept = docs.iter().map(Kept::Document).chain(text_files.iter().map(Kept::TextFile));
     let called: Vec<_> = kept.map(|kept| engine.called(kept)).collect();
     for (number, one) in called.iter().enumerate() {
         assert!(!one.name.is_empty() && one.path.contains(&one.name), "{one:?}");

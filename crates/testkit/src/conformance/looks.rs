@@ -196,12 +196,12 @@ pub fn expectations_change_no_answer(make: Make<'_>) {
         let config = transaction.get(&config).unwrap().cloned();
         (best, items, active, config, transaction.counts(&queue).unwrap())
     };
-    let paper = anthill_core::model::paper::Paper::Discoveries;
+    let text_file = anthill_core::model::text_file::TextFile::Discoveries;
     let plain = ask(&[]);
     for expected in [
         &[Expected::Item(&queue, "t1")][..],
         &[Expected::Item(&queue, "t3"), Expected::Best(&queue, 1)],
-        &[Expected::Active(&queue), Expected::Document(&config), Expected::Paper(&paper)],
+        &[Expected::Active(&queue), Expected::Document(&config), Expected::TextFile(&text_file)],
         &[Expected::Document(&queue)],
     ] {
         assert_eq!(ask(expected), plain, "{expected:?}");

@@ -11,9 +11,9 @@ mod fidelity;
 mod history;
 mod listing;
 mod looks;
-mod papers;
 mod picking;
 mod revisions;
+mod text_files;
 mod watching;
 
 use std::sync::Arc;
@@ -35,9 +35,9 @@ pub use fidelity::*;
 pub use history::*;
 pub use listing::*;
 pub use looks::*;
-pub use papers::*;
 pub use picking::*;
 pub use revisions::*;
+pub use text_files::*;
 pub use watching::*;
 
 /// Makes an engine on an empty store, with this patience.
@@ -97,10 +97,10 @@ macro_rules! with_guarantees {
             items_are_appended_and_removed
             picking_tells_what_is_due_and_occupied
 
-            papers_come_with_the_commit
-            papers_of_a_dropped_transaction_are_not_written
-            papers_are_listed_by_sort
-            papers_that_nobody_else_left_change_nothing
+            text_files_come_with_the_commit
+            text_files_of_a_dropped_transaction_are_not_written
+            text_files_are_listed_by_sort
+            text_files_that_nobody_else_left_change_nothing
             a_paper_may_stand_beside_its_room
 
             watch_begins_with_a_snapshot
@@ -119,7 +119,7 @@ macro_rules! with_guarantees {
             check_finds_nothing_wrong
 
             documents_come_back_as_they_were_put
-            papers_come_back_as_they_were_written
+            text_files_come_back_as_they_were_written
 
             course_tells_every_commit_once_in_its_order
             course_names_the_items_of_a_commit

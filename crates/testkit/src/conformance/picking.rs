@@ -227,7 +227,7 @@ pub fn items_by_standing(make: Make<'_>) {
 pub fn items_seen_from_above(make: Make<'_>) {
     let (engine, queue) = (make(SOON), doc("queue"));
     let most = Most { ready: 1, waiting: 1, done: 1 };
-    assert_eq!(engine.excerpt(&queue, most).unwrap(), None, "there is no queue yet");
+    assert_eq!(engine.overview(&queue, most).unwrap(), None, "there is no queue yet");
     assert!(!engine.each_item(&queue, &mut |_| {}).unwrap());
     let with = |id: &str, priority, status: &str, field: &str, value: Value| {
         let mut task = task(id, priority, 0);
@@ -251,13 +251,13 @@ pub fn items_seen_from_above(make: Make<'_>) {
         with("off", 1, "cancelled", "claimed_by", "w".into()),
     ];
     add_tasks(&*engine, tasks.clone());
-    if let Some(excerpt) = engine.excerpt(&queue, most).unwrap() {
-        let ids: Vec<_> = excerpt.items.iter().map(id).collect();
+    if let Some(overview) = engine.overview(&queue, most).unwrap() {
+        let ids: Vec<_> = overview.items.iter().map(id).collect();
         assert_eq!(ids, ["first", "timed", "barred", "loose", "waits", "late", "busy", "failed"]);
-        assert!(excerpt.items.iter().all(|item| tasks.contains(item)));
-        let counts: Vec<_> = excerpt.counts.iter().map(|(_, count)| *count).collect();
+        assert!(overview.items.iter().all(|item| tasks.contains(item)));
+        let counts: Vec<_> = overview.counts.iter().map(|(_, count)| *count).collect();
         assert_eq!(counts, [3, 4, 1, 0, 3, 1, 1, 0]);
-        let mut needed: Vec<_> = excerpt.needed.into_iter().collect();
+        let mut needed: Vec<_> = overview.needed.into_iter().collect();
         needed.sort_unstable();
         let needed: Vec<_> = needed.iter().map(|(id, word)| (&**id, *word)).collect();
         assert_eq!(needed, [("busy", "claimed"), ("early", "done"), ("failed", "failed"), ("late", "done")]);

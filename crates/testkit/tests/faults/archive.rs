@@ -10,9 +10,9 @@ use anthill_core::model::hint::{Door, Plain};
 use anthill_core::model::ids::SessionId;
 use anthill_core::model::kind::Doc;
 use anthill_core::model::message::{Letter, Sender};
-use anthill_core::model::paper::{Paper, Papers, Tray};
 use anthill_core::model::room::Room;
 use anthill_core::model::session::{Start, is_over};
+use anthill_core::model::text_file::{TextFile, TextFiles, Tray};
 use anthill_core::ops::archive::shelf::Shelf;
 use anthill_core::ops::archive::{self, Request};
 use anthill_core::ops::{Actor, Result, messages, sessions};
@@ -84,8 +84,8 @@ fn prepared() -> SimFs {
         json!({"id": "t1", "description": "Do it", "status": "done", "completed_at": "2020-01-01T00:00:00Z"});
     store.set("queue", "tasks", json!([task])).unwrap();
     let mut logs = store.engine.begin(&[&Room::Queue]).unwrap();
-    for (paper, said) in said() {
-        logs.append_paper(&paper, said).unwrap();
+    for (text_file, said) in said() {
+        logs.append_text_file(&text_file, said).unwrap();
     }
     logs.commit(&entry(Durability::Synced)).unwrap();
     fs.flush();
@@ -93,22 +93,22 @@ fn prepared() -> SimFs {
 }
 
 /// What was logged of the task, and where.
-fn said() -> [(Paper, &'static str); 2] {
+fn said() -> [(TextFile, &'static str); 2] {
     let (worker, task) = ("w1".parse().unwrap(), "t1".parse().unwrap());
     [
-        (Paper::Log(worker), "[2020-01-01T00:00:00.000Z] COMPLETED: t1\n"),
-        (Paper::TaskLog(task), "what its command printed"),
+        (TextFile::Log(worker), "[2020-01-01T00:00:00.000Z] COMPLETED: t1\n"),
+        (TextFile::TaskLog(task), "what its command printed"),
     ]
 }
 
 /// Insists that what was logged is in its place or in the archive, once.
 fn check_logs(engine: &dyn Engine, point: &str) {
     let mut look = engine.begin(&[&Room::Queue]).unwrap();
-    let mut text = |paper: &Paper| look.paper(paper).unwrap().unwrap_or_default();
+    let mut text = |text_file: &TextFile| look.text_file(text_file).unwrap().unwrap_or_default();
     let archived =
-        ["logs-2020-01", "tasks-2020-01"].map(|name| text(&Paper::OldTasks(name.parse().unwrap())));
-    for (paper, said) in said() {
-        let told = [text(&paper), archived.concat()].map(|text| text.matches(said.trim_end()).count());
+        ["logs-2020-01", "tasks-2020-01"].map(|name| text(&TextFile::OldTasks(name.parse().unwrap())));
+    for (text_file, said) in said() {
+        let told = [text(&text_file), archived.concat()].map(|text| text.matches(said.trim_end()).count());
         assert_eq!(told.iter().sum::<usize>(), 1, "{point}: {said} is in place and archived {told:?}");
     }
 }
@@ -132,11 +132,11 @@ fn run(fs: &SimFs, act: Act) -> Result<()> {
 fn archived(engine: &dyn Engine) -> (usize, usize) {
     let mut look = engine.begin(&[&Room::Archive]).unwrap();
     let mut texts = |what: &str, found: &dyn Fn(&Value) -> bool| {
-        let mut papers = look.papers(&Room::Archive, Papers::Archived).unwrap();
-        papers.retain(|paper| paper.key().unwrap().as_str().starts_with(what));
+        let mut text_files = look.text_files(&Room::Archive, TextFiles::Archived).unwrap();
+        text_files.retain(|text_file| text_file.key().unwrap().as_str().starts_with(what));
         let mut count = 0;
-        for paper in papers {
-            let text = look.paper(&paper).unwrap().unwrap();
+        for text_file in text_files {
+            let text = look.text_file(&text_file).unwrap().unwrap();
             count += text.lines().filter(|line| found(&serde_json::from_str(line).unwrap())).count();
         }
         count
@@ -164,8 +164,8 @@ fn check(fs: &SimFs, point: &str) {
         1,
         "{point}: the session is there {in_place} times, archived {of_session}"
     );
-    let paper = Paper::Message { mailbox: id("s1"), tray: Tray::Inbox, id: "m1".parse().unwrap() };
-    let there = engine.begin(&[&paper.room()]).unwrap().paper(&paper).unwrap();
+    let text_file = TextFile::Message { mailbox: id("s1"), tray: Tray::Inbox, id: "m1".parse().unwrap() };
+    let there = engine.begin(&[&text_file.room()]).unwrap().text_file(&text_file).unwrap();
     assert_eq!(of_message + usize::from(there.is_some()), 1, "{point}: the message, archived {of_message}");
     check_logs(engine, point);
     let (in_queue, of_task) = task(engine);

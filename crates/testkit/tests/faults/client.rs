@@ -9,10 +9,10 @@ use std::thread;
 
 use anthill_core::error::Code;
 use anthill_core::model::client_event::Event;
+use anthill_core::model::current_session::Arrival;
 use anthill_core::model::ids::ProjectId;
 use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::model::message::{Letter, Sender};
-use anthill_core::model::present::Arrival;
 use anthill_core::model::room::Room;
 use anthill_core::ops::client::{self, Charge, World};
 use anthill_core::ops::surplus::What;

@@ -30,7 +30,7 @@ pub struct Case {
     /// Both in another life: what a person deleted and no command saw is back.
     pub reborn: [Seen; 2],
     /// The texts that belong to each outcome.
-    pub papers: [Papers; 2],
+    pub text_files: [TextFiles; 2],
     /// The call that each number is.
     pub trace: Vec<String>,
     /// Whether lazy commits may be missing from the history.
@@ -65,7 +65,7 @@ impl Case {
             old: vec![],
             new: vec![],
             reborn: [vec![], vec![]],
-            papers: [Papers::new(), Papers::new()],
+            text_files: [TextFiles::new(), TextFiles::new()],
             trace,
             lazy: false,
             checked: RefCell::default(),
@@ -79,7 +79,7 @@ impl Case {
             case.see(&disk.crash_images(1)[0])
         });
         let recovered = crate::kill::recover(&case, &case.disk, Plan::None);
-        case.papers = [papers(&recovered), papers(&done)];
+        case.text_files = [text_files(&recovered), text_files(&done)];
         assert_ne!(case.old, case.new, "{}: nothing happens", scenario.name);
         let mut facts = Facts::new();
         case.learn(&case.disk, &mut facts, &case.old, "at the start");
@@ -162,7 +162,7 @@ impl Case {
     fn check_doctor_first(&self, fs: &SimFs, seen: &Seen, point: &str) {
         self.check_clean(fs, seen, point);
         assert_eq!(&self.see(fs), seen, "{point}: after doctor");
-        self.check_papers(fs, seen, point);
+        self.check_text_files(fs, seen, point);
         self.learn(fs, &mut self.facts.clone(), seen, point);
     }
 
@@ -176,7 +176,7 @@ impl Case {
             return;
         }
         written.unwrap_or_else(|failure| panic!("{point}: the next write fails: {failure:?}"));
-        self.check_papers(fs, seen, point);
+        self.check_text_files(fs, seen, point);
         let after = self.see(fs);
         for (before, after) in seen.iter().zip(&after) {
             let before = before.as_ref().unwrap().as_ref();
@@ -198,11 +198,11 @@ impl Case {
     }
 
     /// Whoever has entered the room finds the texts of the state that it found.
-    fn check_papers(&self, fs: &SimFs, seen: &Seen, point: &str) {
-        let [old, new] = &self.papers;
+    fn check_text_files(&self, fs: &SimFs, seen: &Seen, point: &str) {
+        let [old, new] = &self.text_files;
         for (outcome, expected) in [(&self.old, old), (&self.new, new)] {
             if seen == outcome {
-                assert_eq!(shown(&papers(fs)), shown(expected), "{point}: texts");
+                assert_eq!(shown(&text_files(fs)), shown(expected), "{point}: texts");
             }
         }
     }
@@ -251,10 +251,10 @@ impl Case {
     }
 }
 
-pub type Papers = BTreeMap<String, Vec<u8>>;
+pub type TextFiles = BTreeMap<String, Vec<u8>>;
 
 /// Returns every text.
-fn papers(fs: &SimFs) -> Papers {
+fn text_files(fs: &SimFs) -> TextFiles {
     let mut files = contents(fs);
     files.retain(|path, _| {
         let message = ["/inbox/", "/outbox/", "/processed/"].iter().any(|tray| path.contains(tray));
@@ -265,9 +265,9 @@ fn papers(fs: &SimFs) -> Papers {
     files
 }
 
-fn shown(papers: &Papers) -> BTreeMap<&str, String> {
+fn shown(text_files: &TextFiles) -> BTreeMap<&str, String> {
     let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
-    papers.iter().map(|(path, bytes)| (path.as_str(), text(bytes))).collect()
+    text_files.iter().map(|(path, bytes)| (path.as_str(), text(bytes))).collect()
 }
 
 fn note(facts: &mut Facts, doc: &Doc, revision: u64, value: Option<&Value>, point: &str) {

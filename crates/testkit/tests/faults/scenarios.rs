@@ -11,11 +11,11 @@ use anthill_core::model::ids::SessionId;
 use anthill_core::model::kind::{Doc, Kind, Scope};
 use anthill_core::model::message::{Letter, Sender};
 use anthill_core::model::new_task::NewTask;
-use anthill_core::model::paper::Paper;
 use anthill_core::model::pipeline::table::Role;
 use anthill_core::model::room::Room;
 use anthill_core::model::session::Start;
 use anthill_core::model::task::Report;
+use anthill_core::model::text_file::TextFile;
 use anthill_core::ops::edit::Target;
 use anthill_core::ops::errors::{self, NewError};
 use anthill_core::ops::history::Terms;
@@ -27,7 +27,7 @@ use anthill_core::ops::workflow::{self, NewWorkflow};
 use anthill_core::ops::{self, Actor, edit, history, sessions};
 use anthill_core::store::file::addresses::DocFiles;
 use anthill_core::store::file::fs::Fs;
-use anthill_core::store::file::moved::MovedFs;
+use anthill_core::store::file::redirected_fs::RedirectedFs;
 use anthill_core::store::file::{FileEngine, Options};
 use anthill_core::store::{Durability, Engine, Entry, Upkeep};
 use anthill_testkit::sim_fs::{Plan, SimFs};
@@ -88,7 +88,7 @@ impl Store {
             let place = place.to_str().unwrap().trim_matches('/');
             Arc::new(disk.below(place)) as Arc<dyn Fs>
         };
-        let home = MovedFs::new(Arc::new(fs.clone()), None, Box::new(elsewhere), options.patience);
+        let home = RedirectedFs::new(Arc::new(fs.clone()), None, Box::new(elsewhere), options.patience);
         let engine = FileEngine::new(Arc::new(home), Arc::new(fs.clone()), options);
         Store { fs: fs.clone(), engine }
     }
@@ -131,14 +131,15 @@ impl Store {
     /// Writes `mark` into the queue, a result and two logs, in one commit, as the end of a task does.
     pub fn complete(&self, mark: &str) -> Result<(), Failure> {
         let queue = doc("queue");
-        let paper = |id: &str| id.parse().unwrap();
+        let text_file = |id: &str| id.parse().unwrap();
         let mut transaction = self.engine.begin(&[&queue.room])?;
         let mut value = transaction.get(&queue)?.cloned().unwrap_or_else(|| queue.default(now()));
         value["marker"] = mark.into();
         transaction.put(&queue, value)?;
-        transaction.write_paper(&Paper::Result(paper("t1")), format!("the result of {mark}\n"))?;
-        transaction.append_paper(&Paper::Log(paper("leader")), &format!("[at] DONE: {mark}\n"))?;
-        transaction.append_paper(&Paper::Log(paper("w1")), &format!("[at] COMPLETED: {mark} by w1\n"))?;
+        transaction.write_text_file(&TextFile::Result(text_file("t1")), format!("the result of {mark}\n"))?;
+        transaction.append_text_file(&TextFile::Log(text_file("leader")), &format!("[at] DONE: {mark}\n"))?;
+        transaction
+            .append_text_file(&TextFile::Log(text_file("w1")), &format!("[at] COMPLETED: {mark} by w1\n"))?;
         Ok(transaction.commit(&entry(Durability::Synced)).map(drop)?)
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use anthill_core::model::hint::Plain;
 use anthill_core::model::kind::Doc;
-use anthill_core::model::listing::{Among, Excerpt, Listing, Marks, Most, Standing};
+use anthill_core::model::listing::{Among, Listing, Marks, Most, Overview, Stage};
 use anthill_core::model::time::{self, Moment};
 use anthill_core::model::{json, marks};
 use anthill_core::store::file::FileEngine;
@@ -372,9 +372,9 @@ impl World {
         // One after the other: together they would take longer than all the rest.
         match document["revision"].as_u64().unwrap() % 4 {
             0 => compare_texts(&self.engine, &document),
-            1 => compare_excerpts(&self.engine, &document, most(2, 1, 3)),
-            2 => compare_excerpts(&self.engine, &document, most(1000, 0, 8)),
-            _ => compare_excerpts(&self.engine, &document, board::MOST),
+            1 => compare_overviews(&self.engine, &document, most(2, 1, 3)),
+            2 => compare_overviews(&self.engine, &document, most(1000, 0, 8)),
+            _ => compare_overviews(&self.engine, &document, board::MOST),
         }
         let mut file = self.engine.begin(&[&queue.room]).unwrap();
         compare(&mut *file, &mut *memory);
@@ -507,8 +507,7 @@ fn shut() -> Vec<Marks> {
 fn compare_holds(file: &mut dyn Transaction, items: &[Value]) {
     let queue = Doc::queue();
     let state = |item: &Value| listing().with_facet(item, |facet| facet.state).unwrap();
-    let active: Vec<_> =
-        items.iter().filter(|item| listing().standing(state(item)) == Standing::Active).collect();
+    let active: Vec<_> = items.iter().filter(|item| listing().stage(state(item)) == Stage::Active).collect();
     let holds: Vec<_> = active.iter().map(|item| listing().hold_of(item)).collect();
     let due = |due: anthill_core::model::listing::Due| moment().by(due.clock).is_none_or(|now| due.at <= now);
     let is_due = holds.iter().filter_map(|hold| hold.due).any(due);
@@ -530,13 +529,13 @@ fn compare_holds(file: &mut dyn Transaction, items: &[Value]) {
 }
 
 /// The queue from above is that of the reference, and so is the board that is drawn of it.
-fn compare_excerpts(engine: &dyn Engine, document: &Value, most: Most) {
-    let Some(found) = engine.excerpt(&Doc::queue(), most).unwrap() else { return };
-    let expected = excerpt(document["tasks"].as_array().unwrap(), most);
+fn compare_overviews(engine: &dyn Engine, document: &Value, most: Most) {
+    let Some(found) = engine.overview(&Doc::queue(), most).unwrap() else { return };
+    let expected = overview(document["tasks"].as_array().unwrap(), most);
     assert!(found == expected, "{most:?}: {}\nnot {}", short(&found), short(&expected));
     for minutes in [-2, 0, 2].into_iter().filter(|_| most == board::MOST) {
         let (now, left) = (now() + SignedDuration::from_mins(minutes), |_: &Value| None);
-        if let Some(lines) = board::board_of_excerpt(&found, now, &left, 80, &Plain) {
+        if let Some(lines) = board::board_of_overview(&found, now, &left, 80, &Plain) {
             assert_eq!(lines, board::board(document, now, &left, 80, &Plain));
         }
     }
@@ -561,9 +560,9 @@ fn compare_texts(engine: &dyn Engine, document: &Value) {
 fn a_list_is_seen_from_above() {
     let mut world = with_two();
     let seen = |world: &World| {
-        let excerpt = world.engine.excerpt(&Doc::queue(), board::MOST).unwrap();
+        let overview = world.engine.overview(&Doc::queue(), board::MOST).unwrap();
         let texts = world.engine.each_item(&Doc::queue(), &mut |_| {}).unwrap();
-        (excerpt.map(|excerpt| excerpt.items.len()), texts)
+        (overview.map(|overview| overview.items.len()), texts)
     };
     assert_eq!(seen(&world), (Some(2), true));
     world.act(&Step::Index(Spoil::Gone));
@@ -613,8 +612,8 @@ fn what_was_done_last_is_known_again() {
         let item = json!({"id": id, "description": "", "status": status, "completed_at": ended});
         world.commit_on_both(|transaction| transaction.put_item(&Doc::queue(), &id, item.clone()).unwrap());
         world.check();
-        let (all, found) = (world.value(), world.engine.excerpt(&Doc::queue(), board::MOST).unwrap());
-        found.map(|found| assert_eq!(found, excerpt(all["tasks"].as_array().unwrap(), board::MOST)))
+        let (all, found) = (world.value(), world.engine.overview(&Doc::queue(), board::MOST).unwrap());
+        found.map(|found| assert_eq!(found, overview(all["tasks"].as_array().unwrap(), board::MOST)))
     };
     (0..20).for_each(|number| put(&mut world, number, "done").unwrap());
     let newest = |number: i64| (19 - number) * 3 % 20;
@@ -625,10 +624,10 @@ fn what_was_done_last_is_known_again() {
 }
 
 /// Returns what an index must say, by a look at every item.
-fn excerpt(items: &[Value], most: Most) -> Excerpt {
-    let standing = |item: &Value| {
+fn overview(items: &[Value], most: Most) -> Overview {
+    let stage = |item: &Value| {
         let state = listing().states.iter().find(|state| item["status"] == state.word);
-        state.unwrap().standing
+        state.unwrap().stage
     };
     let needs = |item: &Value| {
         let needs = item["dependencies"].as_array().into_iter().flatten();
@@ -639,15 +638,15 @@ fn excerpt(items: &[Value], most: Most) -> Excerpt {
     let is_loose = |item: &Value| needs(item).iter().all(is_done);
     let is_barred = |item: &Value| item["next_retry_at"].is_string() || !is_loose(item);
     let mut chosen: Vec<usize> = (0..items.len())
-        .filter(|position| match standing(&items[*position]) {
-            Standing::Active | Standing::Failed => true,
-            Standing::Ready => is_barred(&items[*position]),
-            Standing::Waiting => is_loose(&items[*position]),
+        .filter(|position| match stage(&items[*position]) {
+            Stage::Active | Stage::Failed => true,
+            Stage::Ready => is_barred(&items[*position]),
+            Stage::Waiting => is_loose(&items[*position]),
             _ => false,
         })
         .collect();
-    let plain = ranked(items, Standing::Ready).into_iter().filter(|(_, item)| !is_barred(item));
-    let waiting = ranked(items, Standing::Waiting).into_iter().filter(|(_, item)| !is_loose(item));
+    let plain = ranked(items, Stage::Ready).into_iter().filter(|(_, item)| !is_barred(item));
+    let waiting = ranked(items, Stage::Waiting).into_iter().filter(|(_, item)| !is_loose(item));
     chosen.extend(plain.take(most.ready).chain(waiting.take(most.waiting)).map(|(rank, _)| rank.position));
     let done = (0..items.len()).filter(|position| items[*position]["status"] == "done");
     let ended = |position: usize| items[position]["completed_at"].as_str().map(|at| time::read(at).unwrap());
@@ -656,26 +655,26 @@ fn excerpt(items: &[Value], most: Most) -> Excerpt {
     chosen.extend(done.iter().rev().take(most.done).map(|(_, position)| *position));
     chosen.sort_unstable();
     let shown: Vec<_> = chosen.into_iter().map(|position| items[position].clone()).collect();
-    let over = |item: &&Value| matches!(standing(item), Standing::Done | Standing::Failed | Standing::Out);
+    let over = |item: &&Value| matches!(stage(item), Stage::Done | Stage::Failed | Stage::Out);
     let open = shown.iter().filter(|item| !over(item));
     let word = |item: &Value| STATUSES.into_iter().find(|word| item["status"] == *word).unwrap();
     let needed = open.flat_map(needs).filter_map(|id| Some((id.clone(), word(by_id.get(&*id)?)))).collect();
     let count = |word| (word, items.iter().filter(|item| item["status"] == word).count());
     let counts = listing().states.iter().map(|state| count(state.word)).collect();
-    Excerpt { counts, items: shown, needed }
+    Overview { counts, items: shown, needed }
 }
 
 /// Returns the items that are ready, best first.
 fn ready(items: &[Value]) -> Vec<(Rank, &Value)> {
-    ranked(items, Standing::Ready)
+    ranked(items, Stage::Ready)
 }
 
 /// Returns the items that stand like this, in the order of picking.
-fn ranked(items: &[Value], standing: Standing) -> Vec<(Rank, &Value)> {
+fn ranked(items: &[Value], stage: Stage) -> Vec<(Rank, &Value)> {
     let rank = |(position, item)| {
         let facet = |facet: &anthill_core::model::listing::Facet<'_>| {
             let rank = Rank { class: facet.class, age: facet.age, position };
-            (listing().standing(facet.state) == standing).then_some((rank, item))
+            (listing().stage(facet.state) == stage).then_some((rank, item))
         };
         listing().with_facet(item, facet)?
     };

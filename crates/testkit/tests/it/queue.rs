@@ -11,7 +11,7 @@ use anthill_core::model::new_task::NewTask;
 use anthill_core::model::task::{Report, word};
 use anthill_core::model::time::{Boot, Clock, Moment};
 use anthill_core::ops::queue::lead;
-use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, Done};
+use anthill_core::ops::queue::work::{self, Claim, ClaimRequest, TaskChanged};
 use anthill_core::ops::{self, Actor};
 use anthill_core::store::Engine;
 use anthill_core::store::file::addresses::DocFiles;
@@ -306,7 +306,7 @@ fn id(letter: char, number: usize) -> Key {
 /// Does what a command would do.
 fn perform(engine: &dyn Engine, step: Step, actor: &Actor) -> Answer {
     let status = |task: anthill_core::model::task::Task| word(task.status()).to_owned();
-    let done = |done: Done| {
+    let done = |done: TaskChanged| {
         let again = if done.repeated { " as before" } else { "" };
         format!("{}{again}", word(done.task.status()))
     };

@@ -24,7 +24,7 @@ caught! {
     half_a_commit: CommitsTheFirstDocumentOnly by "multi_document_commit_is_all_or_nothing";
     sorted_fields: SortsFields by "documents_come_back_as_they_were_put";
     respelled_numbers: RespellsNumbers by "documents_come_back_as_they_were_put";
-    texts_that_end_at_nul: CutsAtNul by "papers_come_back_as_they_were_written";
+    texts_that_end_at_nul: CutsAtNul by "text_files_come_back_as_they_were_written";
     the_same_best_again: ForgetsWhereItWas by "picking_walks_the_whole_order_without_repeating";
     marks_that_do_not_count: PassesOverNoMark by "picking_passes_over_what_is_marked";
     loose_items_that_stay: LeavesWhatIsLoose by "items_by_standing";
@@ -35,8 +35,8 @@ caught! {
     expectations_that_answer: AnswersWhatWasExpectedOnly by "expectations_change_no_answer";
     listings_of_before: ListsNotItsOwnWrites by "documents_are_listed_as_a_transaction_sees_them";
     time_that_stands_still: StandsStill by "time_is_told_under_the_lock";
-    papers_that_are_lost: LosesPapers by "papers_come_with_the_commit";
-    pieces_that_come_twice: AppendsTwice by "papers_come_with_the_commit";
+    text_files_that_are_lost: LosesTextFiles by "text_files_come_with_the_commit";
+    pieces_that_come_twice: AppendsTwice by "text_files_come_with_the_commit";
     seats_for_all: SeatsEverybody by "a_seat_has_one_holder";
     sleeping_through: SleepsThroughChanges by "waking_a_listener_once_per_change";
     events_told_twice: TellsTwice by "watch_ordered_unique_reliable_resumable";
@@ -51,8 +51,8 @@ caught! {
     times_that_nobody_knows: KnowsNoTimes by "quick_looks_agree_with_reading";
     families_with_one_name: CallsFamiliesTheSame by "what_is_kept_is_called_by_names_of_its_own";
     revisions_of_anybody: ForgetsKeys by "history_tells_the_members_of_a_family_apart";
-    papers_of_other_sorts: MixesPapers by "papers_are_listed_by_sort";
-    papers_that_are_hidden: HidesPapers by "papers_are_listed_by_sort";
+    text_files_of_other_sorts: MixesTextFiles by "text_files_are_listed_by_sort";
+    text_files_that_are_hidden: HidesTextFiles by "text_files_are_listed_by_sort";
     sessions_that_nobody_knows: KnowsNobody by "sessions_that_may_be_at_work_are_listed";
 }
 

@@ -5,7 +5,7 @@ use anthill_core::api::agent_loop::NoteGate;
 use anthill_core::error::Code;
 use anthill_core::model::agent_loop::{Severity, Verdict};
 use anthill_core::model::ids::Key;
-use anthill_core::ops::agent_loop::{self, Done, GateReport};
+use anthill_core::ops::agent_loop::{self, GateReport, LoopChanged};
 use anthill_live::gates::config::{self, NewGate};
 use anthill_live::gates::{Event, Gate, Gates, Run, judge, run_one};
 use clap::Args;
@@ -166,7 +166,7 @@ pub fn progress(output: &Output, event: &Event<'_>) {
     }
 }
 
-fn tell(context: &Context<'_>, gates: &[Gate], done: &Done) -> Result<()> {
+fn tell(context: &Context<'_>, gates: &[Gate], done: &LoopChanged) -> Result<()> {
     context.output.said(&lines(gates, done).join("\n"))?;
     let next = match &done.verdict {
         None | Some(Verdict::Complete) => return Ok(()),
@@ -178,12 +178,12 @@ fn tell(context: &Context<'_>, gates: &[Gate], done: &Done) -> Result<()> {
 }
 
 /// Returns what is recorded of a gate.
-fn result<'d>(done: &'d Done, gate: &Gate, field: &str) -> Option<&'d str> {
+fn result<'d>(done: &'d LoopChanged, gate: &Gate, field: &str) -> Option<&'d str> {
     done.work.gate(gate.name.as_str())?.get(field)?.as_str()
 }
 
 /// Returns a line for each gate, and one for what follows.
-pub fn lines(gates: &[Gate], done: &Done) -> Vec<String> {
+pub fn lines(gates: &[Gate], done: &LoopChanged) -> Vec<String> {
     let line = |gate: &Gate| {
         let field = |name: &str| result(done, gate, name);
         let status = field("status").unwrap_or("not run");

@@ -1,5 +1,5 @@
 use anthill_core::api::records::RestoreBackup;
-use anthill_core::ops::compact::{Restored, Standing};
+use anthill_core::ops::compact::{Comparison, Restored};
 use clap::Args;
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ fn tell(context: &Context<'_>, args: &RestoreArgs, restored: &Restored) -> Resul
         return Ok(());
     }
     context.output.said(&lines.join("\n"))?;
-    let open = restored.documents.iter().any(|(_, standing)| *standing != Standing::Same);
+    let open = restored.documents.iter().any(|(_, standing)| *standing != Comparison::Same);
     context.output.status(&match (open, args.apply) {
         (true, false) => format!("nothing was changed; next: anthill compact restore {key} --apply"),
         (true, true) => format!("Restored from: {key}"),
@@ -56,14 +56,14 @@ fn tell(context: &Context<'_>, args: &RestoreArgs, restored: &Restored) -> Resul
     Ok(())
 }
 
-fn line(kind: &str, standing: Standing, restored: &Restored) -> String {
+fn line(kind: &str, standing: Comparison, restored: &Restored) -> String {
     let what = match (standing, restored.applied) {
-        (Standing::Same, _) => "the same",
-        (Standing::Damaged, _) => "is damaged, stays as it is (mend it: anthill doctor --repair)",
-        (Standing::Missing, false) => "is missing, would be written back",
-        (Standing::Differs, false) => "differs, would be written back",
-        (Standing::Missing, true) => "was missing, written back",
-        (Standing::Differs, true) => "differed, written back",
+        (Comparison::Same, _) => "the same",
+        (Comparison::Damaged, _) => "is damaged, stays as it is (mend it: anthill doctor --repair)",
+        (Comparison::Missing, false) => "is missing, would be written back",
+        (Comparison::Differs, false) => "differs, would be written back",
+        (Comparison::Missing, true) => "was missing, written back",
+        (Comparison::Differs, true) => "differed, written back",
     };
     format!("{kind}: {what}")
 }

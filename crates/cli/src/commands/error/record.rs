@@ -1,7 +1,7 @@
 use anthill_core::api::records::RecordError;
 use anthill_core::api::request::Seconds;
 use anthill_core::model::error_class::ErrorClass;
-use anthill_core::ops::errors::{self, Done, Standing};
+use anthill_core::ops::errors::{self, ErrorChanged, ErrorState};
 use anthill_core::view::shell;
 use clap::Args;
 use serde_json::Value;
@@ -64,11 +64,11 @@ pub fn run(context: &Context<'_>, args: &RecordArgs) -> Result<()> {
     context.perform(request, |done| tell(context, done))
 }
 
-fn tell(context: &Context<'_>, done: &Done) -> Result<()> {
+fn tell(context: &Context<'_>, done: &ErrorChanged) -> Result<()> {
     let error = &done.error;
     let class = text(error, "classification");
-    let what = match (errors::standing(error), done.known) {
-        (Standing::Escalated, _) => format!("Escalated to {} ({class})", receiver(error)),
+    let what = match (errors::state_of(error), done.known) {
+        (ErrorState::Escalated, _) => format!("Escalated to {} ({class})", receiver(error)),
         (_, true) => {
             format!("Recorded once more ({class}, {} of {} used)", error["retry_count"], retries(error))
         }
@@ -94,11 +94,11 @@ fn receiver(error: &Value) -> &'static str {
 
 fn next(error: &Value) -> String {
     let id = shell::word(text(error, "id"));
-    match (errors::standing(error), error.get("work_item").and_then(Value::as_str)) {
-        (Standing::Escalated, Some(item)) => {
+    match (errors::state_of(error), error.get("work_item").and_then(Value::as_str)) {
+        (ErrorState::Escalated, Some(item)) => {
             format!("next: {item} of the loop's work queue; when it is done: anthill error resolve {id}")
         }
-        (Standing::Escalated, None) => format!("next: when it is dealt with: anthill error resolve {id}"),
+        (ErrorState::Escalated, None) => format!("next: when it is dealt with: anthill error resolve {id}"),
         _ => format!(
             "next: try again at {}; if that works: anthill error resolve {id}",
             text(error, "next_retry")

@@ -1,6 +1,6 @@
 use anthill_core::api::queue::look::ExplainTask;
 use anthill_core::model::task::word;
-use anthill_core::view::papers;
+use anthill_core::view::queue_texts;
 use clap::Args;
 
 use crate::context::{Context, parse_id};
@@ -23,7 +23,7 @@ pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Result<()> {
         let head = format!("{} is {}", task.id(), word(task.status()));
         let reasons = explained.reasons.iter().map(|reason| format!("  - {}", reason.text));
         let usage = task.value().get("usage").filter(|usage| usage.is_object());
-        let used = usage.map(|usage| format!("  - its agents have used {}", papers::used(usage)));
+        let used = usage.map(|usage| format!("  - its agents have used {}", queue_texts::used(usage)));
         context.output.said(&std::iter::once(head).chain(reasons).chain(used).collect::<Vec<_>>().join("\n"))
     })
 }

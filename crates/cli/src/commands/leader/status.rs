@@ -53,7 +53,7 @@ pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
     if context.output.json {
         return context.perform(ShowQueue {}, |_| Ok(()));
     }
-    if let Some(lines) = draw_excerpt(context) {
+    if let Some(lines) = draw_overview(context) {
         return context.output.lines(&lines);
     }
     // The program ends with this: giving thousands of tasks back one by one would take a tenth of the time.
@@ -62,13 +62,14 @@ pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
 }
 
 /// Draws the board without reading the whole queue, if that can be done.
-fn draw_excerpt(context: &Context<'_>) -> Option<Vec<Line>> {
-    let excerpt = read::excerpt(&*context.engine, &Doc::queue(), board::MOST)?;
+fn draw_overview(context: &Context<'_>) -> Option<Vec<Line>> {
+    let overview = read::overview(&*context.engine, &Doc::queue(), board::MOST)?;
     let now = context.actor.clock.moment();
     let mut lines =
-        board::board_of_excerpt(&excerpt, now.at, &left(&now), context.output.width(), context.actor.door)?;
-    let count =
-        |wanted: &str| excerpt.counts.iter().find(|(word, _)| *word == wanted).map_or(0, |(_, count)| *count);
+        board::board_of_overview(&overview, now.at, &left(&now), context.output.width(), context.actor.door)?;
+    let count = |wanted: &str| {
+        overview.counts.iter().find(|(word, _)| *word == wanted).map_or(0, |(_, count)| *count)
+    };
     let is_stuck = count("created") > 0 && ["available", "claimed", "in_progress"].map(count) == [0, 0, 0];
     if count(UNFIT) > 0 {
         lines.extend(unfit(context));
@@ -132,7 +133,7 @@ pub(super) fn left(now: &Moment) -> impl Fn(&Value) -> Option<SignedDuration> {
 /// How long a board stands at least.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How often an excerpt is asked for while others are at work: for ten seconds, as each time waits for a moment. Whoever
+/// How often an overview is asked for while others are at work: for ten seconds, as each time waits for a moment. Whoever
 /// stays open shall not hold the whole of a long queue because a disk is slow.
 const TRIES: usize = 200;
 
@@ -149,12 +150,12 @@ fn follow(context: &Context<'_>) -> Result<()> {
             Ok(found.unwrap_or_else(|| doc.default(context.actor.now())))
         };
         // Others may be at work. The whole queue is the last resort: it may be long.
-        let lines = || match (0..TRIES).find_map(|_| draw_excerpt(context)) {
+        let lines = || match (0..TRIES).find_map(|_| draw_overview(context)) {
             Some(lines) => Ok(lines),
             None => queue().map(|queue| draw(context, &queue)),
         };
-        let json = || match (0..TRIES).find_map(|_| read::excerpt(&*context.engine, &doc, board::MOST)) {
-            Some(excerpt) => Ok(board::json_of_excerpt(excerpt)),
+        let json = || match (0..TRIES).find_map(|_| read::overview(&*context.engine, &doc, board::MOST)) {
+            Some(overview) => Ok(board::json_of_overview(overview)),
             None => queue().map(|queue| board::json(&queue)),
         };
         if context.output.json {

@@ -1,4 +1,4 @@
-use anthill_core::api::pipeline::{ShowRun, Standing};
+use anthill_core::api::pipeline::{RunStatus, ShowRun};
 use anthill_core::ops::pipeline;
 use anthill_core::view::pipeline::{head, table};
 use clap::Args;
@@ -23,7 +23,7 @@ pub struct StatusArgs {}
 
 pub fn run(context: &Context<'_>) -> Result<()> {
     let door = context.actor.door;
-    context.perform(ShowRun {}, |Standing { run, conducted }| {
+    context.perform(ShowRun {}, |RunStatus { run, conducted }| {
         context.output.said(&head(run, *conducted, door).join("\n"))?;
         if run.is_planned() {
             context.output.value(&table(run, pipeline::caps(&*context.engine)?, door), Format::Table)?;

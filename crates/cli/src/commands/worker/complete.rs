@@ -1,5 +1,5 @@
 use anthill_core::api::queue::work::CompleteTask;
-use anthill_core::model::paper::Paper;
+use anthill_core::model::text_file::TextFile;
 use clap::Args;
 
 use super::{OnArgs, report};
@@ -47,7 +47,7 @@ impl Direct for CompleteArgs {
 
 pub fn run(context: &Context<'_>, args: &CompleteArgs) -> Result<()> {
     let (worker, task) = args.on.ids()?;
-    let result = Paper::Result(task.clone());
+    let result = TextFile::Result(task.clone());
     let request = CompleteTask {
         worker,
         task,

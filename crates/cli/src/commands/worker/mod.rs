@@ -15,7 +15,7 @@ mod watchdog;
 
 use anthill_core::model::ids::Key;
 use anthill_core::model::task::word;
-use anthill_core::ops::queue::work::Done;
+use anthill_core::ops::queue::work::TaskChanged;
 use clap::{Args, Subcommand};
 
 use crate::context::{Context, parse_id};
@@ -108,7 +108,7 @@ impl OnArgs {
 }
 
 /// Tells what a task is now.
-fn report(context: &Context<'_>, what: &str, done: &Done) -> Result<()> {
+fn report(context: &Context<'_>, what: &str, done: &TaskChanged) -> Result<()> {
     let again = if done.repeated { ", as before" } else { "" };
     let task = &done.task;
     context.output.said(&format!("{what}{again} ({}): {}", word(task.status()), task.id()))

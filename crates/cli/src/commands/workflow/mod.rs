@@ -9,7 +9,7 @@ mod start;
 mod todos;
 
 use anthill_core::model::flow::{Flow, WorkflowStatus, standing};
-use anthill_core::ops::workflow::Done;
+use anthill_core::ops::workflow::WorkflowChanged;
 use anthill_core::view::shell;
 use clap::Subcommand;
 
@@ -57,7 +57,7 @@ pub fn run(context: &Context<'_>, command: &Workflow) -> Result<()> {
 }
 
 /// Tells what was done, and what runs now.
-fn report(context: &Context<'_>, done: &Done, (what, id): (&str, &str)) -> Result<()> {
+fn report(context: &Context<'_>, done: &WorkflowChanged, (what, id): (&str, &str)) -> Result<()> {
     let what = if done.changed { what } else { "Unchanged" };
     context.output.said(&format!("{what}: {id}"))?;
     if let Some(file) = &done.archived {

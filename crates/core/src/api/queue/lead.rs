@@ -9,9 +9,9 @@ use crate::model::documents::answers::{QueueBegun, QueueSummary};
 use crate::model::documents::queue::QueueTask;
 use crate::model::ids::Key;
 use crate::model::new_task::{self, NewTask};
-use crate::model::paper::Paper;
 use crate::model::shape::Maybe;
 use crate::model::task::{Changed, Removed, Task, TaskEdit};
+use crate::model::text_file::TextFile;
 use crate::ops::queue::{lead, revise};
 use crate::ops::{Error, Result};
 use crate::store::Called;
@@ -286,7 +286,7 @@ impl Request for AggregateResults {
     fn perform(self, caller: &Caller<'_>) -> Result<QueueSummary> {
         let done = lead::aggregate(caller.engine, caller.actor)?;
         Ok(QueueSummary {
-            path: caller.shown(&Paper::Summary),
+            path: caller.shown(&TextFile::Summary),
             results: done.results.into(),
             without_change: Maybe(Some(done.hollow).filter(|hollow| !hollow.is_empty())),
         })

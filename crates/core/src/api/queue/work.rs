@@ -9,8 +9,8 @@ use crate::model::documents::answers::{Discovery, TaskBrief};
 use crate::model::documents::queue::{QueueTask, Worker};
 use crate::model::hint::Hint;
 use crate::model::ids::Key;
-use crate::model::paper::Paper;
 use crate::model::task::{Report, Task};
+use crate::model::text_file::TextFile;
 use crate::ops::queue::brief::{self, Holder};
 use crate::ops::queue::register;
 use crate::ops::queue::work::{self, Claim, ClaimRequest, On};
@@ -29,7 +29,7 @@ request!(
 
 answers! {
     Claimed: QueueTask, claimed => claimed.task.value(), warns &claimed.warnings;
-    work::Done: QueueTask, done => done.task.value(), warns &done.warnings;
+    work::TaskChanged: QueueTask, done => done.task.value(), warns &done.warnings;
     Discovery: Discovery, discovery => written(discovery);
     Briefed: TaskBrief, briefed => briefed.brief.json(briefed.length);
 }
@@ -107,9 +107,9 @@ request!(
 );
 
 impl Request for StartTask {
-    type Answer = work::Done;
+    type Answer = work::TaskChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<work::Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<work::TaskChanged> {
         let on = On { worker: &self.worker, task: &self.task, epoch: self.epoch };
         work::start(caller.engine, on, caller.actor)
     }
@@ -156,9 +156,9 @@ request!(
 );
 
 impl Request for CompleteTask {
-    type Answer = work::Done;
+    type Answer = work::TaskChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<work::Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<work::TaskChanged> {
         let on = On { worker: &self.worker, task: &self.task, epoch: self.epoch };
         let report = Report { output: self.summary, modified: self.modified, created: self.created };
         work::complete(caller.engine, on, &report, caller.actor)
@@ -180,9 +180,9 @@ request!(
 );
 
 impl Request for FailTask {
-    type Answer = work::Done;
+    type Answer = work::TaskChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<work::Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<work::TaskChanged> {
         let on = On { worker: &self.worker, task: &self.task, epoch: self.epoch };
         work::fail(caller.engine, on, &self.reason, caller.actor)
     }
@@ -201,9 +201,9 @@ request!(
 );
 
 impl Request for ReleaseTask {
-    type Answer = work::Done;
+    type Answer = work::TaskChanged;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<work::Done> {
+    fn perform(self, caller: &Caller<'_>) -> Result<work::TaskChanged> {
         let on = On { worker: &self.worker, task: &self.task, epoch: self.epoch };
         work::release(caller.engine, on, caller.actor)
     }
@@ -225,7 +225,7 @@ impl Request for Discover {
     fn perform(self, caller: &Caller<'_>) -> Result<Discovery> {
         let Chosen(worker) = &self.worker;
         work::discover(caller.engine, worker, &self.text, caller.actor)?;
-        let path = caller.shown(&Paper::Discoveries);
+        let path = caller.shown(&TextFile::Discoveries);
         Ok(Discovery { worker: worker.to_string(), text: self.text, path })
     }
 }

@@ -1,7 +1,7 @@
 //! What `anthill init` puts into files that belong to others, and how it comes out again.
 //!
-//! Every part works on a text and returns a text: nothing here reads or writes a file. [`Part::put`] on a text that has the
-//! part already returns it to the letter, and [`Part::take`] on a text without it likewise.
+//! Every part works on a text and returns a text: nothing here reads or writes a file. [`Insert::put`] on a text that has the
+//! part already returns it to the letter, and [`Insert::take`] on a text without it likewise.
 
 mod hooks;
 mod project;
@@ -21,7 +21,7 @@ use super::next::Next;
 use crate::hint;
 
 #[derive(Debug, Clone)]
-pub enum Part {
+pub enum Insert {
     Hooks(Hooks),
     /// What an earlier version registered, and nobody can start.
     Server,
@@ -30,44 +30,46 @@ pub enum Part {
     Project(Project),
 }
 
-impl Part {
+impl Insert {
     /// Returns the text with this part in it, and up to date.
     pub fn put(&self, text: &str) -> Result<String, ParseError> {
         match self {
-            Part::Hooks(hooks) => hooks.put(started(text)),
-            Part::Server => self.take(text),
-            Part::StatusLine(line) if !line.wanted && !text.contains("anthill") => Ok(text.into()),
-            Part::StatusLine(line) => line.put(started(text)),
-            Part::Section(section) => section.put(text),
-            Part::Project(project) => Ok(project.put(text)),
+            Insert::Hooks(hooks) => hooks.put(started(text)),
+            Insert::Server => self.take(text),
+            Insert::StatusLine(line) if !line.wanted && !text.contains("anthill") => Ok(text.into()),
+            Insert::StatusLine(line) => line.put(started(text)),
+            Insert::Section(section) => section.put(text),
+            Insert::Project(project) => Ok(project.put(text)),
         }
     }
 
     /// Returns the text without this part; what others wrote stays.
     pub fn take(&self, text: &str) -> Result<String, ParseError> {
         match self {
-            Part::Hooks(_) | Part::Server | Part::StatusLine(_) if text.trim().is_empty() => Ok(text.into()),
-            Part::Hooks(hooks) => hooks.take(text),
-            Part::Server if !text.contains("anthill") => Ok(text.into()),
-            Part::Server => server::take(text),
-            Part::StatusLine(line) => line.take(text),
-            Part::Section(section) => section.take(text),
-            Part::Project(project) => Ok(project.take(text)),
+            Insert::Hooks(_) | Insert::Server | Insert::StatusLine(_) if text.trim().is_empty() => {
+                Ok(text.into())
+            }
+            Insert::Hooks(hooks) => hooks.take(text),
+            Insert::Server if !text.contains("anthill") => Ok(text.into()),
+            Insert::Server => server::take(text),
+            Insert::StatusLine(line) => line.take(text),
+            Insert::Section(section) => section.take(text),
+            Insert::Project(project) => Ok(project.take(text)),
         }
     }
 
     /// Whether a text holds nothing: what is left of a file that was made for our parts only.
     pub fn is_nothing(&self, text: &str) -> bool {
         match self {
-            Part::Section(_) | Part::Project(_) => text.trim().is_empty(),
-            Part::Hooks(_) | Part::Server | Part::StatusLine(_) => matches!(text.trim(), "" | "{}"),
+            Insert::Section(_) | Insert::Project(_) => text.trim().is_empty(),
+            Insert::Hooks(_) | Insert::Server | Insert::StatusLine(_) => matches!(text.trim(), "" | "{}"),
         }
     }
 
     /// Returns why this part cannot go into a text, although it should.
     pub fn refusal(&self, text: &str) -> Option<Hint> {
         match self {
-            Part::StatusLine(line) if line.wanted && line.is_taken(text) => {
+            Insert::StatusLine(line) if line.wanted && line.is_taken(text) => {
                 let why = "it has a status line of its own; have that one call `";
                 Some(hint![why, Next::StatusLine, "` to see both"])
             }

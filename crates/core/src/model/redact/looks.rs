@@ -17,12 +17,12 @@ pub struct Looked<'a> {
     pub loose: bool,
     /// Whether the line ends with it.
     pub last: bool,
-    pub told: Told,
+    pub told: NameForm,
 }
 
 /// What the name itself looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum NameForm {
     /// In capitals, as those of an environment.
     Loud,
     /// Of more than one word.
@@ -32,17 +32,17 @@ pub enum Told {
     Known,
 }
 
-impl Told {
-    pub fn of(name: &[u8]) -> Told {
+impl NameForm {
+    pub fn of(name: &[u8]) -> NameForm {
         if KNOWN_KEYS.iter().any(|known| ends_with(name, known)) {
-            return Told::Known;
+            return NameForm::Known;
         }
         let name = name.strip_prefix(b"--").unwrap_or(name);
         let joined = name.iter().any(|byte| matches!(byte, b'_' | b'-')) || is_camel(name);
         match joined {
-            true if !name.iter().any(u8::is_ascii_lowercase) => Told::Loud,
-            true => Told::Joined,
-            false => Told::Bare,
+            true if !name.iter().any(u8::is_ascii_lowercase) => NameForm::Loud,
+            true => NameForm::Joined,
+            false => NameForm::Bare,
         }
     }
 }
@@ -71,17 +71,17 @@ impl Looked<'_> {
             // A word for the scheme, and what lets one in.
             Name::Header if self.quoted && value.contains(&b' ') => true,
             Name::Header | Name::Perhaps => {
-                let loud = self.told == Told::Loud && !self.spaced && value.len() >= 16;
+                let loud = self.told == NameForm::Loud && !self.spaced && value.len() >= 16;
                 // In an address it goes on behind a sign that had to be written otherwise.
                 let begin = value.split(|byte| *byte == b'%').next().unwrap_or_default();
                 !code() && (is_random(begin, 8) || (loud && value.iter().all(|byte| is_opaque(*byte))))
             }
-            Name::Pass if self.told == Told::Bare => !code() && value.len() >= 6 && is_made_up(value),
+            Name::Pass if self.told == NameForm::Bare => !code() && value.len() >= 6 && is_made_up(value),
             Name::Pass => {
                 let counts = value.len() < 6 && value.iter().all(u8::is_ascii_digit);
                 !code() && !counts && self.is_sure(value)
             }
-            Name::Key if self.told == Told::Known => false,
+            Name::Key if self.told == NameForm::Known => false,
             Name::Key => is_key(value, self.told),
             Name::Coded => is_coded(value),
             Name::Sure => !code() && self.is_sure(value),
@@ -181,10 +181,10 @@ fn is_made_up(value: &[u8]) -> bool {
 }
 
 /// Whether a value is long and in base64 or, where its name is no bare word, in hexadecimal digits.
-fn is_key(value: &[u8], told: Told) -> bool {
+fn is_key(value: &[u8], told: NameForm) -> bool {
     let value = value.strip_prefix(b"base64:").unwrap_or(value);
     let value = value.split(|byte| *byte == b'%').next().unwrap_or_default();
-    let hexadecimal = told != Told::Bare && value.len() >= 32 && value.iter().all(u8::is_ascii_hexdigit);
+    let hexadecimal = told != NameForm::Bare && value.len() >= 32 && value.iter().all(u8::is_ascii_hexdigit);
     let both = value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase);
     let base64 = value.len() >= 20 && both && !value.contains(&b'.') && !is_slug(value);
     is_random(value, 20) && (hexadecimal || base64)

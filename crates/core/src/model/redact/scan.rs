@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::MARK;
-use super::looks::{Looked, Told, is_blank, is_code, is_opaque, is_random, is_run};
+use super::looks::{Looked, NameForm, is_blank, is_code, is_opaque, is_random, is_run};
 use super::rules::{
     BLOCKS, Class, Ends, FIRST, Form, HOOKS, JOINTS, NAMES, Name, OPTIONS, Proof, SETTERS, STAGES, TOKENS,
     Token,
@@ -215,7 +215,7 @@ impl<'a> Scan<'a> {
             spaced,
             loose,
             last,
-            told: Told::of(run_text),
+            told: NameForm::of(run_text),
         };
         (!has_mark(looked.head()) && looked.is_secret(name)).then_some(value)
     }

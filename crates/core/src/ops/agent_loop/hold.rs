@@ -1,6 +1,6 @@
 //! Items change hands: taken, kept by signs of life, given back, taken over.
 
-use super::{Desk, Done, check_text, item_log, refused, work_queue};
+use super::{LoopChanged, LoopTransaction, check_text, item_log, refused, work_queue};
 use crate::error::Code;
 use crate::model::agent_loop::{GivenBack, Grip, Holder, WorkLoop};
 use crate::model::ids::SessionId;
@@ -19,13 +19,13 @@ pub fn take(
     id: Option<&str>,
     expect: Option<u64>,
     actor: &Actor,
-) -> Result<Done> {
+) -> Result<LoopChanged> {
     check_text("name", holder.who)?;
-    let mut desk = Desk::open(engine, expect)?;
-    let (mut work, now) = (desk.work(engine)?, desk.now(actor)?);
-    desk.given_back = work.take_back_expired(holder, &now);
-    desk.item = Some(work.take(holder, id, &now).map_err(|refusal| refused(&refusal))?);
-    desk.finish(work, "loop take", actor)
+    let mut tx = LoopTransaction::open(engine, expect)?;
+    let (mut work, now) = (tx.work(engine)?, tx.now(actor)?);
+    tx.given_back = work.take_back_expired(holder, &now);
+    tx.item = Some(work.take(holder, id, &now).map_err(|refusal| refused(&refusal))?);
+    tx.finish(work, "loop take", actor)
 }
 
 /// Gives back what somebody has in hand.
@@ -35,20 +35,20 @@ pub fn release(
     id: Option<&str>,
     expect: Option<u64>,
     actor: &Actor,
-) -> Result<Done> {
-    let mut desk = Desk::open(engine, expect)?;
-    let (mut work, now) = (desk.work(engine)?, desk.now(actor)?);
-    desk.given_back = work.release(who, id, &now).map_err(|refusal| refused(&refusal))?;
-    desk.finish(work, "loop release", actor)
+) -> Result<LoopChanged> {
+    let mut tx = LoopTransaction::open(engine, expect)?;
+    let (mut work, now) = (tx.work(engine)?, tx.now(actor)?);
+    tx.given_back = work.release(who, id, &now).map_err(|refusal| refused(&refusal))?;
+    tx.finish(work, "loop release", actor)
 }
 
 /// Takes the sign of life of whoever works on an item, and says whether it is still theirs. Atomic but not synced: a lost
 /// one repairs itself.
 pub fn renew(engine: &dyn Engine, holder: &Holder<'_>, id: &str, actor: &Actor) -> Result<Grip> {
-    let mut desk = Desk::open(engine, None)?;
-    let (mut work, now) = (desk.work(engine)?, desk.now(actor)?);
+    let mut tx = LoopTransaction::open(engine, None)?;
+    let (mut work, now) = (tx.work(engine)?, tx.now(actor)?);
     let grip = work.renew(holder, id, &now).map_err(|refusal| refused(&refusal))?;
-    desk.finish_with(work, &lazy(actor)).map(|_| grip)
+    tx.finish_with(work, &lazy(actor)).map(|_| grip)
 }
 
 /// The same for a session that may have items. Nothing is opened if none of its leases is worth renewing.
@@ -58,10 +58,10 @@ pub fn renew_session(engine: &dyn Engine, session: &SessionId, actor: &Actor) ->
     if !found.is_due_for(session, &now) {
         return Ok(());
     }
-    let mut desk = Desk::open(engine, None)?;
-    let (mut work, now) = (desk.work(engine)?, desk.now(actor)?);
+    let mut tx = LoopTransaction::open(engine, None)?;
+    let (mut work, now) = (tx.work(engine)?, tx.now(actor)?);
     work.renew_session(session, &now);
-    desk.finish_with(work, &lazy(actor)).map(drop)
+    tx.finish_with(work, &lazy(actor)).map(drop)
 }
 
 fn lazy(actor: &Actor) -> Entry {
@@ -70,12 +70,12 @@ fn lazy(actor: &Actor) -> Entry {
 
 /// Gives back what runs have that are gone.
 pub fn give_back_of_runs(engine: &dyn Engine, runs: &[String], actor: &Actor) -> Result<Vec<GivenBack>> {
-    let mut desk = Desk::open(engine, None)?;
-    let (mut work, now) = (desk.work(engine)?, desk.now(actor)?);
+    let mut tx = LoopTransaction::open(engine, None)?;
+    let (mut work, now) = (tx.work(engine)?, tx.now(actor)?);
     for run in runs {
-        desk.given_back.extend(work.give_back_of_run(run, &now));
+        tx.given_back.extend(work.give_back_of_run(run, &now));
     }
-    Ok(desk.finish(work, "loop give back", actor)?.given_back)
+    Ok(tx.finish(work, "loop give back", actor)?.given_back)
 }
 
 /// Notes what came of the agents that somebody had at work on an item: it is done, or put back. What they used is
@@ -86,24 +86,24 @@ pub fn settle(
     is_done: bool,
     tries: &Tries,
     actor: &Actor,
-) -> Result<Done> {
-    let mut desk = Desk::open(engine, None)?;
-    let (mut work, now) = (desk.work(engine)?, desk.now(actor)?);
+) -> Result<LoopChanged> {
+    let mut tx = LoopTransaction::open(engine, None)?;
+    let (mut work, now) = (tx.work(engine)?, tx.now(actor)?);
     work.settle(holder, id, is_done, &now).map_err(|refusal| refused(&refusal))?;
     if is_done {
-        desk.count_fixed(&work, actor)?;
+        tx.count_fixed(&work, actor)?;
     }
     if tries.count > 0 {
         work.count(tries);
-        if let Some(paper) = item_log(id) {
-            desk.transaction.write_paper(&paper, redact(&tries.log).into_owned())?;
+        if let Some(text_file) = item_log(id) {
+            tx.transaction.write_text_file(&text_file, redact(&tries.log).into_owned())?;
         }
     }
     if let Some(changes) = &tries.changed {
         work.note_changes(id, changes);
     }
-    desk.item = Some(id.to_owned());
-    desk.finish(work, if is_done { "loop done" } else { "loop put back" }, actor)
+    tx.item = Some(id.to_owned());
+    tx.finish(work, if is_done { "loop done" } else { "loop put back" }, actor)
 }
 
 /// Whether a session has an item of the loop.

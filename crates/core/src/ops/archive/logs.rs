@@ -7,24 +7,24 @@ use super::append;
 use crate::model::documents::queue::{ArchivedLog, QueueTask};
 use crate::model::ids::Key;
 use crate::model::key::Fields;
-use crate::model::paper::{Paper, Papers};
 use crate::model::room::Room;
+use crate::model::text_file::{TextFile, TextFiles};
 use crate::model::time;
 use crate::ops::Result;
 use crate::store::Transaction;
 
 /// Moves the lines that agents wrote before a time to the archive, one record for each log.
 pub(super) fn put_away(transaction: &mut dyn Transaction, before: Timestamp) -> Result<()> {
-    for paper in transaction.papers(&Room::Queue, Papers::Logs)? {
+    for text_file in transaction.text_files(&Room::Queue, TextFiles::Logs)? {
         // One that cannot be read stays.
-        let Some(text) = transaction.paper(&paper).ok().flatten() else { continue };
+        let Some(text) = transaction.text_file(&text_file).ok().flatten() else { continue };
         let (old, rest) = split(&text, before);
         let Some(last) = old.lines().rev().find_map(written_at) else { continue };
-        let record = json!({ArchivedLog::id: paper.key().map(Key::as_str), ArchivedLog::text: old});
-        append(transaction, Paper::OldTasks, "logs", Some(last), &record)?;
+        let record = json!({ArchivedLog::id: text_file.key().map(Key::as_str), ArchivedLog::text: old});
+        append(transaction, TextFile::OldTasks, "logs", Some(last), &record)?;
         match rest {
-            "" => transaction.remove_paper(&paper)?,
-            rest => transaction.write_paper(&paper, rest.to_owned())?,
+            "" => transaction.remove_text_file(&text_file)?,
+            rest => transaction.write_text_file(&text_file, rest.to_owned())?,
         }
     }
     Ok(())
@@ -33,10 +33,10 @@ pub(super) fn put_away(transaction: &mut dyn Transaction, before: Timestamp) -> 
 /// Takes away what the command of a task printed, and returns it.
 pub(super) fn take(transaction: &mut dyn Transaction, task: &Value) -> Result<Option<String>> {
     let Some(id) = task.text(QueueTask::id).and_then(|id| id.parse().ok()) else { return Ok(None) };
-    let paper = Paper::TaskLog(id);
-    let text = transaction.paper(&paper).ok().flatten();
+    let text_file = TextFile::TaskLog(id);
+    let text = transaction.text_file(&text_file).ok().flatten();
     if text.is_some() {
-        transaction.remove_paper(&paper)?;
+        transaction.remove_text_file(&text_file)?;
     }
     Ok(text)
 }

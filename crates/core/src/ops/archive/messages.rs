@@ -10,8 +10,8 @@ use crate::model::documents::state::{ArchivedMessage, Mailbox, Message, MessageN
 use crate::model::ids::SessionId;
 use crate::model::key::Fields;
 use crate::model::kind::Doc;
-use crate::model::paper::{Paper, Papers, Tray};
 use crate::model::room::Room;
+use crate::model::text_file::{TextFile, TextFiles, Tray};
 use crate::model::{message, time};
 use crate::ops::settings::Settings;
 use crate::ops::{Actor, Result, readable};
@@ -38,15 +38,15 @@ fn few(engine: &dyn Engine, id: &SessionId, from: usize, request: Request, actor
     let mut transaction = engine.begin(&[&Room::Archive, &room])?;
     let mut moved = Vec::new();
     for tray in [Tray::Processed, Tray::Outbox] {
-        let mut papers = transaction.papers(&room, Papers::Messages(tray))?;
-        papers.sort();
-        let others = papers.iter().cycle().skip(from.checked_rem(papers.len()).unwrap_or_default());
+        let mut text_files = transaction.text_files(&room, TextFiles::Messages(tray))?;
+        text_files.sort();
+        let others = text_files.iter().cycle().skip(from.checked_rem(text_files.len()).unwrap_or_default());
         let looked_at: BTreeSet<_> =
-            papers.iter().take(LOOK).chain(others.take(LOOK.min(papers.len()))).collect();
-        for paper in looked_at {
-            let Some(message) = message_of(&mut *transaction, paper)? else { continue };
+            text_files.iter().take(LOOK).chain(others.take(LOOK.min(text_files.len()))).collect();
+        for text_file in looked_at {
+            let Some(message) = message_of(&mut *transaction, text_file)? else { continue };
             if done_at(&message).is_some_and(|at| at < request.messages) {
-                moved.push(put_away(&mut *transaction, id, tray, paper, &message)?);
+                moved.push(put_away(&mut *transaction, id, tray, text_file, &message)?);
             }
         }
     }
@@ -80,19 +80,19 @@ pub(super) fn mailbox_batch(
     let mut transaction = engine.begin(&[&Room::Archive, &room])?;
     let (mut moved, mut left) = (Vec::new(), 0);
     'trays: for tray in [Tray::Processed, Tray::Outbox, Tray::Inbox] {
-        for paper in transaction.papers(&room, Papers::Messages(tray))? {
+        for text_file in transaction.text_files(&room, TextFiles::Messages(tray))? {
             // The next batch reads on; to read all of them each time would take the square of it.
             if moved.len() == BATCH && !request.dry_run {
                 left += 1;
                 break 'trays;
             }
-            let Some(message) = message_of(&mut *transaction, &paper)? else { continue };
+            let Some(message) = message_of(&mut *transaction, &text_file)? else { continue };
             let is_due = done_at(&message).is_some_and(|at| at < request.messages);
             if !(over || (is_due && tray != Tray::Inbox)) {
                 left += 1;
                 continue;
             }
-            moved.push(put_away(&mut *transaction, id, tray, &paper, &message)?);
+            moved.push(put_away(&mut *transaction, id, tray, &text_file, &message)?);
         }
     }
     if request.dry_run {
@@ -108,8 +108,8 @@ pub(super) fn mailbox_batch(
 }
 
 /// Returns the message of a file, if it is one.
-fn message_of(transaction: &mut dyn Transaction, paper: &Paper) -> Result<Option<Value>> {
-    Ok(transaction.paper(paper)?.and_then(|text| message::parse(&text).ok()))
+fn message_of(transaction: &mut dyn Transaction, text_file: &TextFile) -> Result<Option<Value>> {
+    Ok(transaction.text_file(text_file)?.and_then(|text| message::parse(&text).ok()))
 }
 
 /// Moves one message to the archive. Returns its id.
@@ -117,15 +117,15 @@ fn put_away(
     transaction: &mut dyn Transaction,
     mailbox: &SessionId,
     tray: Tray,
-    paper: &Paper,
+    text_file: &TextFile,
     message: &Value,
 ) -> Result<String> {
     let record = json!({
         ArchivedMessage::mailbox: mailbox.as_str(), ArchivedMessage::tray: tray.word(),
         ArchivedMessage::message: message,
     });
-    append(transaction, Paper::Archive, "messages", done_at(message), &record)?;
-    transaction.remove_paper(paper)?;
+    append(transaction, TextFile::Archive, "messages", done_at(message), &record)?;
+    transaction.remove_text_file(text_file)?;
     Ok(message.text(Message::id).unwrap_or_default().to_owned())
 }
 

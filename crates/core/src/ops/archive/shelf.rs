@@ -8,8 +8,8 @@ use crate::model::documents::state::{ArchivedMessage, ArchivedSession, Message};
 use crate::model::json;
 use crate::model::key::{Fields, Key as Field};
 use crate::model::kind::Doc;
-use crate::model::paper::{Paper, Papers};
 use crate::model::room::Room;
+use crate::model::text_file::{TextFile, TextFiles};
 use crate::ops::Result;
 use crate::store::{Engine, Transaction};
 
@@ -57,8 +57,8 @@ impl Shelf {
     /// Visits the records, the newest month and the last line first, until `visit` returns false. A line that is no record is passed over.
     pub fn each(&self, engine: &dyn Engine, visit: &mut dyn FnMut(Value) -> bool) -> Result<()> {
         let Some(mut look) = self.open(engine)? else { return Ok(()) };
-        for paper in self.months(&mut *look)?.into_iter().rev() {
-            let text = look.paper(&paper)?.unwrap_or_default();
+        for text_file in self.months(&mut *look)?.into_iter().rev() {
+            let text = look.text_file(&text_file)?.unwrap_or_default();
             let records = text.lines().rev().filter_map(|line| json::parse(line.as_bytes()).ok());
             for record in records.filter(|record| self.has(record)) {
                 if !visit(record) {
@@ -100,12 +100,13 @@ impl Shelf {
         }
     }
 
-    fn months(&self, look: &mut dyn Transaction) -> Result<Vec<Paper>> {
-        let mut papers = look.papers(&self.room, Papers::Archived)?;
-        let rest = |paper: &Paper| paper.key()?.as_str().strip_prefix(self.what).map(str::to_owned);
-        papers.retain(|paper| rest(paper).is_some_and(|rest| rest.starts_with('-')));
-        papers.sort();
-        Ok(papers)
+    fn months(&self, look: &mut dyn Transaction) -> Result<Vec<TextFile>> {
+        let mut text_files = look.text_files(&self.room, TextFiles::Archived)?;
+        let rest =
+            |text_file: &TextFile| text_file.key()?.as_str().strip_prefix(self.what).map(str::to_owned);
+        text_files.retain(|text_file| rest(text_file).is_some_and(|rest| rest.starts_with('-')));
+        text_files.sort();
+        Ok(text_files)
     }
 
     fn has(&self, record: &Value) -> bool {

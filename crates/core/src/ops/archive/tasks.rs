@@ -15,15 +15,15 @@ use crate::model::documents::common::Item;
 use crate::model::documents::queue::{ArchivedTask, QueueTask};
 use crate::model::key::{Fields, FieldsMut, Key};
 use crate::model::kind::Doc;
-use crate::model::listing::{Among, Facet, Standing};
-use crate::model::paper::Paper;
+use crate::model::listing::{Among, Facet, Stage};
 use crate::model::room::Room;
 use crate::model::shape::Time;
+use crate::model::text_file::TextFile;
 use crate::model::{json, time};
 use crate::ops::settings::Settings;
 use crate::ops::{Actor, Result, queue};
 use crate::store::{Engine, Entry, Transaction};
-use crate::view::papers;
+use crate::view::queue_texts;
 
 /// Who takes tasks out: nobody who asks to take back what they did means this.
 const KEEPER: &str = "retention";
@@ -74,7 +74,7 @@ pub fn all(engine: &dyn Engine, request: Request, actor: &Actor) -> Result<Vec<S
 pub fn is_time(transaction: &mut dyn Transaction, queue: &Doc, new: usize) -> Result<bool> {
     let counts = transaction.counts(queue)?;
     let listing = queue.kind.listing.expect("the queue is a list");
-    let is_over = |state: &usize| matches!(listing.standing(*state), Standing::Done | Standing::Out);
+    let is_over = |state: &usize| matches!(listing.stage(*state), Stage::Done | Stage::Out);
     let over: usize = (0..counts.len()).filter(is_over).map(|state| counts[state]).sum();
     Ok(over >= CALM && counts.iter().sum::<usize>() % STEP < new)
 }
@@ -142,18 +142,18 @@ fn put_away(transaction: &mut dyn Transaction, mut task: Value) -> Result<usize>
     if let Some(log) = log {
         task.set(ArchivedTask::log, log);
     }
-    append(transaction, Paper::OldTasks, "tasks", ended_at(&task), &task)?;
+    append(transaction, TextFile::OldTasks, "tasks", ended_at(&task), &task)?;
     Ok(length)
 }
 
 /// Removes the text of a result that says what the task says. One that somebody has changed stays.
 fn forget_result(transaction: &mut dyn Transaction, task: &Value) -> Result<()> {
     let Some(id) = task.text(QueueTask::id).and_then(|id| id.parse().ok()) else { return Ok(()) };
-    let paper = Paper::Result(id);
+    let text_file = TextFile::Result(id);
     // One that cannot be read is nobody's loss here.
-    let text = transaction.paper(&paper).ok().flatten();
-    if text.is_some_and(|text| text == papers::result(task)) {
-        transaction.remove_paper(&paper)?;
+    let text = transaction.text_file(&text_file).ok().flatten();
+    if text.is_some_and(|text| text == queue_texts::result(task)) {
+        transaction.remove_text_file(&text_file)?;
     }
     Ok(())
 }
@@ -170,8 +170,7 @@ fn old_tasks(
     let (mut old, mut needed) = (Vec::new(), HashSet::new());
     engine.read_some(&queue, &mut |task| {
         let facet = (listing.facet)(task);
-        let is_over =
-            |facet: &Facet<'_>| matches!(listing.standing(facet.state), Standing::Done | Standing::Out);
+        let is_over = |facet: &Facet<'_>| matches!(listing.stage(facet.state), Stage::Done | Stage::Out);
         let ended = || ENDS.into_iter().find_map(|field| time::read(&task.string(field.name())?));
         match facet.filter(is_over) {
             None => {

@@ -1,9 +1,9 @@
 //! What a session does, counted in `current.json`: commands and files. A tool call that adds nothing costs nothing.
 
 use super::{OP, Turn, document};
+use crate::model::current_session;
 use crate::model::documents::agent_loop::CurrentSession;
 use crate::model::key::Key;
-use crate::model::present;
 use crate::ops::Result;
 
 pub fn count(turn: &mut Turn<'_>) -> Result<()> {
@@ -19,12 +19,12 @@ pub fn count(turn: &mut Turn<'_>) -> Result<()> {
     turn.change_present(OP, |present| {
         let record = present.at_work(turn.session(), || turn.arrival(), now);
         for file in &files {
-            if !present::has(record, FILES, file) {
-                present::add(record, FILES, file);
+            if !current_session::has(record, FILES, file) {
+                current_session::add(record, FILES, file);
             }
         }
         if let Some(command) = &command {
-            present::add_command(record, command);
+            current_session::add_command(record, command);
         }
     })
 }
@@ -34,7 +34,7 @@ const FILES: Key<Option<Vec<String>>> = CurrentSession::files_modified;
 /// Whether all of these files were noted before; without a lock, as most edits are not the first of a file.
 fn is_known(turn: &Turn<'_>, files: &[String]) -> Result<bool> {
     let Some(document) = turn.engine.read(&document("current_session"))? else { return Ok(false) };
-    let mut present = present::Present::of(Some(document.value));
+    let mut present = current_session::CurrentSessions::of(Some(document.value));
     let record = present.record(turn.session());
-    Ok(record.is_some_and(|record| files.iter().all(|file| present::has(record, FILES, file))))
+    Ok(record.is_some_and(|record| files.iter().all(|file| current_session::has(record, FILES, file))))
 }

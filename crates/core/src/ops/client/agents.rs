@@ -10,9 +10,11 @@ use serde_json::{Value, json};
 
 use super::{OP, Turn, document};
 use crate::error::Code;
+use crate::model::agent_report::{self, AgentReport, Ending, cut};
 use crate::model::changes::Changes;
 use crate::model::client_event::Agent;
 use crate::model::clients::Tool;
+use crate::model::current_session::{self, CurrentSessions};
 use crate::model::documents::agent_loop::{ActiveAgent, ActiveAgents, AgentResult, Checkout, CurrentSession};
 use crate::model::documents::workflow::Phase;
 use crate::model::finished;
@@ -21,10 +23,8 @@ use crate::model::ids::Key;
 use crate::model::key::{Fields, FieldsMut, Key as Field};
 use crate::model::kind::{Doc, Kind};
 use crate::model::plan;
-use crate::model::present::{self, Present};
 use crate::model::redact::{redact, redact_value};
 use crate::model::room::Room;
-use crate::model::said::{self, Ending, Said, cut};
 use crate::model::session::Session;
 use crate::model::{time, transcript};
 use crate::ops::surplus::What;
@@ -113,12 +113,12 @@ pub fn follow_tool(turn: &mut Turn<'_>) -> Result<()> {
     let kind = text(&response, "agentType").or_else(|| text(&input, "subagent_type"));
     let agent = Agent { id, kind: kind.unwrap_or_else(|| "general-purpose".into()) };
     let task = text(&input, "description").map(|task| cut(&redact(&task), TASK));
-    let phase = text(&input, "prompt").and_then(|prompt| said::phase(&prompt));
+    let phase = text(&input, "prompt").and_then(|prompt| agent_report::phase(&prompt));
     let moment = moment(turn, &agent);
     let launched = matches!(response["status"].as_str(), Some("async_launched" | "teammate_spawned"));
     let (noted, followed) = if launched && is_done(turn, &agent)? {
         // The agent was faster than this event: only its task is news.
-        (file(turn, &agent, task.as_deref(), &Said::default(), None), None)
+        (file(turn, &agent, task.as_deref(), &AgentReport::default(), None), None)
     } else if launched {
         let noted = note(turn, &agent, Task::Told(task), None);
         let worker = worker(turn, &agent, moment, phase.as_deref().map_or(Named::Nothing, Named::Orders));
@@ -184,7 +184,7 @@ fn changed(turn: &Turn<'_>, agent: &Agent) -> Option<Changes> {
     let running = running(turn).ok()?;
     let before = running.iter().find(|known| known[ActiveAgent::id] == agent.id.as_str())?.at(BEFORE)?;
     let present = turn.engine.read(&document("current_session")).ok()?.map(|present| present.value);
-    let shared = running.len() > 1 || Present::of(present).sessions().len() > 1;
+    let shared = running.len() > 1 || CurrentSessions::of(present).sessions().len() > 1;
     turn.world.changes_since(before, shared)
 }
 
@@ -215,8 +215,8 @@ fn agent_of(turn: &Turn<'_>) -> Option<Agent> {
 }
 
 /// Returns what an agent said at its end, without secrets.
-fn safe(message: &str) -> Said {
-    let mut said = Said::of(&redact(message));
+fn safe(message: &str) -> AgentReport {
+    let mut said = AgentReport::of(&redact(message));
     // What stood in JSON had its line breaks hidden, and with them what begins a line.
     said.findings.iter_mut().chain(said.metrics.values_mut()).for_each(redact_value);
     let lists = [&mut said.recommendations, &mut said.deliverables, &mut said.files_analyzed];
@@ -286,10 +286,10 @@ fn note(turn: &mut Turn<'_>, agent: &Agent, task: Task, before: Option<Value>) -
 }
 
 fn count_spawned(turn: &mut Turn<'_>, transaction: &mut dyn Transaction, agents: &mut Value) -> Result<()> {
-    present::count(agents, ActiveAgents::total_spawned, 1);
+    current_session::count(agents, ActiveAgents::total_spawned, 1);
     let now = turn.actor.now();
     let counted = turn.change_present_in(transaction, |present| {
-        present::count(
+        current_session::count(
             present.at_work(turn.session(), || turn.arrival(), now),
             CurrentSession::agents_spawned,
             1,
@@ -303,7 +303,7 @@ fn file(
     turn: &mut Turn<'_>,
     agent: &Agent,
     task: Option<&str>,
-    said: &Said,
+    said: &AgentReport,
     changed: Option<&Changes>,
 ) -> Result<()> {
     let engine = turn.engine;
@@ -340,7 +340,7 @@ fn file(
         if running.is_none() {
             count_spawned(turn, &mut *transaction, &mut agents)?;
         }
-        present::count(&mut agents, ActiveAgents::total_completed, 1);
+        current_session::count(&mut agents, ActiveAgents::total_completed, 1);
         agents.set(ActiveAgents::session_id, turn.session());
     }
     if filed.as_ref() != Some(&value) {
@@ -388,7 +388,7 @@ pub fn know_results(transaction: &mut dyn Transaction, agents: &mut Value) -> Re
     Ok(())
 }
 
-fn outcome(turn: &Turn<'_>, agent: &Agent, running: Option<&Value>, said: &Said) -> Value {
+fn outcome(turn: &Turn<'_>, agent: &Agent, running: Option<&Value>, said: &AgentReport) -> Value {
     let now = turn.actor.now();
     let started = running.and_then(|agent| time::read(agent.text(ActiveAgent::started)?)).unwrap_or(now);
     let seconds = now.duration_since(started).as_secs_f64().max(0.0);

@@ -13,7 +13,7 @@ use crate::model::ids::SessionId;
 use crate::model::key::{Fields, FieldsMut, Key};
 use crate::model::next::Next;
 use crate::model::service;
-use crate::ops::errors::{self, NewError, Standing};
+use crate::ops::errors::{self, ErrorState, NewError};
 use crate::ops::surplus::What;
 use crate::ops::{Result, readable};
 use crate::store::Transaction;
@@ -149,5 +149,5 @@ pub fn put_away(
         errors::add_up(&mut value, left_over);
         transaction.put(&doc, value)?;
     }
-    Ok(left.iter().filter(|error| errors::standing(error) == Standing::Escalated).count() as u64)
+    Ok(left.iter().filter(|error| errors::state_of(error) == ErrorState::Escalated).count() as u64)
 }

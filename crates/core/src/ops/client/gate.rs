@@ -4,11 +4,11 @@
 
 use super::{OP, Turn, document};
 use crate::hint;
+use crate::model::current_session;
 use crate::model::documents::agent_loop::{CurrentSession, WorkItem, WorkQueue};
 use crate::model::documents::state::Features;
 use crate::model::key::{Fields, Key};
 use crate::model::next::{Lease, Next};
-use crate::model::present;
 use crate::model::raw::Raw;
 use crate::model::shape::Integer;
 use crate::ops::Result;
@@ -47,7 +47,7 @@ fn hold(turn: &mut Turn<'_>) -> Result<()> {
         let record = present.at_work(turn.session(), || turn.arrival(), now);
         held = record.read(COUNT).unwrap_or(0);
         if held < MOST {
-            present::count(record, COUNT, 1);
+            current_session::count(record, COUNT, 1);
         }
     })?;
     turn.reply.go_on = (held < MOST).then_some(reason);

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{OP, Turn, agents, document};
 use crate::error::Code;
+use crate::model::current_session::{self, Arrival, CurrentSessions, Legacy};
 use crate::model::documents::agent_loop::{
     ActiveAgent, ActiveAgents, CurrentSession, Leave, Metrics, WorkItem, WorkQueue,
 };
@@ -15,7 +16,6 @@ use crate::model::finished;
 use crate::model::ids::SessionId;
 use crate::model::key::{Fields, FieldsMut, Key};
 use crate::model::kind::{Doc, Kind};
-use crate::model::present::{self, Arrival, Legacy, Present};
 use crate::model::raw::Raw;
 use crate::model::room::Room;
 use crate::model::session::{self, BEAT, Session, Start, Status, Whereabouts};
@@ -257,7 +257,7 @@ fn brief_loop(turn: &mut Turn<'_>) -> Result<()> {
 pub fn backup(turn: &mut Turn<'_>) -> Result<()> {
     let present = turn.engine.read(&document("current_session")).map_err(Error::from);
     let present = turn.pass_over(present)?.map(|document| document.value);
-    let record = Present::of(present).record(turn.session()).cloned().unwrap_or_default();
+    let record = CurrentSessions::of(present).record(turn.session()).cloned().unwrap_or_default();
     let files = record.texts(CurrentSession::files_modified);
     let reason = match turn.event.text("trigger").as_deref() {
         Some("manual") => "manual_compaction",
@@ -346,7 +346,7 @@ fn archive(turn: &Turn<'_>, session: &SessionId, durability: Durability) -> Resu
     }
     let legacy = clear(turn, &mut *transaction, session, last)?;
     if let Some(record) = record {
-        remember(turn, &mut *transaction, present::metrics(&record, &legacy, turn.actor.now()))?;
+        remember(turn, &mut *transaction, current_session::metrics(&record, &legacy, turn.actor.now()))?;
     }
     turn.commit(transaction, "session metrics", durability)?;
     left

@@ -33,16 +33,16 @@ use crate::error::{Code, with_causes};
 use crate::hint;
 use crate::model::changes::Changes;
 use crate::model::client_event::{Event, What};
+use crate::model::current_session::{Arrival, CurrentSessions};
 use crate::model::documents::agent_loop::CurrentSession;
 use crate::model::ids::{ProjectId, SessionId};
 use crate::model::key::Fields;
 use crate::model::kind::Doc;
 use crate::model::next::Next;
-use crate::model::present::{Arrival, Present};
 use crate::model::room::Room;
 use crate::model::task::Task;
 use crate::store::{Durability, Engine, Entry, Transaction};
-use crate::view::briefing::{self, Mail, Part};
+use crate::view::briefing::{self, Mail, Section};
 use crate::view::text::escape;
 
 /// What only the process that runs the hook can tell.
@@ -112,7 +112,7 @@ impl Charge {
 #[derive(Debug, Default)]
 pub struct Reply {
     /// What the agent should know.
-    pub parts: Vec<Part>,
+    pub parts: Vec<Section>,
     /// Why the tool call must not happen.
     pub deny: Option<String>,
     /// Why the agent should go on instead of stopping.
@@ -271,7 +271,7 @@ impl Turn<'_> {
     }
 
     /// Changes `current.json`; nothing is written if nothing changes.
-    fn change_present(&self, op: &str, change: impl FnOnce(&mut Present)) -> Result<()> {
+    fn change_present(&self, op: &str, change: impl FnOnce(&mut CurrentSessions)) -> Result<()> {
         let mut transaction = self.engine.begin(&[&Room::State])?;
         self.change_present_in(&mut *transaction, change)?;
         self.commit(transaction, op, Durability::Lazy)
@@ -280,12 +280,12 @@ impl Turn<'_> {
     fn change_present_in(
         &self,
         transaction: &mut dyn Transaction,
-        change: impl FnOnce(&mut Present),
+        change: impl FnOnce(&mut CurrentSessions),
     ) -> Result<()> {
         let doc = document("current_session");
         let before = transaction.get(&doc)?.cloned();
         let (existed, revision) = (before.is_some(), before.as_ref().at(CurrentSession::revision).cloned());
-        let mut present = Present::of(before);
+        let mut present = CurrentSessions::of(before);
         change(&mut present);
         match present.into_document() {
             Some(mut after) => {

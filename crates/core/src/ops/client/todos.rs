@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{OP, Turn};
+use crate::model::agent_report::cut;
 use crate::model::client_event::What;
 use crate::model::clients::Tool;
 use crate::model::documents::state::{SessionTask, SessionTaskStatus, Tasks};
@@ -10,7 +11,6 @@ use crate::model::json::check_input;
 use crate::model::key::FieldsMut;
 use crate::model::kind::{Doc, Kind};
 use crate::model::redact::redact;
-use crate::model::said::cut;
 use crate::model::time;
 use crate::ops::Result;
 use crate::store::Durability;

@@ -18,9 +18,9 @@ use crate::model::ids::{Key, SessionId};
 use crate::model::key::Fields;
 use crate::model::kind::{Doc, Kind};
 use crate::model::next::{Next, See};
-use crate::model::paper::{Paper, Papers, Tray};
 use crate::model::room::Room;
 use crate::model::task::{Status, Task};
+use crate::model::text_file::{TextFile, TextFiles, Tray};
 use crate::ops::sessions::look;
 use crate::ops::{Actor, Result};
 use crate::store::engine::items;
@@ -82,8 +82,8 @@ fn claims(engine: &dyn Engine, tasks: &[Task], actor: &Actor) -> Result<Vec<Find
 
 /// Tasks that were done without a text of what came out, and texts of no task.
 fn results(engine: &dyn Engine, tasks: &[Task]) -> Option<Vec<Finding>> {
-    let papers = engine.begin(&[&Room::Queue]).ok()?.papers(&Room::Queue, Papers::Results).ok()?;
-    let texts: HashSet<&str> = papers.iter().filter_map(Paper::key).map(Key::as_str).collect();
+    let text_files = engine.begin(&[&Room::Queue]).ok()?.text_files(&Room::Queue, TextFiles::Results).ok()?;
+    let texts: HashSet<&str> = text_files.iter().filter_map(TextFile::key).map(Key::as_str).collect();
     let is_reported =
         |task: &&Task| task.status() == Status::Done && task.value()[QueueTask::result].is_object();
     let lost = tasks.iter().filter(is_reported).filter(|task| !texts.contains(task.id())).map(|task| {
@@ -132,8 +132,8 @@ fn orders(state: &Value, plan: &Value, groups: &Value) -> Vec<Finding> {
 fn letters(engine: &dyn Engine, session: &SessionId) -> Option<Vec<Finding>> {
     let room = Room::Mailbox(session.clone());
     let list = value(engine, &Doc::mailbox(session))?;
-    let papers = engine.begin(&[&room]).ok()?.papers(&room, Papers::Messages(Tray::Inbox)).ok()?;
-    let lie: HashSet<&str> = papers.iter().filter_map(Paper::key).map(Key::as_str).collect();
+    let text_files = engine.begin(&[&room]).ok()?.text_files(&room, TextFiles::Messages(Tray::Inbox)).ok()?;
+    let lie: HashSet<&str> = text_files.iter().filter_map(TextFile::key).map(Key::as_str).collect();
     let waiting = list.read(Mailbox::messages)?.iter().filter(|note| note[MessageNote::status] == "unread");
     let lost = waiting.filter_map(|note| note.text(MessageNote::id)).filter(|id| !lie.contains(id));
     let told = |id: &str| {

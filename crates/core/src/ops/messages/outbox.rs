@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
-use super::{need_messages, paper};
+use super::{need_messages, text_file};
 use crate::hint;
 use crate::model::documents::state::{Mailbox, Message, MessageNote};
 use crate::model::hint::Hint;
@@ -16,9 +16,9 @@ use crate::model::key::{Fields, Held, Key as Field, Text};
 use crate::model::kind::Doc;
 use crate::model::message;
 use crate::model::next::See;
-use crate::model::paper::{Paper, Papers, Tray};
 use crate::model::raw::Raw;
 use crate::model::room::Room;
+use crate::model::text_file::{TextFile, TextFiles, Tray};
 use crate::ops::{Actor, Error, Result};
 use crate::store::{Engine, Kept, Transaction};
 
@@ -63,12 +63,12 @@ pub fn outbox(engine: &dyn Engine, request: &OutboxRequest<'_>, actor: &Actor) -
 fn copies(engine: &dyn Engine, request: &OutboxRequest<'_>) -> Result<Sent> {
     let mut sent = Sent::default();
     if let Some(mut look) = look_into(engine, request.session)? {
-        for paper in papers(&mut *look, request)? {
-            match look.paper(&paper).map(|text| text.map(|text| message::parse(&text))) {
+        for text_file in text_files(&mut *look, request)? {
+            match look.text_file(&text_file).map(|text| text.map(|text| message::parse(&text))) {
                 Ok(None) => {}
                 Ok(Some(Ok(message))) => sent.messages.push(message),
-                Ok(Some(Err(problem))) => sent.warnings.push(left_out(engine, &paper, &problem).into()),
-                Err(error) => sent.warnings.push(left_out(engine, &paper, &error.to_string()).into()),
+                Ok(Some(Err(problem))) => sent.warnings.push(left_out(engine, &text_file, &problem).into()),
+                Err(error) => sent.warnings.push(left_out(engine, &text_file, &error.to_string()).into()),
             }
         }
     }
@@ -81,15 +81,15 @@ fn copies(engine: &dyn Engine, request: &OutboxRequest<'_>) -> Result<Sent> {
     }
 }
 
-fn papers(look: &mut dyn Transaction, request: &OutboxRequest<'_>) -> Result<Vec<Paper>> {
+fn text_files(look: &mut dyn Transaction, request: &OutboxRequest<'_>) -> Result<Vec<TextFile>> {
     if let Some(id) = request.id {
-        return Ok(vec![paper(request.session, Tray::Outbox, id)]);
+        return Ok(vec![text_file(request.session, Tray::Outbox, id)]);
     }
-    Ok(look.papers(&Room::Mailbox(request.session.clone()), Papers::Messages(Tray::Outbox))?)
+    Ok(look.text_files(&Room::Mailbox(request.session.clone()), TextFiles::Messages(Tray::Outbox))?)
 }
 
-fn left_out(engine: &dyn Engine, paper: &Paper, problem: &str) -> String {
-    format!("`{}` is left out: {problem}", engine.called(Kept::Paper(paper)).path)
+fn left_out(engine: &dyn Engine, text_file: &TextFile, problem: &str) -> String {
+    format!("`{}` is left out: {problem}", engine.called(Kept::TextFile(text_file)).path)
 }
 
 /// Opens a mailbox to look into it, also where we may not write; `None` if nothing was ever sent from there.

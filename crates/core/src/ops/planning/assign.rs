@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Desk, Done, Project, Sheet, no_story, of_session, tasks, tools_doc};
+use super::{PlanChanged, PlanTransaction, Project, Sheet, no_story, of_session, tasks, tools_doc};
 use crate::hint;
 use crate::model::documents::state::{Member, SessionTask, Story, Team, TeamSettings, Tool, Tools};
 use crate::model::hint::Hint;
@@ -43,17 +43,17 @@ pub fn assign(
     asked: &Assignment,
     expect: Option<u64>,
     actor: &Actor,
-) -> Result<Done> {
+) -> Result<PlanChanged> {
     let (session, mut warnings) = session(engine, asked)?;
-    let mut desk = Desk::open(engine, project, session.as_ref(), actor)?.expect(expect)?;
+    let mut tx = PlanTransaction::open(engine, project, session.as_ref(), actor)?.expect(expect)?;
     let (id, agent) = (asked.story.as_str(), asked.agent.as_str());
-    let story = desk.story(id).ok_or_else(|| no_story(id))?.1.clone();
+    let story = tx.story(id).ok_or_else(|| no_story(id))?.1.clone();
     if plan::assignee(&story) != Some(agent) {
         check_open(&story, id)?;
         let tools = engine.read(&tools_doc())?.map(|tools| tools.value).unwrap_or_default();
-        let team = desk.transaction.get(&project.team())?.cloned().unwrap_or_default();
+        let team = tx.transaction.get(&project.team())?.cloned().unwrap_or_default();
         let tool = item_in(&tools_doc(), &tools, agent);
-        let others: Vec<_> = desk.stories().into_iter().filter(|other| !super::is(other, id)).collect();
+        let others: Vec<_> = tx.stories().into_iter().filter(|other| !super::is(other, id)).collect();
         if let Some(tool) = tool {
             check_abilities(&tools, tool, &story, asked)?;
             check_instances(tool, &others, asked)?;
@@ -67,30 +67,30 @@ pub fn assign(
             ]);
         }
         check_parallel(&Settings::read(engine)?, &team, &others, agent)?;
-        desk.story(id).ok_or_else(|| no_story(id))?.1[Story::assigned_to] = agent.into();
+        tx.story(id).ok_or_else(|| no_story(id))?.1[Story::assigned_to] = agent.into();
     }
-    let story = desk.story(id).ok_or_else(|| no_story(id))?.1.clone();
+    let story = tx.story(id).ok_or_else(|| no_story(id))?.1.clone();
     let (mut sheets, mut task) = (Vec::new(), None);
     if let Some(session) = &session {
-        let mut sheet = Sheet::open(&mut *desk.transaction, of_session("tasks", session), desk.now)?;
-        task = Some(give_task(&mut sheet, &story, asked, project, desk.now)?);
+        let mut sheet = Sheet::open(&mut *tx.transaction, of_session("tasks", session), tx.now)?;
+        task = Some(give_task(&mut sheet, &story, asked, project, tx.now)?);
         sheets.push(sheet);
-        sheets.extend(turn_to(&mut desk, session, id)?);
+        sheets.extend(turn_to(&mut tx, session, id)?);
     }
-    desk.warnings = warnings;
-    let (changed, warnings) = desk.commit("story assign", actor, sheets)?;
-    Ok(Done { value: story, task, changed, warnings })
+    tx.warnings = warnings;
+    let (changed, warnings) = tx.commit("story assign", actor, sheets)?;
+    Ok(PlanChanged { value: story, task, changed, warnings })
 }
 
 /// Lets a session that is known be at a story.
-fn turn_to(desk: &mut Desk<'_>, session: &SessionId, story: &str) -> Result<Option<Sheet>> {
-    let mut state = Sheet::open(&mut *desk.transaction, of_session("session", session), desk.now)?;
+fn turn_to(tx: &mut PlanTransaction<'_>, session: &SessionId, story: &str) -> Result<Option<Sheet>> {
+    let mut state = Sheet::open(&mut *tx.transaction, of_session("session", session), tx.now)?;
     if state.before.is_none() {
         return Ok(None);
     }
-    let (epic, story) = desk.story(story).ok_or_else(|| no_story(story))?;
+    let (epic, story) = tx.story(story).ok_or_else(|| no_story(story))?;
     let (story, is_open) = (story.text(Story::id).unwrap_or_default().to_owned(), plan::is_open(story));
-    let epic = desk.epics.items()[epic].text(Story::id).unwrap_or_default().to_owned();
+    let epic = tx.epics.items()[epic].text(Story::id).unwrap_or_default().to_owned();
     let mut session = Session::of(state.value);
     if is_open {
         session.take_up(&epic, &story);
@@ -100,8 +100,12 @@ fn turn_to(desk: &mut Desk<'_>, session: &SessionId, story: &str) -> Result<Opti
 }
 
 /// Lets a session that is known put a story down.
-pub(super) fn turn_away(desk: &mut Desk<'_>, session: &SessionId, story: &str) -> Result<Option<Sheet>> {
-    let mut state = Sheet::open(&mut *desk.transaction, of_session("session", session), desk.now)?;
+pub(super) fn turn_away(
+    tx: &mut PlanTransaction<'_>,
+    session: &SessionId,
+    story: &str,
+) -> Result<Option<Sheet>> {
+    let mut state = Sheet::open(&mut *tx.transaction, of_session("session", session), tx.now)?;
     if state.before.is_none() {
         return Ok(None);
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Done, Project, change, check_text, id_or_next, is, no_epic, other};
+use super::{PlanChanged, Project, change, check_text, id_or_next, is, no_epic, other};
 use crate::model::documents::state::Epic;
 use crate::model::ids::Key;
 use crate::model::next::See;
@@ -29,7 +29,7 @@ pub fn add(
     new: &NewEpic,
     expect: Option<u64>,
     actor: &Actor,
-) -> Result<Done> {
+) -> Result<PlanChanged> {
     check_text("title", &new.title)?;
     let priority = new.priority.as_deref().unwrap_or(PRIORITY);
     check_text("priority", priority)?;

@@ -62,7 +62,7 @@ fn kind(name: &str) -> &'static Kind {
 
 /// What a use case did.
 #[derive(Debug)]
-pub struct Done {
+pub struct PlanChanged {
     /// The thing that it is about, as it is stored now.
     pub value: Value,
     /// What else was made or changed, and is worth to be told: a session's task.
@@ -113,7 +113,7 @@ impl Sheet {
 }
 
 /// A project's plan, open for one change.
-struct Desk<'e> {
+struct PlanTransaction<'e> {
     transaction: Box<dyn Transaction + 'e>,
     now: Timestamp,
     epics: Sheet,
@@ -123,14 +123,14 @@ struct Desk<'e> {
     warnings: Vec<Hint>,
 }
 
-impl<'e> Desk<'e> {
+impl<'e> PlanTransaction<'e> {
     /// Waits for the project's turn, and that of a session.
     fn open(
         engine: &'e dyn Engine,
         project: &Project,
         session: Option<&SessionId>,
         actor: &Actor,
-    ) -> Result<Desk<'e>> {
+    ) -> Result<PlanTransaction<'e>> {
         let epics = project.epics();
         let session = session.map(|session| Room::Session(session.clone()));
         let rooms: Vec<_> = std::iter::once(&epics.room).chain(&session).collect();
@@ -138,11 +138,11 @@ impl<'e> Desk<'e> {
         let now = actor.now();
         let epics = Sheet::open(&mut *transaction, epics, now)?;
         let project = project.clone();
-        Ok(Desk { transaction, now, epics, sprints: None, project, warnings: Vec::new() })
+        Ok(PlanTransaction { transaction, now, epics, sprints: None, project, warnings: Vec::new() })
     }
 
     /// Refuses when the epics have moved on.
-    fn expect(mut self, revision: Option<u64>) -> Result<Desk<'e>> {
+    fn expect(mut self, revision: Option<u64>) -> Result<PlanTransaction<'e>> {
         Target::whole(&self.epics.doc, revision).expect_revision(&mut *self.transaction)?;
         Ok(self)
     }
@@ -205,7 +205,7 @@ fn change(
     expect: Option<u64>,
     (op, actor): (&str, &Actor),
     edit: impl FnOnce(&mut Sheet, Timestamp) -> Result<Value>,
-) -> Result<Done> {
+) -> Result<PlanChanged> {
     let mut transaction = engine.begin(&[&doc.room])?;
     Target::whole(doc, expect).expect_revision(&mut *transaction)?;
     let now = actor.now();
@@ -213,7 +213,7 @@ fn change(
     let value = edit(&mut sheet, now)?;
     let changed = sheet.put(&mut *transaction)?;
     let warnings = if changed { transaction.commit(&actor.entry(op))?.warnings } else { Vec::new() };
-    Ok(Done { value, task: None, changed, warnings })
+    Ok(PlanChanged { value, task: None, changed, warnings })
 }
 
 /// Returns the list in a field, which is made if there is none.

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Desk, Done, Project, Sheet, check_text, id_or_next, is, no_story, other};
+use super::{PlanChanged, PlanTransaction, Project, Sheet, check_text, id_or_next, is, no_story, other};
 use crate::hint;
 use crate::model::documents::state::{Sprint, Sprints};
 use crate::model::ids::Key;
@@ -35,10 +35,10 @@ pub fn start(
     new: &NewSprint,
     expect: Option<u64>,
     actor: &Actor,
-) -> Result<Done> {
+) -> Result<PlanChanged> {
     check_text("name", &new.name)?;
-    let mut desk = Desk::open(engine, project, None, actor)?;
-    let mut sprints = open(&mut desk, expect)?;
+    let mut tx = PlanTransaction::open(engine, project, None, actor)?;
+    let mut sprints = open(&mut tx, expect)?;
     let id = id_or_next(new.id.as_ref(), "sprint", &sprints.ids());
     let known = sprints.find(&id).cloned();
     if let Some(known) = &known {
@@ -47,7 +47,12 @@ pub fn start(
             return Err(other("sprint", &id, See::Sprint(id.clone())));
         }
         if begun {
-            return Ok(Done { value: known.clone(), task: None, changed: false, warnings: Vec::new() });
+            return Ok(PlanChanged {
+                value: known.clone(),
+                task: None,
+                changed: false,
+                warnings: Vec::new(),
+            });
         }
     }
     if let Some(active) = sprints.items().iter().find(|sprint| is_active(sprint)) {
@@ -58,8 +63,8 @@ pub fn start(
         ));
     }
     let mut sprint = known.unwrap_or_else(|| json!({Sprint::id: id, Sprint::name: new.name}));
-    fill(&mut sprint, new, desk.now)?;
-    let stories = desk.stories();
+    fill(&mut sprint, new, tx.now)?;
+    let stories = tx.stories();
     let unknown = |id: &&str| !stories.iter().any(|story| is(story, id));
     if let Some(id) = plan::texts(&sprint, Sprint::stories).into_iter().find(unknown) {
         return Err(no_story(id));
@@ -70,7 +75,7 @@ pub fn start(
         None => sprints.items().push(sprint.clone()),
     }
     sprints.value.set(Sprints::current_sprint, id);
-    commit(desk, sprints, sprint, "sprint start", actor)
+    commit(tx, sprints, sprint, "sprint start", actor)
 }
 
 /// Whether a known sprint is the one that is asked for. What was not said may be anything, and a sprint that has
@@ -118,16 +123,21 @@ pub fn close(
     id: Option<&Key>,
     expect: Option<u64>,
     actor: &Actor,
-) -> Result<Done> {
-    let mut desk = Desk::open(engine, project, None, actor)?;
-    let mut sprints = open(&mut desk, expect)?;
+) -> Result<PlanChanged> {
+    let mut tx = PlanTransaction::open(engine, project, None, actor)?;
+    let mut sprints = open(&mut tx, expect)?;
     let id = pick(&sprints.value, id)?;
-    let stories = desk.stories();
+    let stories = tx.stories();
     let sprint = sprints.find(&id).ok_or_else(|| no_sprint(&id))?;
     match plan::status(sprint) {
         Some(SprintStatus::Active) => {}
         Some(SprintStatus::Completed) => {
-            return Ok(Done { value: sprint.clone(), task: None, changed: false, warnings: Vec::new() });
+            return Ok(PlanChanged {
+                value: sprint.clone(),
+                task: None,
+                changed: false,
+                warnings: Vec::new(),
+            });
         }
         status => {
             let status = status.map_or("not active".into(), plan::word);
@@ -142,7 +152,7 @@ pub fn close(
     if sprints.value[Sprints::current_sprint] == *id {
         sprints.value[Sprints::current_sprint] = Value::Null;
     }
-    commit(desk, sprints, sprint, "sprint close", actor)
+    commit(tx, sprints, sprint, "sprint close", actor)
 }
 
 /// Writes the points of its stories into a sprint. One that is over keeps what it had.
@@ -177,17 +187,23 @@ pub fn report(engine: &dyn Engine, project: &Project, id: Option<&Key>, now: Tim
 }
 
 /// Takes the sprints in hand, at the revision that is expected.
-fn open(desk: &mut Desk<'_>, expect: Option<u64>) -> Result<Sheet> {
-    let doc = desk.project.sprints();
-    Target::whole(&doc, expect).expect_revision(&mut *desk.transaction)?;
-    Sheet::open(&mut *desk.transaction, doc, desk.now)
+fn open(tx: &mut PlanTransaction<'_>, expect: Option<u64>) -> Result<Sheet> {
+    let doc = tx.project.sprints();
+    Target::whole(&doc, expect).expect_revision(&mut *tx.transaction)?;
+    Sheet::open(&mut *tx.transaction, doc, tx.now)
 }
 
-fn commit(desk: Desk<'_>, sprints: Sheet, sprint: Value, op: &str, actor: &Actor) -> Result<Done> {
-    let mut transaction = desk.transaction;
+fn commit(
+    tx: PlanTransaction<'_>,
+    sprints: Sheet,
+    sprint: Value,
+    op: &str,
+    actor: &Actor,
+) -> Result<PlanChanged> {
+    let mut transaction = tx.transaction;
     let changed = sprints.put(&mut *transaction)?;
     let warnings = transaction.commit(&actor.entry(op))?.warnings;
-    Ok(Done { value: sprint, task: None, changed, warnings })
+    Ok(PlanChanged { value: sprint, task: None, changed, warnings })
 }
 
 /// Returns the sprint that is named, else the current one, else the one that runs.

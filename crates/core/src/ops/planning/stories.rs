@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Desk, Done, Project, assign, check_text, epics, id_or_next, is, list, no_epic, no_story, other};
+use super::{
+    PlanChanged, PlanTransaction, Project, assign, check_text, epics, id_or_next, is, list, no_epic,
+    no_story, other,
+};
 use crate::model::documents::state::{Epic, Session, SessionContext, Story};
 use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, FieldsMut};
@@ -32,20 +35,22 @@ pub fn add(
     new: &NewStory,
     expect: Option<u64>,
     actor: &Actor,
-) -> Result<Done> {
+) -> Result<PlanChanged> {
     check_text("title", &new.title)?;
     new.needs.iter().try_for_each(|need| check_text("capability", need))?;
     if new.points.is_some_and(|points| !points.is_finite() || points < 0.0) {
         return Err(Error::Input("points are a number, 0 or more".into()));
     }
-    let mut desk = Desk::open(engine, project, None, actor)?.expect(expect)?;
-    let place = desk.epics.items().iter().position(|epic| is(epic, new.epic.as_str()));
+    let mut tx = PlanTransaction::open(engine, project, None, actor)?.expect(expect)?;
+    let place = tx.epics.items().iter().position(|epic| is(epic, new.epic.as_str()));
     let place = place.ok_or_else(|| no_epic(&new.epic))?;
-    let taken: Vec<_> = desk.stories().into_iter().filter_map(|story| story.text(Story::id)).collect();
+    let taken: Vec<_> = tx.stories().into_iter().filter_map(|story| story.text(Story::id)).collect();
     let id = id_or_next(new.id.as_ref(), "story", &taken);
-    if let Some((epic, known)) = desk.story(&id) {
+    if let Some((epic, known)) = tx.story(&id) {
         return match epic == place && is_same(known, new) {
-            true => Ok(Done { value: known.clone(), task: None, changed: false, warnings: Vec::new() }),
+            true => {
+                Ok(PlanChanged { value: known.clone(), task: None, changed: false, warnings: Vec::new() })
+            }
             false => Err(other("story", &id, See::StoriesOf { epic: epic.to_string() })),
         };
     }
@@ -57,11 +62,11 @@ pub fn add(
     if !new.needs.is_empty() {
         story[Story::required_capabilities] = json!(new.needs);
     }
-    story.set(Story::created_at, time::stamp(desk.now));
-    list(&mut desk.epics.items()[place], Epic::stories).push(story.clone());
-    desk.roll_up(place, &id)?;
-    let (changed, warnings) = desk.commit("story add", actor, Vec::new())?;
-    Ok(Done { value: story, task: None, changed, warnings })
+    story.set(Story::created_at, time::stamp(tx.now));
+    list(&mut tx.epics.items()[place], Epic::stories).push(story.clone());
+    tx.roll_up(place, &id)?;
+    let (changed, warnings) = tx.commit("story add", actor, Vec::new())?;
+    Ok(PlanChanged { value: story, task: None, changed, warnings })
 }
 
 fn is_same(known: &Value, new: &NewStory) -> bool {
@@ -79,20 +84,20 @@ pub fn set_status(
     status: PlanStatus,
     expect: Option<u64>,
     actor: &Actor,
-) -> Result<Done> {
+) -> Result<PlanChanged> {
     let is_over = matches!(status, PlanStatus::Completed | PlanStatus::Cancelled);
     let session = if is_over { at_story(engine, id, actor) } else { None };
-    let mut desk = Desk::open(engine, project, session.as_ref(), actor)?.expect(expect)?;
-    let now = desk.now;
-    let (epic, story) = desk.story(id.as_str()).ok_or_else(|| no_story(id.as_str()))?;
+    let mut tx = PlanTransaction::open(engine, project, session.as_ref(), actor)?.expect(expect)?;
+    let now = tx.now;
+    let (epic, story) = tx.story(id.as_str()).ok_or_else(|| no_story(id.as_str()))?;
     let changed = plan::set_status(story, status, now);
     let story = story.clone();
     if changed {
-        desk.roll_up(epic, id.as_str())?;
+        tx.roll_up(epic, id.as_str())?;
     }
-    let state = session.map(|session| assign::turn_away(&mut desk, &session, id.as_str())).transpose()?;
-    let (changed, warnings) = desk.commit("story status", actor, state.flatten().into_iter().collect())?;
-    Ok(Done { value: story, task: None, changed, warnings })
+    let state = session.map(|session| assign::turn_away(&mut tx, &session, id.as_str())).transpose()?;
+    let (changed, warnings) = tx.commit("story status", actor, state.flatten().into_iter().collect())?;
+    Ok(PlanChanged { value: story, task: None, changed, warnings })
 }
 
 /// Returns the session at work if it is at this story: a story does not know who else may be.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Desk, Done, Project, Sheet, assign, is, of_session};
+use super::{PlanChanged, PlanTransaction, Project, Sheet, assign, is, of_session};
 use crate::hint;
 use crate::model::documents::state::{Config, GlobalSettings, Session, SessionTask};
 use crate::model::hint::Hint;
@@ -32,7 +32,12 @@ pub struct TaskChange {
 }
 
 /// Changes a session's task. Starting and completing it starts and completes its story, in the same commit.
-pub fn update(engine: &dyn Engine, asked: &TaskChange, expect: Option<u64>, actor: &Actor) -> Result<Done> {
+pub fn update(
+    engine: &dyn Engine,
+    asked: &TaskChange,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<PlanChanged> {
     // Which rooms to open is in the task; when somebody changes that meanwhile, we look again.
     loop {
         let seen = find(engine, asked)?;
@@ -59,7 +64,7 @@ fn update_alone(
     seen: &Value,
     expect: Option<u64>,
     actor: &Actor,
-) -> Result<Option<Done>> {
+) -> Result<Option<PlanChanged>> {
     let mut is_as_seen = false;
     let doc = of_session("tasks", &asked.session);
     let done = super::change(engine, &doc, expect, (UPDATE, actor), |tasks, now| {
@@ -80,26 +85,26 @@ fn update_with_story(
     seen: &Value,
     expect: Option<u64>,
     actor: &Actor,
-) -> Result<Option<Done>> {
-    let mut desk = Desk::open(engine, project, Some(&asked.session), actor)?;
+) -> Result<Option<PlanChanged>> {
+    let mut tx = PlanTransaction::open(engine, project, Some(&asked.session), actor)?;
     let doc = of_session("tasks", &asked.session);
-    Target::whole(&doc, expect).expect_revision(&mut *desk.transaction)?;
-    let mut tasks = Sheet::open(&mut *desk.transaction, doc, desk.now)?;
+    Target::whole(&doc, expect).expect_revision(&mut *tx.transaction)?;
+    let mut tasks = Sheet::open(&mut *tx.transaction, doc, tx.now)?;
     let task = tasks.find(asked.task.as_str()).ok_or_else(|| no_task(asked))?;
     if !concerns_the_same(task, seen) {
         return Ok(None);
     }
-    change(task, asked, &time::stamp(desk.now));
+    change(task, asked, &time::stamp(tx.now));
     let task = task.clone();
-    let warning = take_story_along(&mut desk, &task, asked.status)?;
-    desk.warnings.extend(warning.map(Hint::from));
+    let warning = take_story_along(&mut tx, &task, asked.status)?;
+    tx.warnings.extend(warning.map(Hint::from));
     let mut sheets = vec![tasks];
     if asked.status.is_some_and(is_over) {
         let story = task.text(SessionTask::story_id).unwrap_or_default();
-        sheets.extend(assign::turn_away(&mut desk, &asked.session, story)?);
+        sheets.extend(assign::turn_away(&mut tx, &asked.session, story)?);
     }
-    let (changed, warnings) = desk.commit(UPDATE, actor, sheets)?;
-    Ok(Some(Done { value: task, task: None, changed, warnings }))
+    let (changed, warnings) = tx.commit(UPDATE, actor, sheets)?;
+    Ok(Some(PlanChanged { value: task, task: None, changed, warnings }))
 }
 
 /// Whether nobody works on a task any more.
@@ -127,7 +132,7 @@ fn change(task: &mut Value, asked: &TaskChange, now: &str) {
 
 /// Starts or completes the story of a task; returns why not, where somebody should know.
 fn take_story_along(
-    desk: &mut Desk<'_>,
+    tx: &mut PlanTransaction<'_>,
     task: &Value,
     status: Option<SessionTaskStatus>,
 ) -> Result<Option<String>> {
@@ -137,9 +142,9 @@ fn take_story_along(
         _ => return Ok(None),
     };
     let id = task.text(SessionTask::story_id).unwrap_or_default();
-    let now = desk.now;
-    let Some((epic, story)) = desk.story(id) else {
-        let project = &desk.project.0;
+    let now = tx.now;
+    let Some((epic, story)) = tx.story(id) else {
+        let project = &tx.project.0;
         return Ok(Some(format!(
             "the story `{id}` is not in project `{project}`; only the task was changed"
         )));
@@ -150,7 +155,7 @@ fn take_story_along(
         return Ok(Some(format!("the story `{id}` stays {}; only the task was changed", plan::word(was))));
     }
     if plan::set_status(story, target, now) {
-        desk.roll_up(epic, id)?;
+        tx.roll_up(epic, id)?;
     }
     Ok(None)
 }

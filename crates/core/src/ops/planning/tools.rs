@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::epics::PRIORITY;
-use super::{Done, Project, change, check_text, tools_doc};
+use super::{PlanChanged, Project, change, check_text, tools_doc};
 use crate::hint;
 use crate::model::documents::state::{Member, Tool, Tools};
 use crate::model::ids::Key;
@@ -25,7 +25,12 @@ pub struct ToolFacts {
 }
 
 /// Registers a tool, or changes what is said of it.
-pub fn register(engine: &dyn Engine, new: &ToolFacts, expect: Option<u64>, actor: &Actor) -> Result<Done> {
+pub fn register(
+    engine: &dyn Engine,
+    new: &ToolFacts,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<PlanChanged> {
     new.name.iter().try_for_each(|name| check_text("name", name))?;
     new.priority.iter().try_for_each(|priority| check_text("priority", priority))?;
     new.capabilities.iter().flatten().try_for_each(|text| check_text("capability", text))?;
@@ -71,7 +76,7 @@ pub fn add_member(
     new: &MemberFacts,
     expect: Option<u64>,
     actor: &Actor,
-) -> Result<Done> {
+) -> Result<PlanChanged> {
     new.role.iter().try_for_each(|role| check_text("role", role))?;
     new.model.iter().try_for_each(|model| check_text("model", model))?;
     new.skills.iter().flatten().try_for_each(|text| check_text("skill", text))?;

@@ -7,9 +7,9 @@ use crate::model::ids::{Key, SessionId};
 use crate::model::key::Fields;
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Most};
-use crate::model::paper::Paper;
 use crate::model::session::Session;
 use crate::model::task::Task;
+use crate::model::text_file::TextFile;
 use crate::model::time;
 use crate::ops::{Error, Result, read};
 use crate::store::engine::{find_in, item_in};
@@ -31,8 +31,8 @@ pub fn brief(engine: &dyn Engine, id: &str) -> Result<Brief> {
     let before = before.collect::<Result<_>>()?;
     let others = look.find(&queue, Among::Active)?.into_iter().map(Task::of);
     let others = others.filter(|other| other.id() != id).collect();
-    let mut paper = |paper| text(&mut *look, &paper);
-    let (plan, discoveries) = (paper(Paper::Plan), paper(Paper::Discoveries));
+    let mut text_file = |text_file| text(&mut *look, &text_file);
+    let (plan, discoveries) = (text_file(TextFile::Plan), text_file(TextFile::Discoveries));
     Ok(Brief { task, before, others, plan, discoveries })
 }
 
@@ -40,22 +40,22 @@ pub fn brief(engine: &dyn Engine, id: &str) -> Result<Brief> {
 fn done_before(look: &mut dyn Transaction, id: &str) -> Result<Before> {
     let task = look.item(&Doc::queue(), id)?;
     let is_told = task.as_ref().is_some_and(|task| task[QueueTask::result][TaskResult::output].is_string());
-    let paper = if is_told { None } else { id.parse().ok().map(Paper::Result) };
-    let result = paper.and_then(|paper| text(look, &paper));
+    let text_file = if is_told { None } else { id.parse().ok().map(TextFile::Result) };
+    let result = text_file.and_then(|text_file| text(look, &text_file));
     Ok(Before { id: id.to_owned(), task, result })
 }
 
 /// Returns a text; one that cannot be read is missed, and nothing else.
-fn text(look: &mut dyn Transaction, paper: &Paper) -> Option<String> {
-    look.paper(paper).ok().flatten()
+fn text(look: &mut dyn Transaction, text_file: &TextFile) -> Option<String> {
+    look.text_file(text_file).ok().flatten()
 }
 
 /// Whether somebody else is at work on a task of the queue, or was since then.
 pub fn others_since(engine: &dyn Engine, id: &str, since: Timestamp) -> Result<bool> {
     // The last one that is done may be this one.
     let most = Most { ready: 0, waiting: 0, done: 2 };
-    let tasks = match read::excerpt(engine, &Doc::queue(), most) {
-        Some(excerpt) => excerpt.items,
+    let tasks = match read::overview(engine, &Doc::queue(), most) {
+        Some(overview) => overview.items,
         None => read::list(engine, &Doc::queue(), None)?,
     };
     let ended = |task: &Task| time::read(task.value().text(QueueTask::completed_at)?);

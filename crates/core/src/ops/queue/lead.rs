@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use jiff::SignedDuration;
 use serde_json::Value;
 
-use super::Desk;
+use super::QueueTransaction;
 use crate::model::both::both;
 use crate::model::changes;
 use crate::model::documents::queue::QueueTask;
@@ -15,17 +15,17 @@ use crate::model::key::Fields;
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::new_task::NewTask;
-use crate::model::paper::{Paper, Papers};
 use crate::model::quick_hash::{QuickMap, QuickSet};
 use crate::model::room::Room;
 use crate::model::task::{self, Status, Task};
+use crate::model::text_file::{TextFile, TextFiles};
 use crate::model::time;
 use crate::ops::archive::tasks as old;
 use crate::ops::{Actor, Error, Result};
 use crate::store::engine::items;
 use crate::store::texts::Texts;
 use crate::store::{Called, Engine, Kept};
-use crate::view::papers;
+use crate::view::queue_texts;
 
 /// Who the log names for what a leader does.
 pub(in crate::ops) const LEADER: &str = "leader";
@@ -42,96 +42,98 @@ pub fn init(engine: &dyn Engine, goal: &str, approach: Option<&str>, actor: &Act
     if goal.trim().is_empty() {
         return Err(Error::Input("the goal is blank: say what the team is to achieve".into()));
     }
-    let mut desk = Desk::open(engine, actor)?;
-    let (mut done, now) = (Initialised::default(), time::stamp(desk.now.at));
-    let queue = desk.queue.clone();
+    let mut tx = QueueTransaction::open(engine, actor)?;
+    let (mut done, now) = (Initialised::default(), time::stamp(tx.now.at));
+    let queue = tx.queue.clone();
     let called = |kept: Kept<'_>| engine.called(kept);
-    match desk.transaction.exists(&queue)? {
+    match tx.transaction.exists(&queue)? {
         true => done.kept.push(called(Kept::Document(&queue))),
         false => {
             done.created.push(called(Kept::Document(&queue)));
-            desk.transaction.put(&queue, queue.default(desk.now.at))?;
-            desk.change();
+            tx.transaction.put(&queue, queue.default(tx.now.at))?;
+            tx.change();
         }
     }
-    for (paper, text) in [
-        (Paper::Plan, papers::plan(goal, approach, &now, actor.door)),
-        (Paper::Discoveries, papers::discoveries(actor.door)),
+    for (text_file, text) in [
+        (TextFile::Plan, queue_texts::plan(goal, approach, &now, actor.door)),
+        (TextFile::Discoveries, queue_texts::discoveries(actor.door)),
     ] {
-        match desk.transaction.paper(&paper)?.is_some() {
-            true => done.kept.push(called(Kept::Paper(&paper))),
+        match tx.transaction.text_file(&text_file)?.is_some() {
+            true => done.kept.push(called(Kept::TextFile(&text_file))),
             false => {
-                done.created.push(called(Kept::Paper(&paper)));
-                desk.transaction.write_paper(&paper, text)?;
+                done.created.push(called(Kept::TextFile(&text_file)));
+                tx.transaction.write_text_file(&text_file, text)?;
             }
         }
     }
-    desk.transaction.papers(&Room::Queue, Papers::Results)?;
-    desk.log(LEADER, "INIT", goal)?;
-    desk.commit(LEADER, "init", actor)?;
+    tx.transaction.text_files(&Room::Queue, TextFiles::Results)?;
+    tx.log(LEADER, "INIT", goal)?;
+    tx.commit(LEADER, "init", actor)?;
     Ok(done)
 }
 
 /// Adds one task. The same task under the same id is no second one.
 pub fn add(engine: &dyn Engine, new: &NewTask<'_>, actor: &Actor) -> Result<Task> {
     new.check().map_err(Error::Input)?;
-    let mut desk = open(engine, std::slice::from_ref(new), actor)?;
-    start_queue(&mut desk)?;
+    let mut tx = open(engine, std::slice::from_ref(new), actor)?;
+    start_queue(&mut tx)?;
     if let Some(id) = &new.id
-        && let Some(known) = desk.transaction.item(&desk.queue, id)?.map(Task::of)
+        && let Some(known) = tx.transaction.item(&tx.queue, id)?.map(Task::of)
     {
         return if known.is(new) { Ok(known) } else { Err(Error::OtherTask { id: id.to_string() }) };
     }
     for id in &new.dependencies {
-        check_known(&mut desk, id, &new.description)?;
+        check_known(&mut tx, id, &new.description)?;
     }
     let id = match &new.id {
         Some(id) => {
             // Somebody may have named it by hand before it came.
-            if !desk.transaction.find(&desk.queue, Among::InNeedOf(id))?.is_empty() {
-                check_circle(&mut desk, id, &new.dependencies)?;
+            if !tx.transaction.find(&tx.queue, Among::InNeedOf(id))?.is_empty() {
+                check_circle(&mut tx, id, &new.dependencies)?;
             }
             id.to_string()
         }
         None => {
-            let now = desk.now.at;
-            let mut free = |id: &str| Ok::<_, Error>(desk.transaction.item(&desk.queue, id)?.is_none());
+            let now = tx.now.at;
+            let mut free = |id: &str| Ok::<_, Error>(tx.transaction.item(&tx.queue, id)?.is_none());
             ids::new("task", now, &new.description, &mut free)?
         }
     };
-    let mut task = Task::new(&id, new, Status::Created, desk.now.at);
-    task.set_status(desk.open_status(&task)?);
-    desk.put(task.clone())?;
-    desk.log(LEADER, "ADD_TASK", &format!("{id}: {}", new.description))?;
-    desk.commit(LEADER, "add-task", actor)?;
+    let mut task = Task::new(&id, new, Status::Created, tx.now.at);
+    task.set_status(tx.open_status(&task)?);
+    tx.put(task.clone())?;
+    tx.log(LEADER, "ADD_TASK", &format!("{id}: {}", new.description))?;
+    tx.commit(LEADER, "add-task", actor)?;
     Ok(task)
 }
 
 /// Takes a seat to add tasks. From time to time what is over makes room first, so that the new ones are the last change; but not what
 /// they name.
-fn open<'e>(engine: &'e dyn Engine, new: &[NewTask<'_>], actor: &Actor) -> Result<Desk<'e>> {
-    let mut desk = Desk::open(engine, actor)?;
-    if !desk.transaction.exists(&desk.queue)?
-        || !old::is_time(&mut *desk.transaction, &desk.queue, new.len())?
-    {
-        return Ok(desk);
+fn open<'e>(engine: &'e dyn Engine, new: &[NewTask<'_>], actor: &Actor) -> Result<QueueTransaction<'e>> {
+    let mut tx = QueueTransaction::open(engine, actor)?;
+    if !tx.transaction.exists(&tx.queue)? || !old::is_time(&mut *tx.transaction, &tx.queue, new.len())? {
+        return Ok(tx);
     }
-    drop(desk);
+    drop(tx);
     let named = new.iter().flat_map(|new| new.id.iter().chain(&new.dependencies));
     old::in_passing(engine, new.len(), &named.map(|id| id.as_ref()).collect(), actor);
-    Desk::open(engine, actor)
+    QueueTransaction::open(engine, actor)
 }
 
 /// Refuses to wait for nothing.
-pub(super) fn check_known(desk: &mut Desk<'_>, id: &str, of: &str) -> Result<()> {
-    match desk.transaction.item(&desk.queue, id)? {
+pub(super) fn check_known(tx: &mut QueueTransaction<'_>, id: &str, of: &str) -> Result<()> {
+    match tx.transaction.item(&tx.queue, id)? {
         Some(_) => Ok(()),
         None => Err(Error::UnknownDependency { id: id.to_owned(), of: of.to_owned() }),
     }
 }
 
 /// Refuses a task that would wait for what waits for it.
-pub(super) fn check_circle(desk: &mut Desk<'_>, id: &str, dependencies: &[impl ToString]) -> Result<()> {
+pub(super) fn check_circle(
+    tx: &mut QueueTransaction<'_>,
+    id: &str,
+    dependencies: &[impl ToString],
+) -> Result<()> {
     let mut dependents: HashMap<String, String> = HashMap::new();
     let mut next: Vec<_> = dependencies.iter().map(|on| (on.to_string(), id.to_owned())).collect();
     while let Some((on, of)) = next.pop() {
@@ -147,17 +149,17 @@ pub(super) fn check_circle(desk: &mut Desk<'_>, id: &str, dependencies: &[impl T
             circle.reverse();
             return Err(Error::Circle { ids: circle });
         }
-        let task = desk.transaction.item(&desk.queue, &on)?.map(Task::of);
+        let task = tx.transaction.item(&tx.queue, &on)?.map(Task::of);
         let further = task.iter().flat_map(Task::dependencies);
         next.extend(further.map(|further| (further.to_owned(), on.clone())));
     }
     Ok(())
 }
 
-fn start_queue(desk: &mut Desk<'_>) -> Result<()> {
-    let queue = desk.queue.clone();
-    if !desk.transaction.exists(&queue)? {
-        desk.transaction.put(&queue, queue.default(desk.now.at))?;
+fn start_queue(tx: &mut QueueTransaction<'_>) -> Result<()> {
+    let queue = tx.queue.clone();
+    if !tx.transaction.exists(&queue)? {
+        tx.transaction.put(&queue, queue.default(tx.now.at))?;
     }
     Ok(())
 }
@@ -191,17 +193,17 @@ pub fn import<'n>(
     actor: &Actor,
     step: &mut dyn FnMut(usize),
 ) -> Result<Imported<'n>> {
-    let mut desk = open(engine, new, actor)?;
-    start_queue(&mut desk)?;
-    let (queue, now) = (desk.queue.clone(), desk.now.at);
-    let (known, ids) = match needed(&mut desk, new)? {
+    let mut tx = open(engine, new, actor)?;
+    start_queue(&mut tx)?;
+    let (queue, now) = (tx.queue.clone(), tx.now.at);
+    let (known, ids) = match needed(&mut tx, new)? {
         Some(known) => {
-            let free = |id: &str| Ok(desk.transaction.item(&queue, id)?.is_none());
+            let free = |id: &str| Ok(tx.transaction.item(&queue, id)?.is_none());
             let ids = ids(new, &known, now, free)?;
             (known, ids)
         }
         None => {
-            let known = all_tasks(&mut desk)?;
+            let known = all_tasks(&mut tx)?;
             let ids = ids(new, &known, now, |id| Ok(!known.contains_key(id)))?;
             (known, ids)
         }
@@ -210,11 +212,11 @@ pub fn import<'n>(
     let texts = texts(new, &ids, &known, &time::stamp(now), step);
     let added = texts.len();
     if added > 0 {
-        desk.transaction.extend(&queue, texts)?;
-        desk.change();
-        desk.log(LEADER, "IMPORT", &format!("{added} tasks"))?;
+        tx.transaction.extend(&queue, texts)?;
+        tx.change();
+        tx.log(LEADER, "IMPORT", &format!("{added} tasks"))?;
     }
-    desk.commit(LEADER, "import", actor)?;
+    tx.commit(LEADER, "import", actor)?;
     Ok(Imported { added, new, ids, known, now })
 }
 
@@ -263,16 +265,16 @@ fn status(new: &NewTask<'_>, known: &HashMap<String, Task>) -> Status {
 
 /// Returns the tasks of the queue that new ones wait for, where that is all there is to know of it: every id of the
 /// file is free, and nobody waits for one. `None` if it takes all tasks to tell.
-fn needed(desk: &mut Desk<'_>, new: &[NewTask<'_>]) -> Result<Option<HashMap<String, Task>>> {
+fn needed(tx: &mut QueueTransaction<'_>, new: &[NewTask<'_>]) -> Result<Option<HashMap<String, Task>>> {
     let ids: Vec<&str> = new.iter().filter_map(|new| new.id.as_deref()).collect();
-    match desk.transaction.taken(&desk.queue, &ids)? {
+    match tx.transaction.taken(&tx.queue, &ids)? {
         Some(taken) if !taken.contains(&true) => {}
         _ => return Ok(None),
     }
     let mut known = HashMap::new();
     for id in new.iter().flat_map(|new| &new.dependencies) {
         if !known.contains_key(&**id)
-            && let Some(task) = desk.transaction.item(&desk.queue, id)?
+            && let Some(task) = tx.transaction.item(&tx.queue, id)?
         {
             known.insert(id.to_string(), Task::of(task));
         }
@@ -280,9 +282,9 @@ fn needed(desk: &mut Desk<'_>, new: &[NewTask<'_>]) -> Result<Option<HashMap<Str
     Ok(Some(known))
 }
 
-fn all_tasks(desk: &mut Desk<'_>) -> Result<HashMap<String, Task>> {
-    let Some(document) = desk.transaction.get(&desk.queue)? else { return Ok(HashMap::new()) };
-    let tasks = items(desk.queue.kind, document).into_iter().cloned().map(Task::of);
+fn all_tasks(tx: &mut QueueTransaction<'_>) -> Result<HashMap<String, Task>> {
+    let Some(document) = tx.transaction.get(&tx.queue)? else { return Ok(HashMap::new()) };
+    let tasks = items(tx.queue.kind, document).into_iter().cloned().map(Task::of);
     Ok(tasks.map(|task| (task.id().to_owned(), task)).collect())
 }
 
@@ -393,32 +395,32 @@ fn walk_circle(start: usize, next: impl Fn(usize) -> Option<usize>) -> Vec<usize
 
 /// Makes a task open again, whoever has it and however it stands. What is done stays done, unless forced.
 pub fn reset(engine: &dyn Engine, id: &Key, force: bool, actor: &Actor) -> Result<Task> {
-    let mut desk = Desk::open_queue(engine, actor)?;
-    let task = desk.task(id.as_str())?;
+    let mut tx = QueueTransaction::open_queue(engine, actor)?;
+    let task = tx.task(id.as_str())?;
     let was = task.status();
     let task = match was {
         Status::Done if !force => return Err(task.wrong_state("reset").into()),
         Status::Created | Status::Available if task.retry_at().is_none() => task,
         _ => {
-            let task = desk.give_back(task, "reset", " (by the leader)")?;
-            desk.log(LEADER, "RESET", id.as_str())?;
+            let task = tx.give_back(task, "reset", " (by the leader)")?;
+            tx.log(LEADER, "RESET", id.as_str())?;
             task
         }
     };
     if was == Status::Done {
-        hold_dependents(&mut desk, id.as_str())?;
+        hold_dependents(&mut tx, id.as_str())?;
     }
-    desk.commit(LEADER, "reset", actor)?;
+    tx.commit(LEADER, "reset", actor)?;
     Ok(task)
 }
 
 /// What waits for a task that is open again has to wait again.
-fn hold_dependents(desk: &mut Desk<'_>, id: &str) -> Result<()> {
-    for dependent in desk.transaction.find(&desk.queue, Among::InNeedOf(id))? {
+fn hold_dependents(tx: &mut QueueTransaction<'_>, id: &str) -> Result<()> {
+    for dependent in tx.transaction.find(&tx.queue, Among::InNeedOf(id))? {
         let mut task = Task::of(dependent);
         if task.status() == Status::Available {
             task.set_status(Status::Created);
-            desk.put(task)?;
+            tx.put(task)?;
         }
     }
     Ok(())
@@ -426,36 +428,36 @@ fn hold_dependents(desk: &mut Desk<'_>, id: &str) -> Result<()> {
 
 /// Lets a failed task be tried again, at once or after a while.
 pub fn retry(engine: &dyn Engine, id: &Key, after: Option<f64>, actor: &Actor) -> Result<Task> {
-    let mut desk = Desk::open_queue(engine, actor)?;
-    let task = desk.task(id.as_str())?;
+    let mut tx = QueueTransaction::open_queue(engine, actor)?;
+    let task = tx.task(id.as_str())?;
     match task.status() {
         Status::Failed => {}
         // It was so already.
         Status::Created | Status::Available if task.value().has(QueueTask::retries) => return Ok(task),
         _ => return Err(task.wrong_state("retry").into()),
     }
-    let mut task = desk.give_back(task, "retried", "")?;
+    let mut task = tx.give_back(task, "retried", "")?;
     let wait = after.and_then(|after| SignedDuration::try_from_secs_f64(after).ok());
-    task.count_retry(wait.and_then(|wait| desk.now.at.checked_add(wait).ok()));
-    desk.put(task.clone())?;
-    desk.log(LEADER, "RETRY", id.as_str())?;
-    desk.commit(LEADER, "retry", actor)?;
+    task.count_retry(wait.and_then(|wait| tx.now.at.checked_add(wait).ok()));
+    tx.put(task.clone())?;
+    tx.log(LEADER, "RETRY", id.as_str())?;
+    tx.commit(LEADER, "retry", actor)?;
     Ok(task)
 }
 
 /// Takes a task out of the work. Whoever has it is told when it reports.
 pub fn cancel(engine: &dyn Engine, id: &Key, actor: &Actor) -> Result<Task> {
-    let mut desk = Desk::open_queue(engine, actor)?;
-    let mut task = desk.task(id.as_str())?;
+    let mut tx = QueueTransaction::open_queue(engine, actor)?;
+    let mut task = tx.task(id.as_str())?;
     match task.status() {
         Status::Cancelled => return Ok(task),
         Status::Done => return Err(task.wrong_state("cancel").into()),
         _ => {}
     }
     task.set_status(Status::Cancelled);
-    desk.put(task.clone())?;
-    desk.log(LEADER, "CANCEL", id.as_str())?;
-    desk.commit(LEADER, "cancel", actor)?;
+    tx.put(task.clone())?;
+    tx.log(LEADER, "CANCEL", id.as_str())?;
+    tx.commit(LEADER, "cancel", actor)?;
     Ok(task)
 }
 
@@ -469,11 +471,11 @@ pub struct Aggregated {
 
 /// Puts all results into one text.
 pub fn aggregate(engine: &dyn Engine, actor: &Actor) -> Result<Aggregated> {
-    let mut desk = Desk::open_queue(engine, actor)?;
-    let queue = desk.transaction.get(&desk.queue)?.cloned().unwrap_or_default();
+    let mut tx = QueueTransaction::open_queue(engine, actor)?;
+    let queue = tx.transaction.get(&tx.queue)?.cloned().unwrap_or_default();
     let mut found: HashMap<String, String> = HashMap::new();
-    for paper in desk.transaction.papers(&Room::Queue, Papers::Results)? {
-        if let (Paper::Result(id), Some(text)) = (&paper, desk.transaction.paper(&paper)?) {
+    for text_file in tx.transaction.text_files(&Room::Queue, TextFiles::Results)? {
+        if let (TextFile::Result(id), Some(text)) = (&text_file, tx.transaction.text_file(&text_file)?) {
             found.insert(id.to_string(), text);
         }
     }
@@ -481,12 +483,12 @@ pub fn aggregate(engine: &dyn Engine, actor: &Actor) -> Result<Aggregated> {
     if results.is_empty() {
         return Err(Error::NoResults);
     }
-    let plan = desk.transaction.paper(&Paper::Plan)?;
-    let goal = plan.as_deref().and_then(|plan| papers::section(plan, "Objective"));
-    let summary = papers::summary(goal.as_deref(), &results, &queue, &time::stamp(desk.now.at));
-    desk.transaction.write_paper(&Paper::Summary, summary)?;
-    desk.log(LEADER, "AGGREGATE", &format!("{} results", results.len()))?;
-    desk.commit(LEADER, "aggregate", actor)?;
+    let plan = tx.transaction.text_file(&TextFile::Plan)?;
+    let goal = plan.as_deref().and_then(|plan| queue_texts::section(plan, "Objective"));
+    let summary = queue_texts::summary(goal.as_deref(), &results, &queue, &time::stamp(tx.now.at));
+    tx.transaction.write_text_file(&TextFile::Summary, summary)?;
+    tx.log(LEADER, "AGGREGATE", &format!("{} results", results.len()))?;
+    tx.commit(LEADER, "aggregate", actor)?;
     let hollow = items(Doc::queue().kind, &queue).into_iter().filter(|task| changes::is_hollow(task));
     let hollow = hollow.filter_map(|task| task.text(QueueTask::id)).map(str::to_owned).collect();
     Ok(Aggregated { results: results.len(), hollow })

@@ -15,7 +15,7 @@ use crate::model::hint::Door;
 use crate::model::ids::{self, RULE};
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
-use crate::model::listing::{Among, Excerpt, Most};
+use crate::model::listing::{Among, Most, Overview};
 use crate::model::next::{Next, See};
 use crate::model::task::{self, Status, Task, word};
 use crate::model::time::{self, Moment};
@@ -85,10 +85,10 @@ pub fn ready(engine: &dyn Engine, limit: Option<usize>, actor: &Actor) -> Result
     {
         return Ok(ready);
     }
-    let excerpt = read::excerpt(engine, &Doc::queue(), FEW).filter(has_all_ready);
+    let overview = read::overview(engine, &Doc::queue(), FEW).filter(has_all_ready);
     let now = actor.clock.moment();
-    let tasks = match excerpt {
-        Some(excerpt) => Tasks::of(excerpt.items, excerpt.needed, &now),
+    let tasks = match overview {
+        Some(overview) => Tasks::of(overview.items, overview.needed, &now),
         None => Tasks::of_queue(read::document(engine, &Doc::queue())?.value, &now),
     };
     // A newer format may have statuses that we do not know.
@@ -106,14 +106,14 @@ pub fn ready(engine: &dyn Engine, limit: Option<usize>, actor: &Actor) -> Result
 /// So many are looked at one by one, while others have to wait; more are read as a whole.
 const FEW: Most = Most { ready: 1000, waiting: 0, done: 0 };
 
-/// Whether an excerpt has everything that may be ready, or become so with the next claim.
-fn has_all_ready(excerpt: &Excerpt) -> bool {
+/// Whether an overview has everything that may be ready, or become so with the next claim.
+fn has_all_ready(overview: &Overview) -> bool {
     let available = word(Status::Available);
     let fits = |item: &&Value| {
         item[QueueTask::status] == available && ids::is_sound(item.text(QueueTask::id).unwrap_or_default())
     };
-    let shown = excerpt.items.iter().filter(fits).count();
-    excerpt.counts.contains(&(available, shown))
+    let shown = overview.items.iter().filter(fits).count();
+    overview.counts.contains(&(available, shown))
 }
 
 /// Returns the first tasks that are ready, without looking at the others; `None` if there is more to do than to look:

@@ -2,10 +2,9 @@
 //!
 //! [`lead`]: init, add, import, reset, retry, cancel, aggregate. [`revise`]: edit, note, remove. [`work`]: claim, start, heartbeat,
 //! complete, fail, release, discover. [`register`]: who the workers are. [`look`]: what can be claimed, and why a task cannot; `pick` finds it. [`brief`]: what a worker
-//! should know before it begins. Every change happens at the `Desk`, and the task, its papers and the log line are one commit.
+//! should know before it begins. Every change happens at the `QueueTransaction`, and the task, its text files and the log line are one commit.
 
 pub mod brief;
-mod desk;
 pub mod lead;
 pub mod look;
 mod pick;
@@ -13,6 +12,7 @@ pub mod register;
 pub(in crate::ops) mod results;
 pub mod revise;
 pub mod show;
+mod transaction;
 pub mod work;
 
-pub(in crate::ops) use desk::{Desk, begin, note, replace};
+pub(in crate::ops) use transaction::{QueueTransaction, begin, note, replace};

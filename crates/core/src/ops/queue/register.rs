@@ -6,7 +6,7 @@
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::Desk;
+use super::QueueTransaction;
 use crate::hint;
 use crate::model::documents::queue::Worker;
 use crate::model::hint::Hint;
@@ -26,15 +26,15 @@ const NEWS: SignedDuration = SignedDuration::from_secs(60);
 
 /// Notes a worker and what it can do. A second time replaces what it can do.
 pub fn register(engine: &dyn Engine, worker: &Key, capabilities: &[String], actor: &Actor) -> Result<Value> {
-    let mut desk = Desk::open(engine, actor)?;
-    let mut entry = entry(&mut desk, worker)?;
+    let mut tx = QueueTransaction::open(engine, actor)?;
+    let mut entry = entry(&mut tx, worker)?;
     entry[Worker::capabilities] = json!(capabilities);
-    see(&mut entry, &desk, actor);
-    desk.transaction.put_item(&Doc::workers(), worker.as_str(), entry.clone())?;
+    see(&mut entry, &tx, actor);
+    tx.transaction.put_item(&Doc::workers(), worker.as_str(), entry.clone())?;
     let able =
         if capabilities.is_empty() { String::new() } else { format!(" ({})", capabilities.join(", ")) };
-    desk.log(worker.as_str(), "REGISTERED", &format!("{worker}{able}"))?;
-    desk.commit(worker.as_str(), "register", actor)?;
+    tx.log(worker.as_str(), "REGISTERED", &format!("{worker}{able}"))?;
+    tx.commit(worker.as_str(), "register", actor)?;
     sign_of_session(engine, actor);
     Ok(entry)
 }
@@ -51,12 +51,12 @@ pub fn new_name(engine: &dyn Engine, seed: &str, actor: &Actor) -> Result<Key> {
 }
 
 /// Returns what is known of a worker, as it is known from now on.
-pub(super) fn entry(desk: &mut Desk<'_>, worker: &Key) -> Result<Value> {
-    let (workers, now) = (Doc::workers(), time::stamp(desk.now.at));
-    if desk.transaction.get(&workers)?.is_none() {
-        desk.transaction.put(&workers, workers.default(desk.now.at))?;
+pub(super) fn entry(tx: &mut QueueTransaction<'_>, worker: &Key) -> Result<Value> {
+    let (workers, now) = (Doc::workers(), time::stamp(tx.now.at));
+    if tx.transaction.get(&workers)?.is_none() {
+        tx.transaction.put(&workers, workers.default(tx.now.at))?;
     }
-    let known = desk.transaction.item(&workers, worker.as_str())?;
+    let known = tx.transaction.item(&workers, worker.as_str())?;
     Ok(known.unwrap_or_else(
         || json!({Worker::id: worker.as_str(), Worker::capabilities: [], Worker::registered_at: now}),
     ))
@@ -65,28 +65,28 @@ pub(super) fn entry(desk: &mut Desk<'_>, worker: &Key) -> Result<Value> {
 /// Notes the claim of a worker that is known so, or not at all. Returns the other session that was the last to work under
 /// this name.
 pub(super) fn note_claim(
-    desk: &mut Desk<'_>,
+    tx: &mut QueueTransaction<'_>,
     worker: &Key,
     known: Option<Value>,
     actor: &Actor,
 ) -> Result<Option<String>> {
     let mut entry = match known {
-        Some(known) if is_no_news(&known, desk, actor) => return Ok(None),
+        Some(known) if is_no_news(&known, tx, actor) => return Ok(None),
         Some(known) => known,
-        None => entry(desk, worker)?,
+        None => entry(tx, worker)?,
     };
     let before = entry.text(Worker::session_id).map(str::to_owned);
-    see(&mut entry, desk, actor);
-    desk.transaction.put_item(&Doc::workers(), worker.as_str(), entry)?;
-    desk.touch();
+    see(&mut entry, tx, actor);
+    tx.transaction.put_item(&Doc::workers(), worker.as_str(), entry)?;
+    tx.touch();
     Ok(before.filter(|before| actor.session.as_ref().is_some_and(|session| session != before)))
 }
 
 /// Notes a sign of life of a worker that is known.
-pub(super) fn note(desk: &mut Desk<'_>, worker: &Key, actor: &Actor) -> Result<()> {
-    let known = desk.transaction.item(&Doc::workers(), worker.as_str())?;
+pub(super) fn note(tx: &mut QueueTransaction<'_>, worker: &Key, actor: &Actor) -> Result<()> {
+    let known = tx.transaction.item(&Doc::workers(), worker.as_str())?;
     if known.is_some() {
-        note_claim(desk, worker, known, actor)?;
+        note_claim(tx, worker, known, actor)?;
     }
     Ok(())
 }
@@ -119,17 +119,17 @@ pub(super) fn sign_of_session(engine: &dyn Engine, actor: &Actor) {
     }
 }
 
-fn see(entry: &mut Value, desk: &Desk<'_>, actor: &Actor) {
-    entry.set(Worker::last_seen, time::stamp(desk.now.at));
+fn see(entry: &mut Value, tx: &QueueTransaction<'_>, actor: &Actor) {
+    entry.set(Worker::last_seen, time::stamp(tx.now.at));
     if let Some(session) = &actor.session {
         entry.set(Worker::session_id, session.as_str());
     }
 }
 
 /// Whether the register says already that the worker is there, by this session.
-fn is_no_news(entry: &Value, desk: &Desk<'_>, actor: &Actor) -> bool {
+fn is_no_news(entry: &Value, tx: &QueueTransaction<'_>, actor: &Actor) -> bool {
     let seen = entry.text(Worker::last_seen).and_then(time::read);
-    let is_fresh = seen.is_some_and(|seen| desk.now.at.duration_since(seen).abs() < NEWS);
+    let is_fresh = seen.is_some_and(|seen| tx.now.at.duration_since(seen).abs() < NEWS);
     let session = entry.text(Worker::session_id);
     is_fresh && (actor.session.is_none() || actor.session.as_deref() == session)
 }

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::Desk;
+use super::QueueTransaction;
 use super::lead::{LEADER, check_circle, check_known};
 use crate::hint;
 use crate::model::documents::queue::QueueTask;
 use crate::model::ids::Key;
 use crate::model::listing::Among;
 use crate::model::next::Next;
-use crate::model::paper::Paper;
 use crate::model::task::{Task, TaskEdit};
+use crate::model::text_file::TextFile;
 use crate::ops::{Actor, Error, Result};
 use crate::store::Engine;
 
@@ -25,8 +25,8 @@ pub struct Revised {
 /// Changes words and rules of a task.
 pub fn edit(engine: &dyn Engine, id: &Key, edit: &TaskEdit, actor: &Actor) -> Result<Revised> {
     edit.check(id.as_str()).map_err(Error::Input)?;
-    let mut desk = Desk::open_queue(engine, actor)?;
-    let mut task = desk.task(id.as_str())?;
+    let mut tx = QueueTransaction::open_queue(engine, actor)?;
+    let mut task = tx.task(id.as_str())?;
     if task.is_over() && !edit.is_only_labels() {
         return Err(task.wrong_state("edit").into());
     }
@@ -35,17 +35,17 @@ pub fn edit(engine: &dyn Engine, id: &Key, edit: &TaskEdit, actor: &Actor) -> Re
         return Err(held(id, owner, "its files, dependencies and needed capabilities are settled"));
     }
     for on in &edit.depends.added {
-        check_known(&mut desk, on, id.as_str())?;
+        check_known(&mut tx, on, id.as_str())?;
     }
-    check_circle(&mut desk, id.as_str(), &edit.depends.added)?;
+    check_circle(&mut tx, id.as_str(), &edit.depends.added)?;
     if task.edit(edit) {
         if task.is_open() {
-            task.set_status(desk.open_status(&task)?);
+            task.set_status(tx.open_status(&task)?);
         }
-        desk.put(task.clone())?;
-        desk.log(LEADER, "EDIT", id.as_str())?;
+        tx.put(task.clone())?;
+        tx.log(LEADER, "EDIT", id.as_str())?;
     }
-    desk.commit(LEADER, "edit-task", actor)?;
+    tx.commit(LEADER, "edit-task", actor)?;
     Ok(Revised { task, at_work })
 }
 
@@ -59,41 +59,41 @@ pub fn note(engine: &dyn Engine, id: &Key, text: &str, actor: &Actor) -> Result<
     if text.trim().is_empty() {
         return Err(Error::Input("the note is blank".into()));
     }
-    let mut desk = Desk::open_queue(engine, actor)?;
-    let mut task = desk.task(id.as_str())?;
+    let mut tx = QueueTransaction::open_queue(engine, actor)?;
+    let mut task = tx.task(id.as_str())?;
     let by = actor.entry("note").by;
-    task.note(&by, text, &desk.now);
-    desk.put(task.clone())?;
-    desk.log(LEADER, "NOTE", &format!("{id}: {text}"))?;
-    desk.commit(&by, "note", actor)?;
+    task.note(&by, text, &tx.now);
+    tx.put(task.clone())?;
+    tx.log(LEADER, "NOTE", &format!("{id}: {text}"))?;
+    tx.commit(&by, "note", actor)?;
     Ok(task)
 }
 
 /// Takes tasks out of the queue, with their results; with `only_look` nothing changes. Returns them as they were.
 pub fn remove(engine: &dyn Engine, ids: &[Key], only_look: bool, actor: &Actor) -> Result<Vec<Task>> {
-    let mut desk = Desk::open_queue(engine, actor)?;
-    let tasks = ids.iter().map(|id| desk.task(id.as_str())).collect::<Result<Vec<_>>>()?;
+    let mut tx = QueueTransaction::open_queue(engine, actor)?;
+    let tasks = ids.iter().map(|id| tx.task(id.as_str())).collect::<Result<Vec<_>>>()?;
     for (id, task) in ids.iter().zip(&tasks) {
         if let Some(owner) = task.owner().filter(|_| task.is_active()) {
             return Err(held(id, owner, "it cannot be removed now"));
         }
-        check_unneeded(&mut desk, id, ids)?;
+        check_unneeded(&mut tx, id, ids)?;
     }
     if only_look {
         return Ok(tasks);
     }
-    desk.remove(&ids.iter().map(Key::as_str).collect::<Vec<_>>())?;
+    tx.remove(&ids.iter().map(Key::as_str).collect::<Vec<_>>())?;
     for id in ids {
-        desk.transaction.remove_paper(&Paper::Result(id.clone()))?;
-        desk.log(LEADER, "REMOVE", id.as_str())?;
+        tx.transaction.remove_text_file(&TextFile::Result(id.clone()))?;
+        tx.log(LEADER, "REMOVE", id.as_str())?;
     }
-    desk.commit(LEADER, "remove", actor)?;
+    tx.commit(LEADER, "remove", actor)?;
     Ok(tasks)
 }
 
 /// Others would wait for it for ever.
-fn check_unneeded(desk: &mut Desk<'_>, id: &Key, also: &[Key]) -> Result<()> {
-    let dependents = desk.transaction.find(&desk.queue, Among::InNeedOf(id.as_str()))?;
+fn check_unneeded(tx: &mut QueueTransaction<'_>, id: &Key, also: &[Key]) -> Result<()> {
+    let dependents = tx.transaction.find(&tx.queue, Among::InNeedOf(id.as_str()))?;
     let stays = |task: &&Value| !also.iter().any(|id| task[QueueTask::id] == id.as_str());
     let Some(dependent) = dependents.iter().find(stays).map(|task| Task::of(task.clone())) else {
         return Ok(());

@@ -7,22 +7,22 @@ use serde_json::{Value, json};
 
 use super::look::Obstacle;
 use super::pick::{Able, Pick};
-use super::{Desk, register};
+use super::{QueueTransaction, register};
 use crate::model::documents::queue::{Lease, QueueTask, TaskResult, Worker, WorkerPause};
 use crate::model::files;
 use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
-use crate::model::paper::Paper;
 use crate::model::redact::redact;
 use crate::model::session::{BEAT, Session};
 use crate::model::task::{Claimant, Effect, LEASE, Refusal, Report, Status, Task};
+use crate::model::text_file::TextFile;
 use crate::model::time;
 use crate::model::usage::{Tries, Usage};
 use crate::ops::{Actor, Error, Result};
 use crate::store::{Durability, Engine, Expected};
-use crate::view::papers;
+use crate::view::queue_texts;
 
 /// A worker's call for a task.
 #[derive(Debug)]
@@ -55,30 +55,30 @@ pub fn claim(engine: &dyn Engine, request: &ClaimRequest<'_>, actor: &Actor) -> 
     let (queue, workers) = (Doc::queue(), Doc::workers());
     let worker = Expected::Item(&workers, request.worker.as_str());
     let expected = [worker, Expected::Best(&queue, LIKELY), Expected::Active(&queue)];
-    let mut desk = Desk::open_queue_expecting(engine, &expected, actor)?;
+    let mut tx = QueueTransaction::open_queue_expecting(engine, &expected, actor)?;
     let (mut pick, mut retry) = (Pick::default(), None);
-    if desk.transaction.may_be_due(&desk.queue, &desk.now)? {
-        take_back_expired(&mut desk)?;
+    if tx.transaction.may_be_due(&tx.queue, &tx.now)? {
+        take_back_expired(&mut tx)?;
     }
-    let known = desk.transaction.item(&Doc::workers(), request.worker.as_str())?;
+    let known = tx.transaction.item(&Doc::workers(), request.worker.as_str())?;
     let able = capabilities(known.as_ref());
-    let mut chosen = choose(&mut pick, &mut desk, &able, &mut retry)?;
+    let mut chosen = choose(&mut pick, &mut tx, &able, &mut retry)?;
     // Before saying no, make sure that nothing waits for nothing.
-    if chosen.is_none() && desk.settle()? {
+    if chosen.is_none() && tx.settle()? {
         pick.again();
-        chosen = choose(&mut pick, &mut desk, &able, &mut retry)?;
+        chosen = choose(&mut pick, &mut tx, &able, &mut retry)?;
     }
     let worker = request.worker.as_str();
     let Some(mut task) = chosen else {
-        let nothing = nothing_ready(&mut pick, &mut desk, retry)?;
-        desk.commit(worker, "expire", actor)?;
+        let nothing = nothing_ready(&mut pick, &mut tx, retry)?;
+        tx.commit(worker, "expire", actor)?;
         return Ok(Claim::NothingReady(nothing));
     };
-    let namesake = register::note_claim(&mut desk, request.worker, known, actor)?;
-    task.claim(worker, actor.session.as_deref(), request.lease.unwrap_or(LEASE), &desk.now);
-    desk.put(task.clone())?;
-    desk.log(worker, "CLAIMED", &format!("{} (lease {})", task.id(), task.epoch()))?;
-    let mut warnings = desk.commit(worker, "claim", actor)?;
+    let namesake = register::note_claim(&mut tx, request.worker, known, actor)?;
+    task.claim(worker, actor.session.as_deref(), request.lease.unwrap_or(LEASE), &tx.now);
+    tx.put(task.clone())?;
+    tx.log(worker, "CLAIMED", &format!("{} (lease {})", task.id(), task.epoch()))?;
+    let mut warnings = tx.commit(worker, "claim", actor)?;
     warnings.extend(register::warn_of(engine, request.worker, namesake, actor));
     register::sign_of_session(engine, actor);
     Ok(Claim::Claimed { task, warnings })
@@ -87,15 +87,15 @@ pub fn claim(engine: &dyn Engine, request: &ClaimRequest<'_>, actor: &Actor) -> 
 /// Returns the best task that the worker may have; `retry` is told the time until one is to be tried again.
 fn choose(
     pick: &mut Pick,
-    desk: &mut Desk<'_>,
+    tx: &mut QueueTransaction<'_>,
     able: &[String],
     retry: &mut Option<SignedDuration>,
 ) -> Result<Option<Task>> {
-    while let Some((task, found)) = pick.next(&mut *desk.transaction, Able::To(able), &desk.now)? {
+    while let Some((task, found)) = pick.next(&mut *tx.transaction, Able::To(able), &tx.now)? {
         match found {
             None => return Ok(Some(task)),
             Some(Obstacle::Later { until }) => {
-                let wait = until.duration_since(desk.now.at);
+                let wait = until.duration_since(tx.now.at);
                 *retry = Some(retry.map_or(wait, |next| next.min(wait)));
             }
             Some(_) => {}
@@ -106,22 +106,22 @@ fn choose(
 
 fn nothing_ready(
     pick: &mut Pick,
-    desk: &mut Desk<'_>,
+    tx: &mut QueueTransaction<'_>,
     retry: Option<SignedDuration>,
 ) -> Result<NothingReady> {
-    let working = pick.working(&mut *desk.transaction)?;
+    let working = pick.working(&mut *tx.transaction)?;
     let others_work = !working.is_empty();
-    let next = working.iter().filter_map(|task| task.lease_left(&desk.now)).chain(retry).min();
+    let next = working.iter().filter_map(|task| task.lease_left(&tx.now)).chain(retry).min();
     let look_again = next.map(|next| Duration::try_from(next).unwrap_or(Duration::ZERO));
     Ok(NothingReady { look_again, others_work })
 }
 
 /// Takes back the tasks whose leases have run out.
-fn take_back_expired(desk: &mut Desk<'_>) -> Result<()> {
-    for task in desk.due()? {
-        if task.is_expired(&desk.now) {
+fn take_back_expired(tx: &mut QueueTransaction<'_>) -> Result<()> {
+    for task in tx.due()? {
+        if task.is_expired(&tx.now) {
             let details = format!(" (lease {} ran out without a sign of life)", task.epoch());
-            desk.give_back(task, "expired", &details)?;
+            tx.give_back(task, "expired", &details)?;
         }
     }
     Ok(())
@@ -143,7 +143,7 @@ pub struct On<'a> {
 
 /// A task after a change, and what a person should hear.
 #[derive(Debug)]
-pub struct Done {
+pub struct TaskChanged {
     pub task: Task,
     /// Whether it was so already.
     pub repeated: bool,
@@ -151,11 +151,11 @@ pub struct Done {
 }
 
 /// Says that the work has begun, and renews the lease.
-pub fn start(engine: &dyn Engine, on: On<'_>, actor: &Actor) -> Result<Done> {
-    change(engine, on, actor, "start", |desk, task, by| {
-        let effect = task.start(by, &desk.now)?;
+pub fn start(engine: &dyn Engine, on: On<'_>, actor: &Actor) -> Result<TaskChanged> {
+    change(engine, on, actor, "start", |tx, task, by| {
+        let effect = task.start(by, &tx.now)?;
         if effect == Effect::Changed {
-            desk.log(by.worker, "STARTED", task.id())?;
+            tx.log(by.worker, "STARTED", task.id())?;
         }
         Ok(effect)
     })
@@ -172,22 +172,28 @@ pub enum End<'e> {
 }
 
 /// Ends a task: result, log line and the tasks that waited for it, all at once.
-pub fn complete(engine: &dyn Engine, on: On<'_>, report: &Report, actor: &Actor) -> Result<Done> {
+pub fn complete(engine: &dyn Engine, on: On<'_>, report: &Report, actor: &Actor) -> Result<TaskChanged> {
     settle(engine, on, End::Done(report), &Tries::default(), actor)
 }
 
 /// Ends a task that did not work out.
-pub fn fail(engine: &dyn Engine, on: On<'_>, reason: &str, actor: &Actor) -> Result<Done> {
+pub fn fail(engine: &dyn Engine, on: On<'_>, reason: &str, actor: &Actor) -> Result<TaskChanged> {
     settle(engine, on, End::Failed(reason), &Tries::default(), actor)
 }
 
 /// Gives a task back for others to take.
-pub fn release(engine: &dyn Engine, on: On<'_>, actor: &Actor) -> Result<Done> {
+pub fn release(engine: &dyn Engine, on: On<'_>, actor: &Actor) -> Result<TaskChanged> {
     settle(engine, on, End::Released, &Tries::default(), actor)
 }
 
 /// Notes what came of a task, and what its agents used and changed.
-pub fn settle(engine: &dyn Engine, on: On<'_>, end: End<'_>, tries: &Tries, actor: &Actor) -> Result<Done> {
+pub fn settle(
+    engine: &dyn Engine,
+    on: On<'_>,
+    end: End<'_>,
+    tries: &Tries,
+    actor: &Actor,
+) -> Result<TaskChanged> {
     let (report, reason);
     let end = match end {
         End::Done(told) => {
@@ -205,13 +211,13 @@ pub fn settle(engine: &dyn Engine, on: On<'_>, end: End<'_>, tries: &Tries, acto
         End::Failed(_) => "fail",
         End::Released => "release",
     };
-    change(engine, on, actor, op, |desk, task, by| {
+    change(engine, on, actor, op, |tx, task, by| {
         let effect = match end {
-            End::Done(report) => task.complete(by, report, &desk.now)?,
-            End::Failed(reason) => task.fail(by, reason, &desk.now)?,
+            End::Done(report) => task.complete(by, report, &tx.now)?,
+            End::Failed(reason) => task.fail(by, reason, &tx.now)?,
             End::Released => {
-                let to = desk.open_status(task)?;
-                task.release(by, to, &desk.now)?
+                let to = tx.open_status(task)?;
+                task.release(by, to, &tx.now)?
             }
         };
         if effect == Effect::Repeated {
@@ -223,11 +229,11 @@ pub fn settle(engine: &dyn Engine, on: On<'_>, end: End<'_>, tries: &Tries, acto
         }
         match end {
             End::Done(_) => {
-                finish(desk, on, task, "COMPLETED")?;
-                desk.release_dependents(task.id())?;
+                finish(tx, on, task, "COMPLETED")?;
+                tx.release_dependents(task.id())?;
             }
-            End::Failed(_) => finish(desk, on, task, "FAILED")?,
-            End::Released => desk.log(by.worker, "RELEASED", task.id())?,
+            End::Failed(_) => finish(tx, on, task, "FAILED")?,
+            End::Released => tx.log(by.worker, "RELEASED", task.id())?,
         }
         Ok(effect)
     })
@@ -238,28 +244,28 @@ fn change(
     on: On<'_>,
     actor: &Actor,
     op: &str,
-    act: impl FnOnce(&mut Desk<'_>, &mut Task, Claimant<'_>) -> Result<Effect>,
-) -> Result<Done> {
+    act: impl FnOnce(&mut QueueTransaction<'_>, &mut Task, Claimant<'_>) -> Result<Effect>,
+) -> Result<TaskChanged> {
     let (queue, workers) = (Doc::queue(), Doc::workers());
     let expected = [Expected::Item(&queue, on.task.as_str()), Expected::Item(&workers, on.worker.as_str())];
-    let mut desk = Desk::open_queue_expecting(engine, &expected, actor)?;
-    let mut task = desk.task(on.task.as_str())?;
+    let mut tx = QueueTransaction::open_queue_expecting(engine, &expected, actor)?;
+    let mut task = tx.task(on.task.as_str())?;
     let before = task.clone();
     let by = Claimant { worker: on.worker.as_str(), epoch: on.epoch };
-    let effect = act(&mut desk, &mut task, by)?;
+    let effect = act(&mut tx, &mut task, by)?;
     if task != before {
-        desk.put(task.clone())?;
+        tx.put(task.clone())?;
     }
-    register::note(&mut desk, on.worker, actor)?;
-    let warnings = desk.commit(on.worker.as_str(), op, actor)?;
+    register::note(&mut tx, on.worker, actor)?;
+    let warnings = tx.commit(on.worker.as_str(), op, actor)?;
     register::sign_of_session(engine, actor);
-    Ok(Done { task, repeated: effect == Effect::Repeated, warnings })
+    Ok(TaskChanged { task, repeated: effect == Effect::Repeated, warnings })
 }
 
 /// Writes the result of a task that has ended, and the line that says so.
-fn finish(desk: &mut Desk<'_>, on: On<'_>, task: &Task, action: &str) -> Result<()> {
-    desk.put(task.clone())?;
-    desk.transaction.write_paper(&Paper::Result(on.task.clone()), papers::result(task.value()))?;
+fn finish(tx: &mut QueueTransaction<'_>, on: On<'_>, task: &Task, action: &str) -> Result<()> {
+    tx.put(task.clone())?;
+    tx.transaction.write_text_file(&TextFile::Result(on.task.clone()), queue_texts::result(task.value()))?;
     let result = &task.value()[QueueTask::result];
     let told = [&result[TaskResult::output], &result[TaskResult::error]]
         .into_iter()
@@ -267,7 +273,7 @@ fn finish(desk: &mut Desk<'_>, on: On<'_>, task: &Task, action: &str) -> Result<
         .unwrap_or_default();
     let first: String = told.lines().next().unwrap_or_default().chars().take(200).collect();
     let details = if first.is_empty() { task.id().into() } else { format!("{}: {first}", task.id()) };
-    desk.log(on.worker.as_str(), action, &details)
+    tx.log(on.worker.as_str(), action, &details)
 }
 
 /// A worker's sign of life. Renews its leases; a worker without a task is noted in the register.
@@ -282,23 +288,23 @@ pub fn heartbeat(
 ) -> Result<Vec<Task>> {
     let (queue, workers) = (Doc::queue(), Doc::workers());
     let expected = [Expected::Active(&queue), Expected::Item(&workers, worker.as_str())];
-    let mut desk = Desk::open_with(engine, &[&queue.room], &expected, actor)?;
+    let mut tx = QueueTransaction::open_with(engine, &[&queue.room], &expected, actor)?;
     let wanted = |task: &Task| {
         task.owner() == Some(worker.as_str())
             && only.is_none_or(|only| task.id() == only.as_str())
             && epoch.is_none_or(|epoch| task.epoch() == epoch)
     };
-    let mut renewed = desk.active()?;
+    let mut renewed = tx.active()?;
     renewed.retain(wanted);
     for task in &mut renewed {
-        task.renew(&desk.now);
-        desk.put(task.clone())?;
+        task.renew(&tx.now);
+        tx.put(task.clone())?;
     }
     match renewed.is_empty() {
-        true => without_task(&mut desk, worker, only, epoch)?,
-        false => register::note(&mut desk, worker, actor)?,
+        true => without_task(&mut tx, worker, only, epoch)?,
+        false => register::note(&mut tx, worker, actor)?,
     }
-    desk.commit_with(worker.as_str(), "heartbeat", actor, Durability::Lazy)?;
+    tx.commit_with(worker.as_str(), "heartbeat", actor, Durability::Lazy)?;
     register::sign_of_session(engine, actor);
     Ok(renewed)
 }
@@ -316,37 +322,42 @@ pub fn renew_session(engine: &dyn Engine, session: &SessionId, actor: &Actor) ->
     {
         return Ok(());
     }
-    let mut desk = Desk::open_with(engine, &[&queue.room], &[Expected::Active(&queue)], actor)?;
-    for mut task in desk.active()? {
-        if Session::has(session, &task) && task.used(&desk.now) >= BEAT {
-            task.renew(&desk.now);
-            desk.put(task)?;
+    let mut tx = QueueTransaction::open_with(engine, &[&queue.room], &[Expected::Active(&queue)], actor)?;
+    for mut task in tx.active()? {
+        if Session::has(session, &task) && task.used(&tx.now) >= BEAT {
+            task.renew(&tx.now);
+            tx.put(task)?;
         }
     }
-    desk.commit_with(session.as_str(), "heartbeat", actor, Durability::Lazy).map(drop)
+    tx.commit_with(session.as_str(), "heartbeat", actor, Durability::Lazy).map(drop)
 }
 
 /// What a heartbeat means that renews nothing.
-fn without_task(desk: &mut Desk<'_>, worker: &Key, only: Option<&Key>, epoch: Option<u64>) -> Result<()> {
+fn without_task(
+    tx: &mut QueueTransaction<'_>,
+    worker: &Key,
+    only: Option<&Key>,
+    epoch: Option<u64>,
+) -> Result<()> {
     let by = Claimant { worker: worker.as_str(), epoch };
     if let Some(only) = only {
-        let task = desk.task(only.as_str())?;
+        let task = tx.task(only.as_str())?;
         task.fence(by, "renew")?;
         return Err(task.wrong_state("renew").into());
     }
     if let Some(epoch) = epoch {
         return Err(Error::NoLease { worker: worker.to_string(), epoch });
     }
-    if let Some(lost) = desk.active()?.iter().find(|task| task.was_taken_from(worker.as_str())) {
+    if let Some(lost) = tx.active()?.iter().find(|task| task.was_taken_from(worker.as_str())) {
         lost.fence(by, "renew")?;
     }
     let workers = Doc::workers();
-    let Some(mut entry) = desk.transaction.item(&workers, worker.as_str())? else {
+    let Some(mut entry) = tx.transaction.item(&workers, worker.as_str())? else {
         return Err(Error::NoWorker { worker: worker.to_string() });
     };
-    entry.set(Worker::last_seen, time::stamp(desk.now.at));
-    desk.transaction.put_item(&workers, worker.as_str(), entry)?;
-    desk.touch();
+    entry.set(Worker::last_seen, time::stamp(tx.now.at));
+    tx.transaction.put_item(&workers, worker.as_str(), entry)?;
+    tx.touch();
     Ok(())
 }
 
@@ -361,26 +372,26 @@ pub fn pause(
     if pause.is_none() && engine.is_absent(&Doc::workers()) {
         return Ok(());
     }
-    let mut desk = Desk::open(engine, actor)?;
-    let mut entry = register::entry(&mut desk, worker)?;
+    let mut tx = QueueTransaction::open(engine, actor)?;
+    let mut entry = register::entry(&mut tx, worker)?;
     if pause.is_none() && entry.at(Worker::paused).is_none() {
         return Ok(());
     }
-    entry.set(Worker::last_seen, time::stamp(desk.now.at));
+    entry.set(Worker::last_seen, time::stamp(tx.now.at));
     match pause {
         Some((until, reason)) => {
             let reason = redact(reason);
             entry[Worker::paused] =
                 json!({WorkerPause::until: time::stamp(until), WorkerPause::reason: reason});
-            desk.log(worker.as_str(), "PAUSED", &format!("until {}: {reason}", time::stamp(until)))?;
+            tx.log(worker.as_str(), "PAUSED", &format!("until {}: {reason}", time::stamp(until)))?;
         }
         None => {
             entry.as_object_mut().map(|entry| entry.unset(Worker::paused));
-            desk.log(worker.as_str(), "RESUMED", worker.as_str())?;
+            tx.log(worker.as_str(), "RESUMED", worker.as_str())?;
         }
     }
-    desk.transaction.put_item(&Doc::workers(), worker.as_str(), entry)?;
-    desk.commit(worker.as_str(), "pause", actor).map(drop)
+    tx.transaction.put_item(&Doc::workers(), worker.as_str(), entry)?;
+    tx.commit(worker.as_str(), "pause", actor).map(drop)
 }
 
 /// Adds to what everybody should know.
@@ -389,39 +400,39 @@ pub fn discover(engine: &dyn Engine, worker: &Key, text: &str, actor: &Actor) ->
         return Err(Error::Input("there is nothing to tell: the text is blank".into()));
     }
     let text = &*redact(text);
-    let mut desk = Desk::open(engine, actor)?;
-    if desk.transaction.paper(&Paper::Discoveries)?.is_none() {
-        desk.transaction.append_paper(&Paper::Discoveries, &papers::discoveries(actor.door))?;
+    let mut tx = QueueTransaction::open(engine, actor)?;
+    if tx.transaction.text_file(&TextFile::Discoveries)?.is_none() {
+        tx.transaction.append_text_file(&TextFile::Discoveries, &queue_texts::discoveries(actor.door))?;
     }
-    let piece = papers::discovery(worker.as_str(), text, &time::stamp(desk.now.at));
-    desk.transaction.append_paper(&Paper::Discoveries, &piece)?;
+    let piece = queue_texts::discovery(worker.as_str(), text, &time::stamp(tx.now.at));
+    tx.transaction.append_text_file(&TextFile::Discoveries, &piece)?;
     let first: String = text.trim().lines().next().unwrap_or_default().chars().take(200).collect();
-    desk.log(worker.as_str(), "DISCOVERED", &first)?;
-    register::note(&mut desk, worker, actor)?;
-    desk.commit(worker.as_str(), "discover", actor)?;
+    tx.log(worker.as_str(), "DISCOVERED", &first)?;
+    register::note(&mut tx, worker, actor)?;
+    tx.commit(worker.as_str(), "discover", actor)?;
     register::sign_of_session(engine, actor);
     Ok(piece)
 }
 
 /// Keeps what the command or agent of a task printed; and what it used and changed, if it reported by itself.
 pub fn keep_output(engine: &dyn Engine, on: On<'_>, tries: &Tries, actor: &Actor) -> Result<()> {
-    let mut desk = Desk::open(engine, actor)?;
-    desk.transaction.write_paper(&Paper::TaskLog(on.task.clone()), redact(&tries.log).into_owned())?;
-    desk.touch();
+    let mut tx = QueueTransaction::open(engine, actor)?;
+    tx.transaction.write_text_file(&TextFile::TaskLog(on.task.clone()), redact(&tries.log).into_owned())?;
+    tx.touch();
     let is_told = tries.changed.is_some() || tries.usage != Usage::default();
-    if is_told && let Some(task) = desk.transaction.item(&desk.queue, on.task.as_str())? {
+    if is_told && let Some(task) = tx.transaction.item(&tx.queue, on.task.as_str())? {
         let mut task = Task::of(task);
         let counted = task.count(on.epoch, tries);
         let noted = tries.changed.as_ref().is_some_and(|changes| task.note_changes(on.epoch, changes));
         if matches!(task.status(), Status::Done | Status::Failed) && (counted || noted) {
-            let result = papers::result(task.value());
-            desk.transaction.write_paper(&Paper::Result(on.task.clone()), result)?;
+            let result = queue_texts::result(task.value());
+            tx.transaction.write_text_file(&TextFile::Result(on.task.clone()), result)?;
         }
         if counted || noted {
-            desk.put(task)?;
+            tx.put(task)?;
         }
     }
-    desk.commit_with(on.worker.as_str(), "output", actor, Durability::Lazy).map(drop)
+    tx.commit_with(on.worker.as_str(), "output", actor, Durability::Lazy).map(drop)
 }
 
 /// Returns until when a task may be worked on, for messages.

@@ -19,7 +19,7 @@ use crate::model::session::{Session, Status, is_open};
 use crate::model::task::{Effect, Task};
 use crate::model::time;
 use crate::ops::agent_loop::hold;
-use crate::ops::queue::Desk;
+use crate::ops::queue::QueueTransaction;
 use crate::ops::settings::Settings;
 use crate::ops::{Actor, Error, Result, messages};
 use crate::store::{Engine, Transaction};
@@ -55,11 +55,11 @@ pub fn handoff(engine: &dyn Engine, handoff: Handoff<'_>, actor: &Actor) -> Resu
     let mailboxes = [Room::Mailbox(from.clone()), Room::Mailbox(to.clone())];
     let rooms = [&room(from), &room(to), &mailboxes[0], &mailboxes[1]];
     let mut seat = Seat::take(engine, &rooms, from, actor)?;
-    let now = seat.desk.now.at;
-    let giver = known(&mut *seat.desk.transaction, from)?;
-    let mut taker = open(&mut *seat.desk.transaction, to)?;
+    let now = seat.tx.now.at;
+    let giver = known(&mut *seat.tx.transaction, from)?;
+    let mut taker = open(&mut *seat.tx.transaction, to)?;
 
-    let mut tasks = move_own(&mut *seat.desk.transaction, handoff, now)?;
+    let mut tasks = move_own(&mut *seat.tx.transaction, handoff, now)?;
     for id in move_claims(&mut seat, handoff)?.into_iter().chain(move_items(&mut seat, handoff)?) {
         if !tasks.contains(&id) {
             tasks.push(id);
@@ -69,7 +69,7 @@ pub fn handoff(engine: &dyn Engine, handoff: Handoff<'_>, actor: &Actor) -> Resu
         return Err(nothing(&mut seat, handoff)?);
     }
     taker.take_over(from, &giver, context, &tasks, now);
-    let Desk { mut transaction, .. } = seat.desk;
+    let QueueTransaction { mut transaction, .. } = seat.tx;
     transaction.put(&state_of(to), taker.into_value())?;
     note(&mut *transaction, from, "handoff", &told(("to", to), &tasks, context), now)?;
     note(&mut *transaction, to, "handoff", &told(("from", from), &tasks, context), now)?;
@@ -186,11 +186,11 @@ fn move_claims(seat: &mut Seat<'_>, handoff: Handoff<'_>) -> Result<Vec<String>>
         let (owner, to) = (task.owner().unwrap_or_default().to_owned(), handoff.to);
         let keeps_name = handoff.same_agent && owner != handoff.from.as_str();
         let worker = if keeps_name { owner.clone() } else { to.to_string() };
-        task.hand_over(&worker, to.as_str(), &seat.desk.now)?;
+        task.hand_over(&worker, to.as_str(), &seat.tx.now)?;
         let (id, epoch) = (task.id().to_owned(), task.epoch());
-        seat.desk.put(task)?;
-        seat.desk.log(&owner, "HANDED OVER", &format!("{id} to {to} (lease {epoch})"))?;
-        seat.desk.log(&worker, "TOOK OVER", &format!("{id} from {owner} (lease {epoch})"))?;
+        seat.tx.put(task)?;
+        seat.tx.log(&owner, "HANDED OVER", &format!("{id} to {to} (lease {epoch})"))?;
+        seat.tx.log(&worker, "TOOK OVER", &format!("{id} from {owner} (lease {epoch})"))?;
         moved.push(id);
     }
     Ok(moved)
@@ -201,7 +201,7 @@ fn move_items(seat: &mut Seat<'_>, handoff: Handoff<'_>) -> Result<Vec<String>> 
     if !seat.has_item {
         return Ok(Vec::new());
     }
-    let Desk { transaction, now, .. } = &mut seat.desk;
+    let QueueTransaction { transaction, now, .. } = &mut seat.tx;
     hold::hand_over(&mut **transaction, (handoff.from, handoff.to), handoff.task.map(Key::as_str), now)
 }
 
@@ -213,7 +213,7 @@ fn nothing(seat: &mut Seat<'_>, handoff: Handoff<'_>) -> Result<Error> {
         return Ok(Error::refused(format!("session `{from}` has no open task and no claim"), hint));
     };
     for session in [from, to] {
-        let own = seat.desk.transaction.item(&document("tasks", session), id.as_str())?;
+        let own = seat.tx.transaction.item(&document("tasks", session), id.as_str())?;
         if let Some(task) = own {
             let status = task.text(QueueTask::status).unwrap_or("pending");
             let message =
@@ -222,7 +222,7 @@ fn nothing(seat: &mut Seat<'_>, handoff: Handoff<'_>) -> Result<Error> {
         }
     }
     let queued = match seat.has_queue {
-        true => seat.desk.transaction.item(&seat.desk.queue, id.as_str())?.map(Task::of),
+        true => seat.tx.transaction.item(&seat.tx.queue, id.as_str())?.map(Task::of),
         false => None,
     };
     let Some(task) = queued else { return Ok(Error::missing(format!("there is no task `{id}`"), hint)) };

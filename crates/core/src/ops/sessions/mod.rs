@@ -23,7 +23,7 @@ use crate::model::room::Room;
 use crate::model::session::{self, Session, Start, Status, Whereabouts};
 use crate::model::task::{Effect, Task};
 use crate::ops::agent_loop::hold;
-use crate::ops::queue::Desk;
+use crate::ops::queue::QueueTransaction;
 use crate::ops::settings::Settings;
 use crate::ops::{Actor, Error, Result, archive, readable};
 use crate::store::{Committed, Durability, Engine, Entry, Expected, Transaction};
@@ -141,8 +141,8 @@ pub fn note_in(
 /// Ends a session: its agents are released, and what it has in the queue goes back for others.
 pub fn end(engine: &dyn Engine, id: &SessionId, actor: &Actor) -> Result<Changed> {
     let mut seat = Seat::take(engine, &[&room(id)], id, actor)?;
-    let mut session = known(&mut *seat.desk.transaction, id)?;
-    let effect = session.end(seat.desk.now.at);
+    let mut session = known(&mut *seat.tx.transaction, id)?;
+    let effect = session.end(seat.tx.now.at);
     // Also once more: somebody may have claimed in its name since.
     let released = seat.release(id, "session ended")?;
     if effect == Effect::Repeated && released.is_empty() {
@@ -163,8 +163,8 @@ fn expire(
     actor: &Actor,
 ) -> Result<Option<Changed>> {
     let mut seat = Seat::take(engine, &[&room(id)], id, actor)?;
-    let mut session = known(&mut *seat.desk.transaction, id)?;
-    let now = seat.desk.now.at;
+    let mut session = known(&mut *seat.tx.transaction, id)?;
+    let now = seat.tx.now.at;
     if !session.is_overdue(settings.session_timeout(), now) {
         return Ok(None);
     }
@@ -176,7 +176,7 @@ fn expire(
 /// Rooms of sessions, where the project has one the queue, and the loop if a session has something of it, opened for one
 /// change.
 struct Seat<'e> {
-    desk: Desk<'e>,
+    tx: QueueTransaction<'e>,
     has_queue: bool,
     has_item: bool,
 }
@@ -189,14 +189,19 @@ impl<'e> Seat<'e> {
         let has_item = hold::has_item(engine, giver)?;
         let mut rooms = rooms.to_vec();
         rooms.extend(has_item.then_some(&Room::State));
-        let desk = match has_queue {
+        let tx = match has_queue {
             true => {
                 let expected = [Expected::Active(&Doc::queue())];
-                Desk::open_with(engine, &[&rooms, &[&Room::Queue][..]].concat(), &expected, actor)?
+                QueueTransaction::open_with(
+                    engine,
+                    &[&rooms, &[&Room::Queue][..]].concat(),
+                    &expected,
+                    actor,
+                )?
             }
-            false => Desk::over(engine.begin(&rooms)?, actor)?,
+            false => QueueTransaction::over(engine.begin(&rooms)?, actor)?,
         };
-        Ok(Seat { desk, has_queue, has_item })
+        Ok(Seat { tx, has_queue, has_item })
     }
 
     /// Returns the tasks of the queue that a session has.
@@ -204,7 +209,7 @@ impl<'e> Seat<'e> {
         if !self.has_queue {
             return Ok(Vec::new());
         }
-        let mut tasks = self.desk.active()?;
+        let mut tasks = self.tx.active()?;
         tasks.retain(|task| Session::has(id, task));
         Ok(tasks)
     }
@@ -214,10 +219,10 @@ impl<'e> Seat<'e> {
         let mut released = Vec::new();
         for task in self.claims(id)? {
             let details = format!(" (lease {} of session {id})", task.epoch());
-            released.push(self.desk.give_back(task, reason, &details)?.id().to_owned());
+            released.push(self.tx.give_back(task, reason, &details)?.id().to_owned());
         }
         if self.has_item {
-            let (transaction, now) = (&mut *self.desk.transaction, &self.desk.now);
+            let (transaction, now) = (&mut *self.tx.transaction, &self.tx.now);
             released.extend(hold::give_back_of_session(transaction, id, reason, now)?);
         }
         Ok(released)
@@ -231,7 +236,7 @@ impl<'e> Seat<'e> {
         released: Vec<String>,
         actor: &Actor,
     ) -> Result<Changed> {
-        let Desk { mut transaction, now, .. } = self.desk;
+        let QueueTransaction { mut transaction, now, .. } = self.tx;
         drop_blank(&mut *transaction, id, now.at)?;
         transaction.put(&state_of(id), session.into_value())?;
         note(&mut *transaction, id, event, &json!({ EventData::released: released }), now.at)?;

@@ -6,17 +6,17 @@
 
 use jiff::Timestamp;
 
-use super::{Desk, Done, doc};
+use super::{WorkflowChanged, WorkflowTransaction, doc};
 use crate::hint;
+use crate::model::agent_report::{AgentReport, Ending};
 use crate::model::changes::Changes;
+use crate::model::current_session::CurrentSessions;
 use crate::model::documents::workflow::Phase;
 use crate::model::flow::{
     Flow, Ownership, PhaseOutcome, Refusal, Report, Worker, WorkflowStatus, outcome, standing,
 };
 use crate::model::ids::SessionId;
 use crate::model::next::{Next, See, With};
-use crate::model::present::Present;
-use crate::model::said::{Ending, Said};
 use crate::ops::sessions::look;
 use crate::ops::{Actor, Error, Result, document_of_state, readable};
 use crate::store::{Engine, Transaction};
@@ -31,7 +31,11 @@ pub fn ownership(engine: &dyn Engine, flow: &Flow, actor: &Actor) -> Result<Owne
 }
 
 /// Makes it the workflow of the acting session, whosever it was. Returns the session that had it.
-pub fn adopt(engine: &dyn Engine, expect: Option<u64>, actor: &Actor) -> Result<(Done, Option<String>)> {
+pub fn adopt(
+    engine: &dyn Engine,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<(WorkflowChanged, Option<String>)> {
     let session = actor.session.as_deref().ok_or_else(|| {
         let name = hint!["a workflow is taken over by a session: name it with ", With::Session(None)];
         Error::Input(actor.door.tell(&name))
@@ -42,12 +46,12 @@ pub fn adopt(engine: &dyn Engine, expect: Option<u64>, actor: &Actor) -> Result<
             hint!["start it: ", Next::StartSession(session.into()), "   (see them: ", See::Sessions, ")",],
         ));
     }
-    let mut desk = Desk::open(engine, expect, actor)?;
-    let mut flow = desk.workflow(engine)?;
+    let mut tx = WorkflowTransaction::open(engine, expect, actor)?;
+    let mut flow = tx.workflow(engine)?;
     free_dead(engine, &mut flow, actor)?;
     let before = flow.owner().filter(|owner| *owner != session).map(str::to_owned);
     flow.belong_to(session);
-    Ok((desk.finish(flow, "workflow adopt", actor)?, before))
+    Ok((tx.finish(flow, "workflow adopt", actor)?, before))
 }
 
 /// Takes a workflow that belongs to nobody, and what dead sessions hold of it.
@@ -99,22 +103,22 @@ pub(in crate::ops) fn pass_on(
     if engine.is_absent(&doc("workflow")) {
         return Ok(());
     }
-    let desk = Desk::open(engine, None, actor)?;
-    let Some(mut flow) = desk.before.clone() else { return Ok(()) };
+    let tx = WorkflowTransaction::open(engine, None, actor)?;
+    let Some(mut flow) = tx.before.clone() else { return Ok(()) };
     flow.pass_on(from.as_str(), to.as_str());
-    desk.finish(flow, "workflow adopt", actor).map(drop)
+    tx.finish(flow, "workflow adopt", actor).map(drop)
 }
 
 /// Notes that an agent has begun. Returns the workflow and the agent's phase, if it has one.
 pub fn agent_began(engine: &dyn Engine, worker: Worker<'_>, actor: &Actor) -> Result<Option<(Flow, String)>> {
-    let Some((desk, flow, id)) = phase_of(engine, worker, actor)? else { return Ok(None) };
+    let Some((tx, flow, id)) = phase_of(engine, worker, actor)? else { return Ok(None) };
     if standing_of(&flow, &id) == WorkflowStatus::Completed {
         return Ok(Some((flow, id)));
     }
     let mut next = flow.clone();
     // What a phase does not allow, an agent cannot make it do; it works all the same.
-    match next.give(&id, worker, desk.now) {
-        Ok(()) => Ok(Some((desk.finish(next, "workflow agent", actor)?.flow, id))),
+    match next.give(&id, worker, tx.now) {
+        Ok(()) => Ok(Some((tx.finish(next, "workflow agent", actor)?.flow, id))),
         Err(_) => Ok(Some((flow, id))),
     }
 }
@@ -123,30 +127,27 @@ pub fn agent_began(engine: &dyn Engine, worker: Worker<'_>, actor: &Actor) -> Re
 pub fn agent_ended(
     engine: &dyn Engine,
     worker: Worker<'_>,
-    said: &Said,
+    said: &AgentReport,
     changed: Option<Changes>,
     actor: &Actor,
 ) -> Result<Option<(Flow, String)>> {
-    let Some((desk, flow, id)) = phase_of(engine, worker, actor)? else { return Ok(None) };
+    let Some((tx, flow, id)) = phase_of(engine, worker, actor)? else { return Ok(None) };
     let mut next = flow.clone();
     let ended = is_news(&flow, &id, worker, said.ending)
-        && next
-            .give(&id, worker, desk.now)
-            .and_then(|()| end(&mut next, &id, said, changed, desk.now))
-            .is_ok();
+        && next.give(&id, worker, tx.now).and_then(|()| end(&mut next, &id, said, changed, tx.now)).is_ok();
     match ended {
-        true => Ok(Some((desk.finish(next, "workflow agent", actor)?.flow, id))),
+        true => Ok(Some((tx.finish(next, "workflow agent", actor)?.flow, id))),
         false => Ok(Some((flow, id))),
     }
 }
 
 /// Notes that an agent is asked for the hand-over that its phase wants; returns the phase. Once for each agent.
 pub fn ask_handover(engine: &dyn Engine, worker: Worker<'_>, actor: &Actor) -> Result<Option<String>> {
-    let Some((desk, mut flow, id)) = phase_of(engine, worker, actor)? else { return Ok(None) };
+    let Some((tx, mut flow, id)) = phase_of(engine, worker, actor)? else { return Ok(None) };
     if standing_of(&flow, &id) != WorkflowStatus::Active || !flow.ask_handover(&id, worker.id) {
         return Ok(None);
     }
-    desk.finish(flow, "workflow agent", actor)?;
+    tx.finish(flow, "workflow agent", actor)?;
     Ok(Some(id))
 }
 
@@ -155,30 +156,30 @@ fn phase_of<'e>(
     engine: &'e dyn Engine,
     worker: Worker<'_>,
     actor: &Actor,
-) -> Result<Option<(Desk<'e>, Flow, String)>> {
+) -> Result<Option<(WorkflowTransaction<'e>, Flow, String)>> {
     if engine.is_absent(&doc("workflow")) {
         return Ok(None);
     }
-    let mut desk = Desk::open(engine, None, actor)?;
-    let Some(mut flow) = desk.before.clone() else { return Ok(None) };
+    let mut tx = WorkflowTransaction::open(engine, None, actor)?;
+    let Some(mut flow) = tx.before.clone() else { return Ok(None) };
     free_dead(engine, &mut flow, actor)?;
     let ownership = ownership(engine, &flow, actor)?;
     let by_name = match &ownership {
         Ownership::Ours => true,
-        Ownership::Nobody => is_alone(engine, &mut *desk.transaction, actor)?,
+        Ownership::Nobody => is_alone(engine, &mut *tx.transaction, actor)?,
         Ownership::Other(_) => false,
     };
     let Some(id) = flow.phase_of(worker, by_name).map(str::to_owned) else { return Ok(None) };
     if ownership == Ownership::Nobody {
         flow.belong_to(worker.session);
     }
-    Ok(Some((desk, flow, id)))
+    Ok(Some((tx, flow, id)))
 }
 
 /// Whether no other session is at work in this project. A record of them that cannot be read keeps nobody from working.
 fn is_alone(engine: &dyn Engine, transaction: &mut dyn Transaction, actor: &Actor) -> Result<bool> {
     let present = readable(transaction, &document_of_state("current_session"))?;
-    for other in Present::of(present).sessions() {
+    for other in CurrentSessions::of(present).sessions() {
         if actor.session.as_ref() != Some(&other) && look::is_at_work(engine, &other, actor)? {
             return Ok(false);
         }
@@ -203,7 +204,7 @@ fn is_news(flow: &Flow, id: &str, worker: Worker<'_>, ending: Ending) -> bool {
 fn end(
     flow: &mut Flow,
     id: &str,
-    said: &Said,
+    said: &AgentReport,
     changed: Option<Changes>,
     now: Timestamp,
 ) -> std::result::Result<(), Refusal> {

@@ -8,7 +8,7 @@ use super::picking::Rank;
 use crate::model::documents::common::Item;
 use crate::model::key::Fields;
 use crate::model::kind::{Doc, Items, Kind};
-use crate::model::listing::{Among, Facet, Listing, Marks, Standing};
+use crate::model::listing::{Among, Facet, Listing, Marks, Stage};
 use crate::model::raw::Raw;
 use crate::store::error::Unfit;
 use crate::store::texts::Texts;
@@ -55,7 +55,7 @@ pub fn best_in(doc: &Doc, value: &Value, after: Option<Rank>, without: &Marks) -
     let listing = doc.kind.listing?;
     let ranked = items(doc.kind, value).into_iter().enumerate().filter_map(|(position, item)| {
         let rank = |facet: &Facet<'_>| {
-            let ready = listing.standing(facet.state) == Standing::Ready;
+            let ready = listing.stage(facet.state) == Stage::Ready;
             ready.then_some(Rank { class: facet.class, age: facet.age, position })
         };
         listing.with_facet(item, rank)?.map(|rank| (rank, item))
@@ -85,17 +85,15 @@ fn listed<'v>(listing: &Listing, items: &[&'v Value], among: Among<'_>) -> Vec<&
     let mut done: HashSet<String> = HashSet::new();
     if among == Among::Loose {
         let id = |facet: &Facet<'_>| {
-            let done = listing.standing(facet.state) == Standing::Done;
+            let done = listing.stage(facet.state) == Stage::Done;
             done.then(|| facet.id.clone().into_owned())
         };
         done.extend(items.iter().filter_map(|item| listing.with_facet(item, id)?));
     }
-    let wanted = |facet: &Facet<'_>| match (among, listing.standing(facet.state)) {
-        (Among::Active, standing) => standing == Standing::Active,
-        (Among::Loose, Standing::Waiting) => facet.needs.iter().all(|id| done.contains(&**id)),
-        (Among::InNeedOf(id), Standing::Waiting | Standing::Ready) => {
-            facet.needs.iter().any(|need| need == id)
-        }
+    let wanted = |facet: &Facet<'_>| match (among, listing.stage(facet.state)) {
+        (Among::Active, stage) => stage == Stage::Active,
+        (Among::Loose, Stage::Waiting) => facet.needs.iter().all(|id| done.contains(&**id)),
+        (Among::InNeedOf(id), Stage::Waiting | Stage::Ready) => facet.needs.iter().any(|need| need == id),
         _ => false,
     };
     items.iter().filter(|item| listing.with_facet(item, wanted) == Some(true)).copied().collect()

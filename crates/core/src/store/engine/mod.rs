@@ -32,7 +32,7 @@
 //!   whether it happened, that tells.
 //! - **Time.** [`Transaction::now`] is the time of the place that keeps the documents, asked for under the lock: what one
 //!   transaction writes down is never later than what the next one of the room is told.
-//! - **Papers.** Texts are part of the commit: they are there when it is and not when it is not, also after
+//! - **Text files.** Texts are part of the commit: they are there when it is and not when it is not, also after
 //!   a crash, as soon as the next transaction of the room begins. A piece is appended once.
 //! - **Seats.** A seat has at most one holder; it says nothing about documents.
 //! - **Waking.** Whatever is committed after [`Engine::watch`] returned is reported by the watch, and wakes
@@ -56,8 +56,8 @@ use super::error::Result;
 use crate::model::hint::Hint;
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
-use crate::model::paper::{Paper, Papers};
 use crate::model::room::Room;
+use crate::model::text_file::{TextFile, TextFiles};
 use crate::model::time::{Clock, Moment};
 
 pub use entry::{Durability, Entry};
@@ -155,23 +155,23 @@ pub trait Transaction: Picking {
     fn edits(&mut self, doc: &Doc) -> Result<Edits>;
 
     /// Returns a text as it was before this transaction.
-    fn paper(&mut self, paper: &Paper) -> Result<Option<String>>;
+    fn text_file(&mut self, text_file: &TextFile) -> Result<Option<String>>;
 
     /// Returns the texts of one sort that were there before this transaction, and makes sure that there is a place for them
     /// after the commit.
-    fn papers(&mut self, room: &Room, sort: Papers) -> Result<Vec<Paper>>;
+    fn text_files(&mut self, room: &Room, sort: TextFiles) -> Result<Vec<TextFile>>;
 
     /// Whether texts of a sort that others may leave there have come or gone by other hands since somebody asked for them.
-    fn papers_changed(&mut self, room: &Room, sort: Papers) -> Result<bool>;
+    fn text_files_changed(&mut self, room: &Room, sort: TextFiles) -> Result<bool>;
 
     /// Replaces a text.
-    fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()>;
+    fn write_text_file(&mut self, text_file: &TextFile, text: String) -> Result<()>;
 
     /// Adds a piece to the end of a text, whatever else is added to it meanwhile.
-    fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()>;
+    fn append_text_file(&mut self, text_file: &TextFile, piece: &str) -> Result<()>;
 
     /// Removes a text.
-    fn remove_paper(&mut self, paper: &Paper) -> Result<()>;
+    fn remove_text_file(&mut self, text_file: &TextFile) -> Result<()>;
 
     /// Makes everything happen, or nothing.
     fn commit(self: Box<Self>, entry: &Entry) -> Result<Committed>;
@@ -187,7 +187,7 @@ pub enum Expected<'a> {
     Best(&'a Doc, usize),
     /// The items that somebody has.
     Active(&'a Doc),
-    Paper(&'a Paper),
+    TextFile(&'a TextFile),
 }
 
 /// A seat that is taken, until this is dropped.

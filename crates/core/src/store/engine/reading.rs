@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Document, Transaction};
 use crate::model::ids::SessionId;
 use crate::model::kind::Doc;
-use crate::model::listing::{Excerpt, Most};
+use crate::model::listing::{Most, Overview};
 use crate::model::raw::Raw;
 use crate::model::room::Room;
 use crate::store::error::Result;
@@ -20,7 +20,7 @@ pub trait Reading {
 
     /// Returns a document's list seen from above, if that can be told without looking at every item. `None` sends the
     /// caller to [`Engine::read`](super::Engine::read).
-    fn excerpt(&self, doc: &Doc, most: Most) -> Result<Option<Excerpt>>;
+    fn overview(&self, doc: &Doc, most: Most) -> Result<Option<Overview>>;
 
     /// Calls `visit` with every item of a document's list, without building values. Returns false if that cannot be done;
     /// what was visited then does not count, and the caller is sent to [`Engine::read`](super::Engine::read).

@@ -6,8 +6,8 @@ use crate::error::Code;
 use crate::model::hint::Hint;
 use crate::model::ids::SessionId;
 use crate::model::kind::Doc;
-use crate::model::paper::Paper;
 use crate::model::room::Room;
+use crate::model::text_file::TextFile;
 use crate::store::error::Result;
 
 /// What somebody asks who looks after a store, and those who tell where things are.
@@ -59,7 +59,7 @@ pub trait Upkeep {
 #[derive(Debug, Clone, Copy)]
 pub enum Kept<'a> {
     Document(&'a Doc),
-    Paper(&'a Paper),
+    TextFile(&'a TextFile),
 }
 
 /// How people call something that is kept. Different things of a room are called differently.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::model::ids::{Key, SessionId};
 use crate::model::kind::{Doc, KINDS, Kind, Scope};
-use crate::model::paper::{Paper, Papers, Tray};
 use crate::model::room::{Room, Root};
+use crate::model::text_file::{TextFile, TextFiles, Tray};
 
 /// The file of each kind below its room; `{key}` stands for what tells the members of a family apart.
 const FILES: [(&str, &str); 31] = [
@@ -225,26 +225,26 @@ pub trait PaperFiles: Sized {
     fn open_folders(room: &Room) -> &'static [&'static str];
 }
 
-impl PaperFiles for Paper {
+impl PaperFiles for TextFile {
     fn file(&self) -> String {
         match self {
-            Paper::Plan => "master-plan.md".into(),
-            Paper::Summary => "summary.md".into(),
-            Paper::Discoveries => "context/discoveries.md".into(),
-            Paper::Log(agent) => format!("{LOGS}/{agent}.log"),
-            Paper::TaskLog(task) => format!("{TASK_LOGS}/{task}.log"),
-            Paper::Result(task) => format!("{RESULTS}/{task}.md"),
-            Paper::Message { tray, id, .. } => format!("{}/{id}.json", tray.word()),
-            Paper::HookLog(_) => HOOK_LOG.into(),
-            Paper::WorkflowView => BESIDE.into(),
-            Paper::OldWorkflow(id) => format!("{OLD_WORKFLOWS}/{id}.json"),
-            Paper::Archive(name) => format!("{name}.jsonl"),
-            Paper::OldTasks(name) | Paper::OldState(name) => format!("{ARCHIVES}/{name}.jsonl"),
-            Paper::LoopState => format!("{LOOP}/{LOOP_STATE}"),
-            Paper::GateLog(gate) => format!("{GATE_LOGS}/{gate}.log"),
-            Paper::ItemLog(item) => format!("{ITEM_LOGS}/{item}.log"),
-            Paper::AgentLog(order) => format!("{AGENT_LOGS}/{order}.log"),
-            Paper::RunReport => RUN_REPORT.into(),
+            TextFile::Plan => "master-plan.md".into(),
+            TextFile::Summary => "summary.md".into(),
+            TextFile::Discoveries => "context/discoveries.md".into(),
+            TextFile::Log(agent) => format!("{LOGS}/{agent}.log"),
+            TextFile::TaskLog(task) => format!("{TASK_LOGS}/{task}.log"),
+            TextFile::Result(task) => format!("{RESULTS}/{task}.md"),
+            TextFile::Message { tray, id, .. } => format!("{}/{id}.json", tray.word()),
+            TextFile::HookLog(_) => HOOK_LOG.into(),
+            TextFile::WorkflowView => BESIDE.into(),
+            TextFile::OldWorkflow(id) => format!("{OLD_WORKFLOWS}/{id}.json"),
+            TextFile::Archive(name) => format!("{name}.jsonl"),
+            TextFile::OldTasks(name) | TextFile::OldState(name) => format!("{ARCHIVES}/{name}.jsonl"),
+            TextFile::LoopState => format!("{LOOP}/{LOOP_STATE}"),
+            TextFile::GateLog(gate) => format!("{GATE_LOGS}/{gate}.log"),
+            TextFile::ItemLog(item) => format!("{ITEM_LOGS}/{item}.log"),
+            TextFile::AgentLog(order) => format!("{AGENT_LOGS}/{order}.log"),
+            TextFile::RunReport => RUN_REPORT.into(),
         }
     }
 
@@ -252,7 +252,7 @@ impl PaperFiles for Paper {
         self.room().path(&self.file())
     }
 
-    fn at(room: &Room, file: &str) -> Option<Paper> {
+    fn at(room: &Room, file: &str) -> Option<TextFile> {
         let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
         let key = |suffix: &str| name.strip_suffix(suffix)?.parse::<Key>().ok();
         match (room, folder) {
@@ -260,23 +260,23 @@ impl PaperFiles for Paper {
                 let tray = Tray::ALL.into_iter().find(|tray| tray.word() == folder)?;
                 message_named(mailbox, tray, name)
             }
-            (Room::Session(session), "") => (name == HOOK_LOG).then(|| Paper::HookLog(session.clone())),
-            (Room::Archive, "") => key(".jsonl").map(Paper::Archive),
-            (Room::Pipeline, "") => (name == RUN_REPORT).then_some(Paper::RunReport),
-            (Room::Pipeline, AGENT_LOGS) => key(".log").map(Paper::AgentLog),
-            (Room::State, _) if file == BESIDE => Some(Paper::WorkflowView),
-            (Room::State, LOOP) => (name == LOOP_STATE).then_some(Paper::LoopState),
-            (Room::State, GATE_LOGS) => key(".log").map(Paper::GateLog),
-            (Room::State, ITEM_LOGS) => key(".log").map(Paper::ItemLog),
-            (Room::State, OLD_WORKFLOWS) => key(".json").map(Paper::OldWorkflow),
-            (Room::State, ARCHIVES) => key(".jsonl").map(Paper::OldState),
-            (Room::Queue, LOGS) => key(".log").map(Paper::Log),
-            (Room::Queue, TASK_LOGS) => key(".log").map(Paper::TaskLog),
-            (Room::Queue, RESULTS) => key(".md").map(Paper::Result),
-            (Room::Queue, ARCHIVES) => key(".jsonl").map(Paper::OldTasks),
-            (Room::Queue, "" | CONTEXT) => [Paper::Plan, Paper::Summary, Paper::Discoveries]
+            (Room::Session(session), "") => (name == HOOK_LOG).then(|| TextFile::HookLog(session.clone())),
+            (Room::Archive, "") => key(".jsonl").map(TextFile::Archive),
+            (Room::Pipeline, "") => (name == RUN_REPORT).then_some(TextFile::RunReport),
+            (Room::Pipeline, AGENT_LOGS) => key(".log").map(TextFile::AgentLog),
+            (Room::State, _) if file == BESIDE => Some(TextFile::WorkflowView),
+            (Room::State, LOOP) => (name == LOOP_STATE).then_some(TextFile::LoopState),
+            (Room::State, GATE_LOGS) => key(".log").map(TextFile::GateLog),
+            (Room::State, ITEM_LOGS) => key(".log").map(TextFile::ItemLog),
+            (Room::State, OLD_WORKFLOWS) => key(".json").map(TextFile::OldWorkflow),
+            (Room::State, ARCHIVES) => key(".jsonl").map(TextFile::OldState),
+            (Room::Queue, LOGS) => key(".log").map(TextFile::Log),
+            (Room::Queue, TASK_LOGS) => key(".log").map(TextFile::TaskLog),
+            (Room::Queue, RESULTS) => key(".md").map(TextFile::Result),
+            (Room::Queue, ARCHIVES) => key(".jsonl").map(TextFile::OldTasks),
+            (Room::Queue, "" | CONTEXT) => [TextFile::Plan, TextFile::Summary, TextFile::Discoveries]
                 .into_iter()
-                .find(|paper| paper.file() == file),
+                .find(|text_file| text_file.file() == file),
             _ => None,
         }
     }
@@ -293,8 +293,8 @@ impl PaperFiles for Paper {
         }
     }
 
-    fn beside(room: &Room) -> Option<Paper> {
-        (*room == Room::State).then_some(Paper::WorkflowView)
+    fn beside(room: &Room) -> Option<TextFile> {
+        (*room == Room::State).then_some(TextFile::WorkflowView)
     }
 
     fn open_folders(room: &Room) -> &'static [&'static str] {
@@ -306,23 +306,23 @@ impl PaperFiles for Paper {
 }
 
 /// Returns the folder of texts of one sort.
-pub fn folder_of(room: &Room, papers: Papers) -> &'static str {
-    match papers {
-        Papers::Messages(tray) => tray.word(),
-        Papers::Results => RESULTS,
-        Papers::Logs => LOGS,
-        Papers::Archived if *room == Room::Archive => "",
-        Papers::Archived => ARCHIVES,
+pub fn folder_of(room: &Room, text_files: TextFiles) -> &'static str {
+    match text_files {
+        TextFiles::Messages(tray) => tray.word(),
+        TextFiles::Results => RESULTS,
+        TextFiles::Logs => LOGS,
+        TextFiles::Archived if *room == Room::Archive => "",
+        TextFiles::Archived => ARCHIVES,
     }
 }
 
 /// Returns the text that a name in such a folder is.
-pub fn paper_named(room: &Room, papers: Papers, name: &str) -> Option<Paper> {
-    let paper = match (papers, room) {
-        (Papers::Messages(tray), Room::Mailbox(mailbox)) => message_named(mailbox, tray, name)?,
-        _ => Paper::at(room, [folder_of(room, papers), name].join("/").trim_start_matches('/'))?,
+pub fn paper_named(room: &Room, text_files: TextFiles, name: &str) -> Option<TextFile> {
+    let text_file = match (text_files, room) {
+        (TextFiles::Messages(tray), Room::Mailbox(mailbox)) => message_named(mailbox, tray, name)?,
+        _ => TextFile::at(room, [folder_of(room, text_files), name].join("/").trim_start_matches('/'))?,
     };
-    papers.have(&paper).then_some(paper)
+    text_files.have(&text_file).then_some(text_file)
 }
 
 /// Whether anthill itself writes to a path below a project. Others have a directory of the pipeline's name, too.
@@ -331,13 +331,13 @@ pub fn is_ours(path: &str, project: &Path) -> bool {
     let below = |room: Room| path.strip_prefix(&room.dir()).is_some_and(|rest| rest.starts_with('/'));
     below(Room::Queue)
         || below(Room::State)
-        || path == Paper::WorkflowView.path()
+        || path == TextFile::WorkflowView.path()
         || (below(Room::Pipeline) && has_pipeline())
 }
 
-fn message_named(mailbox: &SessionId, tray: Tray, name: &str) -> Option<Paper> {
+fn message_named(mailbox: &SessionId, tray: Tray, name: &str) -> Option<TextFile> {
     let id = name.strip_suffix(".json")?.parse().ok()?;
-    Some(Paper::Message { mailbox: mailbox.clone(), tray, id })
+    Some(TextFile::Message { mailbox: mailbox.clone(), tray, id })
 }
 
 #[cfg(test)]
@@ -376,18 +376,20 @@ mod tests {
     #[test]
     fn a_sort_of_texts_is_found_in_its_folder() {
         let mailbox = Room::Mailbox("s1".parse().unwrap());
-        for (room, papers, name) in [
-            (&Room::Queue, Papers::Results, "t1.md"),
-            (&Room::Queue, Papers::Logs, "w1.log"),
-            (&Room::Queue, Papers::Archived, "tasks-2026-11.jsonl"),
-            (&Room::State, Papers::Archived, "errors-2026-11.jsonl"),
-            (&Room::Archive, Papers::Archived, "sessions-2026-11.jsonl"),
-            (&mailbox, Papers::Messages(Tray::Inbox), "m1.json"),
+        for (room, text_files, name) in [
+            (&Room::Queue, TextFiles::Results, "t1.md"),
+            (&Room::Queue, TextFiles::Logs, "w1.log"),
+            (&Room::Queue, TextFiles::Archived, "tasks-2026-11.jsonl"),
+            (&Room::State, TextFiles::Archived, "errors-2026-11.jsonl"),
+            (&Room::Archive, TextFiles::Archived, "sessions-2026-11.jsonl"),
+            (&mailbox, TextFiles::Messages(Tray::Inbox), "m1.json"),
         ] {
-            let paper = paper_named(room, papers, name).unwrap();
-            assert!(papers.have(&paper) && paper.file().ends_with(name) && paper.room() == *room);
+            let text_file = paper_named(room, text_files, name).unwrap();
+            assert!(
+                text_files.have(&text_file) && text_file.file().ends_with(name) && text_file.room() == *room
+            );
             for name in ["x", "../x.md", ".md", "a/b.log", "tasks"] {
-                assert_eq!(paper_named(room, papers, name), None, "{name}");
+                assert_eq!(paper_named(room, text_files, name), None, "{name}");
             }
         }
     }
@@ -395,59 +397,60 @@ mod tests {
     #[test]
     fn a_paper_is_found_by_its_file_and_nothing_else_is_one() {
         let key = |text: &str| text.parse::<Key>().unwrap();
-        let papers = [
-            Paper::Plan,
-            Paper::Summary,
-            Paper::Discoveries,
-            Paper::Log(key("w-1")),
-            Paper::Log(key("tasks")),
-            Paper::TaskLog(key("t-1")),
-            Paper::Result(key("t.1")),
+        let text_files = [
+            TextFile::Plan,
+            TextFile::Summary,
+            TextFile::Discoveries,
+            TextFile::Log(key("w-1")),
+            TextFile::Log(key("tasks")),
+            TextFile::TaskLog(key("t-1")),
+            TextFile::Result(key("t.1")),
         ];
         // Of the same name in both rooms.
-        for paper in [Paper::OldTasks(key("tasks-2026-11")), Paper::OldState(key("errors-2026-11"))] {
-            assert_eq!(Paper::at(&paper.room(), &paper.file()), Some(paper));
+        for text_file in [TextFile::OldTasks(key("tasks-2026-11")), TextFile::OldState(key("errors-2026-11"))]
+        {
+            assert_eq!(TextFile::at(&text_file.room(), &text_file.file()), Some(text_file));
         }
-        for paper in papers {
-            assert_eq!(Paper::at(&Room::Queue, &paper.file()), Some(paper.clone()));
-            assert_eq!(Paper::at(&Room::State, &paper.file()), None);
+        for text_file in text_files {
+            assert_eq!(TextFile::at(&Room::Queue, &text_file.file()), Some(text_file.clone()));
+            assert_eq!(TextFile::at(&Room::State, &text_file.file()), None);
         }
         let mailbox: SessionId = "s1".parse().unwrap();
         for tray in Tray::ALL {
-            let paper = Paper::Message { mailbox: mailbox.clone(), tray, id: key("msg-1") };
-            assert_eq!(Paper::at(&paper.room(), &paper.file()), Some(paper.clone()));
-            assert_eq!(Paper::at(&Room::Queue, &paper.file()), None);
+            let text_file = TextFile::Message { mailbox: mailbox.clone(), tray, id: key("msg-1") };
+            assert_eq!(TextFile::at(&text_file.room(), &text_file.file()), Some(text_file.clone()));
+            assert_eq!(TextFile::at(&Room::Queue, &text_file.file()), None);
         }
         for file in
             ["inbox/x", "inbox/../x.json", "x.json", "trash/x.json", "inbox/.x.json", "inbox/a/b.json"]
         {
-            assert_eq!(Paper::at(&Room::Mailbox(mailbox.clone()), file), None, "{file}");
+            assert_eq!(TextFile::at(&Room::Mailbox(mailbox.clone()), file), None, "{file}");
         }
         let of_state = [
-            Paper::WorkflowView,
-            Paper::OldWorkflow(key("wf_1")),
-            Paper::LoopState,
-            Paper::GateLog(key("lint")),
-            Paper::ItemLog(key("work-001")),
+            TextFile::WorkflowView,
+            TextFile::OldWorkflow(key("wf_1")),
+            TextFile::LoopState,
+            TextFile::GateLog(key("lint")),
+            TextFile::ItemLog(key("work-001")),
         ];
-        for paper in of_state {
-            assert_eq!(Paper::at(&Room::State, &paper.file()), Some(paper.clone()));
-            assert_eq!(Paper::at(&Room::Queue, &paper.file()), None);
+        for text_file in of_state {
+            assert_eq!(TextFile::at(&Room::State, &text_file.file()), Some(text_file.clone()));
+            assert_eq!(TextFile::at(&Room::Queue, &text_file.file()), None);
         }
-        let archive = Paper::Archive(key("sessions-2026-11"));
-        assert_eq!(Paper::at(&Room::Archive, &archive.file()), Some(archive));
+        let archive = TextFile::Archive(key("sessions-2026-11"));
+        assert_eq!(TextFile::at(&Room::Archive, &archive.file()), Some(archive));
         for file in ["x.json", "a/b.jsonl", ".x.jsonl", "../x.jsonl"] {
-            assert_eq!(Paper::at(&Room::Archive, file), None, "{file}");
+            assert_eq!(TextFile::at(&Room::Archive, file), None, "{file}");
         }
-        for paper in [Paper::AgentLog(key("v4_1-2")), Paper::RunReport] {
-            assert_eq!(Paper::at(&Room::Pipeline, &paper.file()), Some(paper.clone()));
-            assert_eq!(Paper::at(&Room::State, &paper.file()), None);
+        for text_file in [TextFile::AgentLog(key("v4_1-2")), TextFile::RunReport] {
+            assert_eq!(TextFile::at(&Room::Pipeline, &text_file.file()), Some(text_file.clone()));
+            assert_eq!(TextFile::at(&Room::State, &text_file.file()), None);
         }
         for file in ["pm_state.json", "logs/../x.log", "logs/a/b.log", "messages/report.md", "summary.md"] {
-            assert_eq!(Paper::at(&Room::Pipeline, file), None, "{file}");
+            assert_eq!(TextFile::at(&Room::Pipeline, file), None, "{file}");
         }
-        assert_eq!(Paper::WorkflowView.path(), ".claude/workflow_state_system.md");
-        assert_eq!(Paper::LoopState.path(), ".claude/state/loop/LOOP_STATE.md");
+        assert_eq!(TextFile::WorkflowView.path(), ".claude/workflow_state_system.md");
+        assert_eq!(TextFile::LoopState.path(), ".claude/state/loop/LOOP_STATE.md");
         for file in [
             "../x.md",
             "../../workflow_state_system.md",
@@ -461,11 +464,11 @@ mod tests {
             "loop/gates/a/b.log",
             "loop/gatesx.log",
         ] {
-            assert_eq!(Paper::at(&Room::State, file), None, "{file}");
+            assert_eq!(TextFile::at(&Room::State, file), None, "{file}");
         }
         let session: SessionId = "s1".parse().unwrap();
-        let log = Paper::HookLog(session.clone());
-        assert_eq!(Paper::at(&Room::Session(session), "hooks.log"), Some(log));
+        let log = TextFile::HookLog(session.clone());
+        assert_eq!(TextFile::at(&Room::Session(session), "hooks.log"), Some(log));
         for file in [
             "hooks.log",
             "tasks.json",
@@ -476,7 +479,7 @@ mod tests {
             "../x.md",
             "context/x",
         ] {
-            assert_eq!(Paper::at(&Room::Queue, file), None, "{file}");
+            assert_eq!(TextFile::at(&Room::Queue, file), None, "{file}");
         }
     }
 }

@@ -10,14 +10,14 @@ use super::place::{self, Head, Place, QUARANTINE, parent};
 use super::recover::sweep;
 use super::roots::FileEngine;
 use super::segments::old_segments;
-use super::{papers, recover};
+use super::{recover, text_files};
 use crate::error::Code;
 use crate::hint;
 use crate::model::hint::Hint;
 use crate::model::kind::Doc;
 use crate::model::next::{Next, With};
-use crate::model::paper::Paper;
 use crate::model::room::Room;
+use crate::model::text_file::TextFile;
 use crate::store::engine::{Engine, Finding};
 use crate::store::error::{Error, Result};
 use crate::store::state;
@@ -47,7 +47,7 @@ pub fn check(engine: &FileEngine, room: &Room, repair: bool) -> Result<Vec<Findi
     findings.extend(odd_files(&place)?.iter().map(|(path, error)| misplaced(&place, path, error)));
     findings.extend(check_segments(&place, repair)?);
     findings.extend(check_journal(engine, &place, &mut head, repair)?);
-    findings.extend(check_papers(&place));
+    findings.extend(check_text_files(&place));
     findings.extend(check_documents(engine, &place, &head, repair)?);
     findings.extend(check_gone(&place, &head, repair)?);
     Ok(findings)
@@ -162,7 +162,7 @@ fn odd_files(place: &Place<'_>) -> Result<Vec<(String, io::Error)>> {
     let own = names.iter().filter(|name| OWN.iter().any(|own| name.starts_with(own)));
     let files = own.map(|name| place.hidden(name)).chain([place.room.lock()]);
     let mut odd = odd_among(place, files)?;
-    let folders = Paper::folders(&place.room).iter().filter(|folder| !folder.is_empty());
+    let folders = TextFile::folders(&place.room).iter().filter(|folder| !folder.is_empty());
     let own = [QUARANTINE, ASIDE].map(|name| place.hidden(name));
     for dir in own.into_iter().chain(folders.map(|folder| place.doc(folder))) {
         // Beneath what is no folder there is none.
@@ -194,9 +194,9 @@ fn odd_one(place: &Place<'_>, path: &str, looked: io::Result<()>) -> Result<Opti
 const OWN: [&str; 6] = ["twin-", "index-", "next-", "head.json", "journal", place::CONTENT];
 
 /// Looks for what stands in the place of a text and is none.
-fn check_papers(place: &Place<'_>) -> Vec<Finding> {
+fn check_text_files(place: &Place<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for folder in Paper::folders(&place.room) {
+    for folder in TextFile::folders(&place.room) {
         let dir = if folder.is_empty() { place.room.dir() } else { place.doc(folder) };
         let names = match place.fs.entries(&dir) {
             Ok(names) => names,
@@ -214,16 +214,16 @@ fn check_papers(place: &Place<'_>) -> Vec<Finding> {
         let files = names
             .iter()
             .map(|name| if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") });
-        for file in files.filter(|file| Paper::at(&place.room, file).is_some()) {
-            if let Err(error) = place.text_size(&file, papers::LIMIT) {
+        for file in files.filter(|file| TextFile::at(&place.room, file).is_some()) {
+            if let Err(error) = place.text_size(&file, text_files::LIMIT) {
                 findings.push(finding(&error, &place.fs.display(&place.doc(&file)), NO_TEXT));
             }
         }
     }
-    if let Some(paper) = Paper::beside(&place.room)
-        && let Err(error) = place.text_size(&paper.file(), papers::LIMIT)
+    if let Some(text_file) = TextFile::beside(&place.room)
+        && let Err(error) = place.text_size(&text_file.file(), text_files::LIMIT)
     {
-        findings.push(finding(&error, &place.fs.display(&paper.path()), NO_TEXT));
+        findings.push(finding(&error, &place.fs.display(&text_file.path()), NO_TEXT));
     }
     findings
 }

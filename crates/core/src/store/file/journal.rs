@@ -49,8 +49,8 @@ pub struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     pub docs: Vec<DocEntry>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub papers: Vec<PaperEntry>,
+    #[serde(rename = "text_files", skip_serializing_if = "Vec::is_empty")]
+    pub text_files: Vec<TextEntry>,
     /// The other rooms that this commit is made in.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<String>,
@@ -72,7 +72,7 @@ pub struct Lead {
 
 /// What a commit did to one text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PaperEntry {
+pub struct TextEntry {
     pub file: String,
     /// Length of the file before this piece was appended; absent when the text is all of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,9 +115,9 @@ impl Line {
     /// Makes a line without a number.
     pub fn new(at: Timestamp, by: &str, op: &str, docs: Vec<DocEntry>) -> Line {
         let (at, by, op) = (time::stamp(at), by.to_owned(), op.to_owned());
-        let (papers, with) = (Vec::new(), Vec::new());
+        let (text_files, with) = (Vec::new(), Vec::new());
         let (undoes, made_from, author, lead, token) = (None, None, None, None, None);
-        Line { seq: 0, at, by, op, undoes, made_from, author, docs, papers, with, lead, token }
+        Line { seq: 0, at, by, op, undoes, made_from, author, docs, text_files, with, lead, token }
     }
 
     /// Reads a line. By hand, because serde would respell some numbers and then no checksum would fit.
@@ -127,8 +127,8 @@ impl Line {
         let text = |line: &Value, field: &str| line[field].as_str().map(str::to_owned);
         let docs =
             line.get_mut("docs")?.as_array_mut()?.iter_mut().map(DocEntry::read).collect::<Option<_>>()?;
-        let papers = line.get("papers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let papers = papers.iter().map(PaperEntry::read).collect::<Option<_>>()?;
+        let text_files = line.get("papers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let text_files = text_files.iter().map(TextEntry::read).collect::<Option<_>>()?;
         Some(Line {
             seq: line["seq"].as_u64()?,
             at: text(&line, "at")?,
@@ -138,7 +138,7 @@ impl Line {
             made_from: line.get("made_from").and_then(Value::as_u64),
             author: text(&line, "author"),
             docs,
-            papers,
+            text_files,
             with: texts(&line, "with"),
             lead: line.get("lead").and_then(Lead::read),
             token: text(&line, "token"),
@@ -200,9 +200,9 @@ impl Lead {
     }
 }
 
-impl PaperEntry {
-    fn read(entry: &Value) -> Option<PaperEntry> {
-        Some(PaperEntry {
+impl TextEntry {
+    fn read(entry: &Value) -> Option<TextEntry> {
+        Some(TextEntry {
             // Some texts are beside their room; nothing but these is written.
             file: entry["file"].as_str()?.to_owned(),
             at: entry.get("at").and_then(Value::as_u64),
@@ -357,7 +357,7 @@ impl Segment {
     pub fn outline(bytes: &[u8]) -> Segment {
         Segment::parse_with(bytes, |line| {
             line.docs = Vec::new();
-            line.papers.iter_mut().for_each(|paper| paper.text = String::new());
+            line.text_files.iter_mut().for_each(|text_file| text_file.text = String::new());
         })
     }
 
@@ -525,7 +525,7 @@ mod tests {
             made_from: None,
             author: None,
             docs: vec![entry],
-            papers: Vec::new(),
+            text_files: Vec::new(),
             with: Vec::new(),
             lead: None,
             token: None,

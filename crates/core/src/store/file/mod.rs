@@ -17,21 +17,21 @@ mod kernel;
 pub(crate) mod list;
 #[cfg(target_os = "linux")]
 mod mounted;
-pub mod moved;
 pub mod news;
 pub mod owners;
-mod papers;
-mod part;
 mod past;
 mod place;
 pub mod real_fs;
 mod recover;
+pub mod redirected_fs;
 mod removal;
+mod room_transaction;
 mod roots;
 mod roster;
 mod rotate;
 mod seeing;
 mod segments;
+mod text_files;
 mod transaction;
 mod watch;
 
@@ -47,9 +47,9 @@ use self::addresses::{DocFiles, KindFiles, PaperFiles, RoomFiles};
 use self::fs::{Fs, Lock};
 use self::journal::SNAPSHOT;
 use self::list::{List, Opened, layout};
-use self::part::Part;
 use self::place::{HeadDoc, Place};
 use self::recover::{Glance, View};
+use self::room_transaction::RoomTransaction;
 use self::seeing::{Seen, see};
 use self::segments::each_line;
 use self::transaction::FileTransaction;
@@ -63,7 +63,7 @@ use super::engine::{
 use super::error::{Error, Result};
 use crate::model::ids::{Key, SessionId};
 use crate::model::kind::{Doc, Items, KINDS, Kind};
-use crate::model::listing::{Excerpt, Most};
+use crate::model::listing::{Most, Overview};
 use crate::model::raw::{self, Raw};
 use crate::model::room::Room;
 
@@ -168,7 +168,7 @@ impl Engine for FileEngine {
             if head.seq == 0 && is_passing {
                 lock = Box::new(PassingLock { lock, fs: Arc::clone(&self.home), room: room.clone() });
             }
-            Ok(Part::new(place, head, lock))
+            Ok(RoomTransaction::new(place, head, lock))
         };
         let parts = rooms.into_iter().map(enter).collect::<Result<_>>()?;
         Ok(Box::new(FileTransaction::new(parts)))
@@ -273,12 +273,12 @@ impl Engine for FileEngine {
 impl Reading for FileEngine {
     fn browse(&self, room: &Room) -> Result<Option<Box<dyn Transaction + '_>>> {
         let Some((place, head, lock)) = self.peep(room)? else { return Ok(None) };
-        Ok(Some(Box::new(FileTransaction::new(vec![Part::new(place, head, lock)]))))
+        Ok(Some(Box::new(FileTransaction::new(vec![RoomTransaction::new(place, head, lock)]))))
     }
 
-    fn excerpt(&self, doc: &Doc, most: Most) -> Result<Option<Excerpt>> {
+    fn overview(&self, doc: &Doc, most: Most) -> Result<Option<Overview>> {
         let Some((place, head, _lock)) = self.peep(&doc.room)? else { return Ok(None) };
-        Ok(List::open(&place, doc, &head, Opened::ToChange)?.and_then(|mut list| list.excerpt(most).ok()))
+        Ok(List::open(&place, doc, &head, Opened::ToChange)?.and_then(|mut list| list.overview(most).ok()))
     }
 
     /// No lock is held: a file with the head's checksum is the state that the head tells of, whatever comes after it.
@@ -401,7 +401,7 @@ impl Upkeep for FileEngine {
     fn called(&self, kept: Kept<'_>) -> Called {
         match kept {
             Kept::Document(doc) => Called { name: doc.file().into_owned(), path: doc.path() },
-            Kept::Paper(paper) => Called { name: paper.file(), path: paper.path() },
+            Kept::TextFile(text_file) => Called { name: text_file.file(), path: text_file.path() },
         }
     }
 }

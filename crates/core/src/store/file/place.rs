@@ -551,7 +551,7 @@ impl Place<'_> {
         let mut segment = Segment::parse(bytes);
         for line in &mut segment.lines {
             line.docs.retain(|entry| entry.file == doc.file());
-            line.papers.clear();
+            line.text_files.clear();
         }
         self.with_contents(segment)
     }

@@ -24,7 +24,7 @@ use super::journal::{Known, Lead, Line, Replay, Segment};
 use super::list::layout;
 use super::place::{self, Head, HeadDoc, Life, Place, parent};
 use super::segments::{in_doubt, old_segments};
-use super::{list, news, papers};
+use super::{list, news, text_files};
 use crate::model::kind::Doc;
 use crate::model::room::Room;
 use crate::store::error::{Error, Result};
@@ -279,7 +279,7 @@ pub fn finish(place: &Place<'_>, plan: &Plan) -> Result<Head> {
             news::tell(&format!("`{shown}` was gone and is again what the last commit left"));
         }
     }
-    papers::redo(place, &plan.segment, plan.reached)?;
+    text_files::redo(place, &plan.segment, plan.reached)?;
     finish_others(place, plan)?;
     rescue_edits(place, plan);
     sweep(place);

@@ -21,8 +21,8 @@ use super::fs::{Fs, LockMode};
 use super::journal::Segment;
 use super::place::Place;
 use super::{roster, rotate};
-use crate::model::paper::Paper;
 use crate::model::room::Room;
+use crate::model::text_file::TextFile;
 use crate::store::engine::Engine;
 use crate::store::error::Result;
 
@@ -94,7 +94,7 @@ pub fn locked_rooms(home: &dyn Fs) -> Vec<Room> {
 
 /// The directories of a room that hold names of ours, the deepest first.
 fn dirs(room: &Room) -> Vec<String> {
-    let folders = Paper::folders(room).iter().filter(|folder| !folder.is_empty());
+    let folders = TextFile::folders(room).iter().filter(|folder| !folder.is_empty());
     let mut dirs: Vec<_> = folders.map(|folder| room.path(folder)).collect();
     dirs.push(room.dir());
     dirs
@@ -104,7 +104,7 @@ fn dirs(room: &Room) -> Vec<String> {
 fn is_bare(place: &Place<'_>) -> Result<bool> {
     let names = |dir: &str| place.fs.entries(dir).map_err(|error| place.failed("list", dir, error));
     let mut is_bare = names(&place.room.hidden())?.iter().all(|name| is_ours(name));
-    let folders = Paper::folders(&place.room);
+    let folders = TextFile::folders(&place.room);
     for dir in dirs(&place.room) {
         let is_top = dir == place.room.dir();
         is_bare &= names(&dir)?.iter().all(|name| is_top && (name == HIDDEN || folders.contains(&&**name)));

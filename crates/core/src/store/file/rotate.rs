@@ -11,7 +11,7 @@ use super::list::layout;
 use super::place::{self, Head, HeadDoc, Place, parent};
 use super::recover::Glance;
 use super::segments::old_segments;
-use super::{papers, recover};
+use super::{recover, text_files};
 use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::names::Names;
@@ -61,7 +61,7 @@ fn try_rotate(place: &Place<'_>, head: &Head) -> Result<Rotated> {
     }
     sync_documents(place, &snapshot)?;
     let segment = Segment::outline(&bytes);
-    papers::sync(place, &segment)?;
+    text_files::sync(place, &segment)?;
     sync_others(place, &segment)?;
     let failed = |path: &str| {
         let path = path.to_owned();
@@ -137,8 +137,8 @@ fn snapshot_of(contents: &[Content], head: &Head, journal: &[u8]) -> Line {
     });
     let at = journal::last_time(journal).unwrap_or_default();
     let (by, op, docs) = ("anthill".into(), SNAPSHOT.into(), docs.collect());
-    let (papers, with, undoes, made_from, author, lead, token) = Default::default();
-    Line { seq: head.seq, at, by, op, undoes, made_from, author, docs, papers, with, lead, token }
+    let (text_files, with, undoes, made_from, author, lead, token) = Default::default();
+    Line { seq: head.seq, at, by, op, undoes, made_from, author, docs, text_files, with, lead, token }
 }
 
 /// Makes the published bytes and names durable: the new segment no longer knows how they came about.

@@ -24,12 +24,12 @@
 use serde_json::Value;
 
 use super::journal::{self, Lead};
-use super::part::{Part, Stage};
+use super::room_transaction::{RoomTransaction, Stage};
 use super::{addresses, recover, roster};
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Marks};
-use crate::model::paper::{Paper, Papers};
 use crate::model::room::Room;
+use crate::model::text_file::{TextFile, TextFiles};
 use crate::model::time::{Clock, Moment};
 use crate::store::edits::Edits;
 use crate::store::engine::{Committed, Durability, Entry, Picking, Rank, Transaction};
@@ -38,15 +38,15 @@ use crate::store::texts::Texts;
 
 pub struct FileTransaction<'e> {
     /// In the order of their rooms.
-    parts: Vec<Part<'e>>,
+    parts: Vec<RoomTransaction<'e>>,
 }
 
 impl<'e> FileTransaction<'e> {
-    pub fn new(parts: Vec<Part<'e>>) -> Self {
+    pub fn new(parts: Vec<RoomTransaction<'e>>) -> Self {
         FileTransaction { parts }
     }
 
-    fn part(&mut self, room: &Room) -> &mut Part<'e> {
+    fn part(&mut self, room: &Room) -> &mut RoomTransaction<'e> {
         let part = self.parts.iter_mut().find(|part| part.place.room == *room);
         part.expect("a transaction is asked for the rooms that it was opened for")
     }
@@ -54,7 +54,7 @@ impl<'e> FileTransaction<'e> {
 
 /// One room of a commit on its way to the disk.
 struct Step<'t, 'e> {
-    part: &'t mut Part<'e>,
+    part: &'t mut RoomTransaction<'e>,
     stage: Stage,
     /// Where its journal ends after it.
     end: u64,
@@ -153,27 +153,27 @@ impl Transaction for FileTransaction<'_> {
         self.part(&doc.room).edits(doc)
     }
 
-    fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
-        self.part(&paper.room()).paper(paper)
+    fn text_file(&mut self, text_file: &TextFile) -> Result<Option<String>> {
+        self.part(&text_file.room()).text_file(text_file)
     }
 
-    fn papers(&mut self, room: &Room, sort: Papers) -> Result<Vec<Paper>> {
-        self.part(room).papers(sort)
+    fn text_files(&mut self, room: &Room, sort: TextFiles) -> Result<Vec<TextFile>> {
+        self.part(room).text_files(sort)
     }
 
-    fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
-        self.part(&paper.room()).write_paper(paper, text)
+    fn write_text_file(&mut self, text_file: &TextFile, text: String) -> Result<()> {
+        self.part(&text_file.room()).write_text_file(text_file, text)
     }
 
-    fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()> {
-        self.part(&paper.room()).append_paper(paper, piece)
+    fn append_text_file(&mut self, text_file: &TextFile, piece: &str) -> Result<()> {
+        self.part(&text_file.room()).append_text_file(text_file, piece)
     }
 
-    fn remove_paper(&mut self, paper: &Paper) -> Result<()> {
-        self.part(&paper.room()).remove_paper(paper)
+    fn remove_text_file(&mut self, text_file: &TextFile) -> Result<()> {
+        self.part(&text_file.room()).remove_text_file(text_file)
     }
 
-    fn papers_changed(&mut self, room: &Room, sort: Papers) -> Result<bool> {
+    fn text_files_changed(&mut self, room: &Room, sort: TextFiles) -> Result<bool> {
         self.part(room).folder_changed(addresses::folder_of(room, sort))
     }
 

@@ -15,17 +15,17 @@ use self::long::LongWatch;
 use super::addresses::{DocFiles, PaperFiles, RoomFiles};
 use super::fs::{Access, Events, Handle};
 use super::journal::{EDIT, HAND, Line, RESTORE, Replay, SNAPSHOT, Sum};
-use super::part::effective_revision;
 use super::place::{self, Head, Place, parent};
 use super::recover::{self, Glance, View};
+use super::room_transaction::effective_revision;
 use super::roots::FileEngine;
 use super::seeing::{Seen, see, show_revision};
 use super::segments::each_line;
 use super::{edits, list};
 use crate::model::json;
 use crate::model::kind::Doc;
-use crate::model::paper::Paper;
 use crate::model::room::Root;
+use crate::model::text_file::TextFile;
 use crate::store::engine::{Event, Listener, Watch};
 use crate::store::error::{Error, Result};
 use crate::store::state;
@@ -369,7 +369,7 @@ fn wait_for(engine: &FileEngine, doc: &Doc, events: &mut dyn Events, pause: Dura
 pub struct FileListener {
     engine: FileEngine,
     docs: Vec<Doc>,
-    /// The folders of their rooms that others may leave papers in.
+    /// The folders of their rooms that others may leave text files in.
     folders: Vec<(Root, String)>,
     events: Box<dyn Events>,
     /// What files and folders looked like.
@@ -380,7 +380,7 @@ impl FileListener {
     pub fn start(engine: FileEngine, docs: Vec<Doc>) -> Result<FileListener> {
         let open = |doc: &Doc| {
             let (root, dir) = (doc.room.root(), doc.room.dir());
-            Paper::open_folders(&doc.room).iter().map(move |folder| (root, format!("{dir}/{folder}")))
+            TextFile::open_folders(&doc.room).iter().map(move |folder| (root, format!("{dir}/{folder}")))
         };
         let folders: Vec<_> = docs.iter().flat_map(open).collect();
         let mut dirs: Vec<_> = docs.iter().map(|doc| parent(&doc.path()).to_owned()).collect();

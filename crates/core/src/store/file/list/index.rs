@@ -36,7 +36,7 @@ use self::families::FAMILY;
 use self::tree::Search;
 use super::layout::{self, Frame, Slot};
 use super::pages::{PAYLOAD, Pages};
-use crate::model::listing::{Facet, Listing, Standing};
+use crate::model::listing::{Facet, Listing, Stage};
 use crate::model::raw::Raw;
 use crate::store::file::fs::Handle;
 
@@ -418,8 +418,8 @@ impl Index {
     fn enter(&mut self, position: u64, record: &Record, by: i64) -> Option<()> {
         self.add(at::STATES + record.state as u64 * 8, by)?;
         let (place, on) = (u64::from(record.place), by > 0);
-        match self.listing.standing(record.state) {
-            Standing::Ready => {
+        match self.listing.stage(record.state) {
+            Stage::Ready => {
                 self.add(at::READY, by)?;
                 self.set_bit(Bits::Ready, place, on)?;
                 self.offer(position, on.then_some(record.place))?;
@@ -428,26 +428,26 @@ impl Index {
                     self.set_bit(Bits::Barred, position, on)?;
                 }
             }
-            Standing::Waiting => {
+            Stage::Waiting => {
                 self.set_bit(Bits::Waiting, place, on)?;
                 if record.open == 0 {
                     self.add(at::LOOSE, by)?;
                     self.set_bit(Bits::Loose, position, on)?;
                 }
             }
-            Standing::Active => {
+            Stage::Active => {
                 self.add(at::ACTIVE, by)?;
                 self.set_bit(Bits::Active, position, on)?;
             }
-            Standing::Failed => self.set_bit(Bits::Failed, position, on)?,
-            Standing::Done | Standing::Out => {}
+            Stage::Failed => self.set_bit(Bits::Failed, position, on)?,
+            Stage::Done | Stage::Out => {}
         }
         Some(())
     }
 
     /// Returns how many items stand like this.
-    fn standing(&mut self, standing: Standing) -> Option<u64> {
-        let states = (0..).zip(self.listing.states).filter(|(_, state)| state.standing == standing);
+    fn stage(&mut self, stage: Stage) -> Option<u64> {
+        let states = (0..).zip(self.listing.states).filter(|(_, state)| state.stage == stage);
         let counts = states.map(|(number, _)| self.pages.u64(at::STATES + number * 8));
         counts.sum()
     }
@@ -510,7 +510,7 @@ impl Index {
     }
 
     pub fn failed(&mut self) -> Option<Vec<usize>> {
-        let count = self.standing(Standing::Failed)?;
+        let count = self.stage(Stage::Failed)?;
         self.positions(count, Bits::Failed)
     }
 
@@ -537,8 +537,7 @@ impl Index {
         let moves = (old.class, old.age) != (class, age) || family != self.family_at(position as u64)?;
         let sum = self.items_sum()?.wrapping_sub(old.sum).wrapping_add(new.sum);
         self.pages.set_u64(at::ITEMS_SUM, sum)?;
-        let [was_done, is_done] =
-            [&old, &new].map(|record| self.listing.standing(record.state) == Standing::Done);
+        let [was_done, is_done] = [&old, &new].map(|record| self.listing.stage(record.state) == Stage::Done);
         self.enter(position as u64, &old, -1)?;
         if was_done {
             self.forget_done(position as u32)?;
@@ -612,7 +611,7 @@ impl Index {
         for need in &facet.needs {
             let needed = self.position(need)??;
             let mut needed_item = self.record(needed)?;
-            item.open += u32::from(self.listing.standing(needed_item.state) != Standing::Done);
+            item.open += u32::from(self.listing.stage(needed_item.state) != Stage::Done);
             self.set_edge(edges, count as u32, needed_item.needed_by)?;
             edges += 1;
             needed_item.needed_by = edges as u32;
@@ -627,7 +626,7 @@ impl Index {
         self.set_record(count, &item)?;
         self.insert_id(item.id, count as u32)?;
         self.enter(count, &item, 1)?;
-        if self.listing.standing(item.state) == Standing::Done {
+        if self.listing.stage(item.state) == Stage::Done {
             self.note_done(count as u32, raw)?;
         }
         self.insert_late(count as usize)
@@ -666,7 +665,7 @@ fn record(slot: Slot, raw: &Raw, position: u32, facet: &Facet<'_>, listing: &Lis
 }
 
 fn is_timed(listing: &Listing, state: usize, raw: &Raw) -> bool {
-    listing.standing(state) == Standing::Ready && (listing.timed)(raw)
+    listing.stage(state) == Stage::Ready && (listing.timed)(raw)
 }
 
 fn hash(id: &str) -> u64 {

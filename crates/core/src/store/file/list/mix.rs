@@ -130,7 +130,7 @@ mod tests {
     use crate::model::diff;
     use crate::model::json;
     use crate::store::file::journal::{Line, Sum};
-    use crate::store::file::part::entry_of;
+    use crate::store::file::room_transaction::entry_of;
 
     /// Returns a segment in which a queue had these lists of tasks.
     fn segment(states: &[Value]) -> Segment {

@@ -41,7 +41,7 @@ use crate::model::documents::common::Item;
 use crate::model::json;
 use crate::model::key::Fields;
 use crate::model::kind::Doc;
-use crate::model::listing::{Among, Excerpt, Listing, Marks, Most, Standing};
+use crate::model::listing::{Among, Listing, Marks, Most, Overview, Stage};
 use crate::model::names::Names;
 use crate::model::raw::Raw;
 use crate::model::time::Moment;
@@ -348,7 +348,7 @@ impl List {
         let mut open = Vec::new();
         for dependent in sure(self.index.dependents(position))? {
             let state = sure(self.index.record(dependent))?.state;
-            if matches!(self.listing.standing(state), Standing::Waiting | Standing::Ready) {
+            if matches!(self.listing.stage(state), Stage::Waiting | Stage::Ready) {
                 open.push(dependent);
             }
         }
@@ -378,7 +378,7 @@ impl List {
     }
 
     /// Returns the list seen from above.
-    pub fn excerpt(&mut self, most: Most) -> Answer<Excerpt> {
+    pub fn overview(&mut self, most: Most) -> Answer<Overview> {
         let mut positions: BTreeSet<_> = sure(self.index.recent(most.done))?.into_iter().collect();
         for all in [Index::active, Index::failed, Index::barred, Index::loose] {
             positions.extend(sure(all(&mut self.index))?);
@@ -392,14 +392,13 @@ impl List {
                 None => self.read(position)?,
             };
             let state = sure(self.index.record(position))?.state;
-            if matches!(self.listing.standing(state), Standing::Waiting | Standing::Ready | Standing::Active)
-            {
+            if matches!(self.listing.stage(state), Stage::Waiting | Stage::Ready | Stage::Active) {
                 self.note_needs(&item, &mut needed)?;
             }
             items.push(item);
         }
         let words = self.listing.states.iter().map(|state| state.word);
-        Ok(Excerpt { counts: words.zip(self.counts()?).collect(), items, needed })
+        Ok(Overview { counts: words.zip(self.counts()?).collect(), items, needed })
     }
 
     /// Adds the first positions of an order; those that are there already do not count.
@@ -593,13 +592,13 @@ impl List {
 
     fn is_active(&mut self, position: usize) -> Answer<bool> {
         let state = sure(self.index.record(position))?.state;
-        Ok(self.listing.standing(state) == Standing::Active)
+        Ok(self.listing.stage(state) == Stage::Active)
     }
 
     /// Notes what an item holds from now on.
     fn hold(&mut self, position: usize, raw: &Raw) -> Answer<()> {
         let facet = sure((self.listing.facet)(raw))?;
-        if self.listing.standing(facet.state) == Standing::Active {
+        if self.listing.stage(facet.state) == Stage::Active {
             let hold = (self.listing.hold)(raw);
             sure(self.index.hold(&hold, 1))?;
             sure(self.index.set_due(position, hold.due))?;

@@ -3,7 +3,7 @@
 use super::families::{Family, family};
 use super::recent::{End, RECENT};
 use super::{FEW_HELD, Index, MAGIC, Record, Regions, at, hash, record};
-use crate::model::listing::{Hold, Listing, Standing};
+use crate::model::listing::{Hold, Listing, Stage};
 use crate::model::quick_hash::QuickMap;
 use crate::model::raw::Raw;
 use crate::store::file::list::layout::{Frame, Slot};
@@ -73,9 +73,9 @@ impl Build {
         };
         self.edges.extend(facet.needs.iter().map(|need| (position, hash(need))));
         let item = record(slot, raw, position, &facet, self.listing);
-        match (self.listing.standing(facet.state), self.listing.ended) {
-            (Standing::Active, _) => self.holds.push((position as usize, (self.listing.hold)(raw))),
-            (Standing::Done, Some(ended)) => self.ends.push((ended(raw), position)),
+        match (self.listing.stage(facet.state), self.listing.ended) {
+            (Stage::Active, _) => self.holds.push((position as usize, (self.listing.hold)(raw))),
+            (Stage::Done, Some(ended)) => self.ends.push((ended(raw), position)),
             _ => {}
         }
         self.items.push(item);
@@ -183,7 +183,7 @@ impl Index {
                     item.open += 1;
                 }
                 Some(needed) => {
-                    let done = listing.standing(items[*needed as usize].state) == Standing::Done;
+                    let done = listing.stage(items[*needed as usize].state) == Stage::Done;
                     items[*dependent as usize].open += u32::from(!done);
                     let needed = &mut items[*needed as usize];
                     index.set_edge(number as u64, *dependent, needed.needed_by)?;

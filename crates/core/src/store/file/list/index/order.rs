@@ -1,7 +1,7 @@
 //! In which order items are picked: by class, then by age, then by position; and those that came late.
 
 use super::{Bits, Index, LATE, Record, at};
-use crate::model::listing::{Marks, Standing};
+use crate::model::listing::{Marks, Stage};
 use crate::store::engine::Rank;
 
 impl Index {
@@ -15,7 +15,7 @@ impl Index {
 
     /// Returns the first item that waits, after this one in the order.
     pub fn waiting(&mut self, after: Option<Rank>) -> Option<Option<Rank>> {
-        match self.standing(Standing::Waiting)? {
+        match self.stage(Stage::Waiting)? {
             0 => Some(None),
             _ => self.first(Bits::Waiting, after),
         }
@@ -197,9 +197,9 @@ impl Index {
         }
         self.sort(&mut items)?;
         for item in &items {
-            let bits = match self.listing.standing(item.state) {
-                Standing::Ready => Bits::Ready,
-                Standing::Waiting => Bits::Waiting,
+            let bits = match self.listing.stage(item.state) {
+                Stage::Ready => Bits::Ready,
+                Stage::Waiting => Bits::Waiting,
                 _ => continue,
             };
             self.set_bit(bits, u64::from(item.place), true)?;

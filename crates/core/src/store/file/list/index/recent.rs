@@ -1,7 +1,7 @@
 //! What was done last: the header has the few items that ended after all others.
 
 use super::{Index, at};
-use crate::model::listing::Standing;
+use crate::model::listing::Stage;
 use crate::model::raw::Raw;
 
 /// How many are known, and how many must be, if there are so many: some go when they are taken up again.
@@ -16,7 +16,7 @@ impl Index {
     /// Returns the positions of the items that were done last, the last one first; `None` also if those asked for are
     /// not known.
     pub fn recent(&mut self, most: usize) -> Option<Vec<usize>> {
-        let (recent, done) = (self.recents()?, self.standing(Standing::Done)? as usize);
+        let (recent, done) = (self.recents()?, self.stage(Stage::Done)? as usize);
         let found: Vec<_> = recent.iter().take(most).map(|(_, position)| *position as usize).collect();
         (found.len() == most.min(done)).then_some(found)
     }
@@ -41,7 +41,7 @@ impl Index {
     pub fn note_done(&mut self, position: u32, raw: &Raw) -> Option<()> {
         let Some(ended) = self.listing.ended else { return Some(()) };
         let (end, mut recent) = ((ended(raw), position), self.recents()?);
-        let all = recent.len() as u64 + 1 == self.standing(Standing::Done)?;
+        let all = recent.len() as u64 + 1 == self.stage(Stage::Done)?;
         // Those that are not known ended before those that are.
         if all || recent.last().is_some_and(|last| end > *last) {
             let at = recent.partition_point(|other| *other > end);
@@ -63,7 +63,7 @@ impl Index {
         if recent.len() == known {
             return Some(());
         }
-        if recent.len() < FEW && (recent.len() as u64) < self.standing(Standing::Done)? {
+        if recent.len() < FEW && (recent.len() as u64) < self.stage(Stage::Done)? {
             self.pages.set_u64(at::SCARCE, 1)?;
         }
         self.set_recents(&recent)

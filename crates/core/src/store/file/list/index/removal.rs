@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Index, Record, at};
-use crate::model::listing::Standing;
+use crate::model::listing::Stage;
 
 impl Index {
     /// Removes the item at a position. `None` also if it is not the last one, or somebody needs it, or some need names what is
@@ -19,7 +19,7 @@ impl Index {
         }
         self.search = None;
         self.enter(position as u64, &old, -1)?;
-        if self.listing.standing(old.state) == Standing::Done {
+        if self.listing.stage(old.state) == Stage::Done {
             self.forget_done(position as u32)?;
         }
         self.leave_order(position, &old)?;

@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 
 use super::families::{FAMILY, Family, has_any, keep_common};
 use super::{Bits, Index, Record, Regions, at};
-use crate::model::listing::{Marks, Standing};
+use crate::model::listing::{Marks, Stage};
 use crate::model::quick_hash::QuickMap;
 use crate::store::engine::Rank;
 
@@ -177,7 +177,7 @@ impl Index {
         let mut level = Vec::with_capacity(leaves.len());
         for (leaf, (rank, place, position)) in (0..).zip(&leaves) {
             self.set_kin(u64::from(*position), families[*rank as usize].1, Some(leaf))?;
-            let is_ready = self.listing.standing(items[*position as usize].state) == Standing::Ready;
+            let is_ready = self.listing.stage(items[*position as usize].state) == Stage::Ready;
             level.push(if is_ready { *place } else { NONE });
         }
         self.write_level(0, &level, &[])?;

@@ -74,7 +74,7 @@ impl Ending {
 
 /// What became of an agent's work.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Said {
+pub struct AgentReport {
     pub ending: Ending,
     /// With `severity`, `title` and whatever else they say.
     pub findings: Vec<Value>,
@@ -89,11 +89,14 @@ pub struct Said {
     pub phase: Option<String>,
 }
 
-impl Said {
-    pub fn of(message: &str) -> Said {
+impl AgentReport {
+    pub fn of(message: &str) -> AgentReport {
         let answer = Answer::of(message);
-        let mut said =
-            Said { ending: Ending::of(&answer, message), phase: phase(message), ..Said::default() };
+        let mut said = AgentReport {
+            ending: Ending::of(&answer, message),
+            phase: phase(message),
+            ..AgentReport::default()
+        };
         let mut found = said.take(&report(message, answer));
         if found == 0 {
             let findings = || message.lines().filter_map(finding);
@@ -284,7 +287,7 @@ mod tests {
             format!("Done.\n```\n{report}\n```"),
             format!("Done.\n{report}\n"),
         ] {
-            let said = Said::of(&message);
+            let said = AgentReport::of(&message);
             assert_eq!(said.findings, [json!({"severity": "S1", "title": "No limit"})], "{message}");
             assert_eq!(said.ending, Ending::Failed);
             assert_eq!((&said.deliverables[0][..], &said.context[..]), ("src/a.rs", "Go on"));
@@ -296,7 +299,7 @@ mod tests {
     fn prose_is_context_and_marked_lines_are_findings() {
         let message = "Checked the login.\n- [S1] Missing rate limit\n* **S2**: Old hash\nS3 nit\nS1\nS10 x\n\
                        \n## Deliverables\n\n- src/login.rs\n- 4 tests\n\nPhase ID: phase_1.";
-        let said = Said::of(message);
+        let said = AgentReport::of(message);
         let titles: Vec<_> = said.findings.iter().map(|finding| finding["title"].as_str().unwrap()).collect();
         assert_eq!(titles, ["Missing rate limit", "Old hash", "nit"]);
         assert_eq!(said.deliverables, ["src/login.rs", "4 tests"]);
@@ -309,7 +312,8 @@ mod tests {
     fn everything_is_bounded() {
         let long = "ü".repeat(10_000);
         let items = vec!["ü".repeat(500); 99];
-        let said = Said::of(&json!({"context_for_next": &long[..6000], "deliverables": items}).to_string());
+        let said =
+            AgentReport::of(&json!({"context_for_next": &long[..6000], "deliverables": items}).to_string());
         assert_eq!(said.context.chars().count(), CONTEXT + 1);
         assert_eq!((said.deliverables.len(), said.deliverables[0].chars().count()), (MOST, TEXT + 1));
     }
@@ -330,10 +334,10 @@ mod tests {
             (Ending::Unclear, "FAILED: no such table"),
             (Ending::Unclear, "- [S1] No limit\nI was unable to look at the rest."),
         ] {
-            assert_eq!(Said::of(words).ending, ending, "{words}");
+            assert_eq!(AgentReport::of(words).ending, ending, "{words}");
         }
         assert_eq!(
-            Said::of(r#"{"status": "failed", "reason": "no disk", "summary": "s"}"#).context,
+            AgentReport::of(r#"{"status": "failed", "reason": "no disk", "summary": "s"}"#).context,
             "no disk"
         );
     }
@@ -342,7 +346,7 @@ mod tests {
     fn what_is_numbered_or_below_a_heading_is_taken() {
         let message = "1. [S1] No limit\n2) **S2** Old hash\n- [S0-3] Open door\n12. S3: nit\n1.5 S1 is too long\n\n\
                        ## 2. Recommendations\n\n1. Add a limit,\n   a small one\n\n2. Drop the hash\nThat is all.\n- no item";
-        let said = Said::of(message);
+        let said = AgentReport::of(message);
         let titles: Vec<_> = said.findings.iter().map(|finding| finding["title"].as_str().unwrap()).collect();
         assert_eq!(titles, ["No limit", "Old hash", "Open door", "nit"]);
         assert_eq!(said.recommendations, ["Add a limit, a small one", "Drop the hash"]);
@@ -350,10 +354,14 @@ mod tests {
             "findings": ["No limit", {"severity": "high", "message": "Old hash"}, {"line": 7}],
             "recommendations": [{"title": "Add one"}, "Drop it"], "metrics": {"lines": 9, "note": "n", "deep": {}},
         });
-        let said = Said::of(&report.to_string());
+        let said = AgentReport::of(&report.to_string());
         assert_eq!(said.findings, [json!({"title": "No limit"}), json!({"title": "Old hash"})]);
         assert_eq!(said.recommendations, ["Add one", "Drop it"]);
         assert_eq!(Value::from(said.metrics), json!({"lines": 9, "note": "n", "issues_found": 2}));
-        assert_eq!(Said::of(&"- [S1] again\n".repeat(70)).metrics["issues_found"], 70, "all of them count");
+        assert_eq!(
+            AgentReport::of(&"- [S1] again\n".repeat(70)).metrics["issues_found"],
+            70,
+            "all of them count"
+        );
     }
 }

@@ -18,10 +18,10 @@ use std::collections::BTreeMap;
 
 use super::addresses::PaperFiles;
 use super::fs::Handle;
-use super::journal::{PaperEntry, Segment, Sum};
+use super::journal::{Segment, Sum, TextEntry};
 use super::place::{Place, parent};
-use crate::model::paper::{Paper, Writing};
 use crate::model::room::Room;
+use crate::model::text_file::{TextFile, Writing};
 use crate::store::error::{Error, Result};
 
 /// The largest text that we read.
@@ -29,7 +29,7 @@ pub const LIMIT: u64 = 64 << 20;
 
 /// One text of a commit on its way to the disk.
 pub struct Staged {
-    pub entry: PaperEntry,
+    pub entry: TextEntry,
     /// Whether the file was there before.
     existed: bool,
     /// The file that a piece is appended to.
@@ -47,7 +47,7 @@ impl Staged {
             Writing::Gone => (String::new(), false, true),
         };
         if append && let Some(opened) = place.open_to_append(&file)? {
-            let entry = PaperEntry { file, at: Some(opened.opened().size), base: None, text, gone };
+            let entry = TextEntry { file, at: Some(opened.opened().size), base: None, text, gone };
             return Ok(Some(Staged { entry, existed: true, file: Some(opened) }));
         }
         let replaced = if append { None } else { place.read_doc(&file, LIMIT)? };
@@ -56,7 +56,7 @@ impl Staged {
             return Ok(None);
         }
         let at = append.then_some(0);
-        Ok(Some(Staged { entry: PaperEntry { file, at, base, text, gone }, existed, file: None }))
+        Ok(Some(Staged { entry: TextEntry { file, at, base, text, gone }, existed, file: None }))
     }
 
     /// Puts a new text beside the old one. Whatever can run out for it runs out here.
@@ -118,7 +118,7 @@ impl Staged {
     }
 }
 
-fn write(place: &Place<'_>, entry: &PaperEntry, exists: bool) -> Result<()> {
+fn write(place: &Place<'_>, entry: &TextEntry, exists: bool) -> Result<()> {
     let path = place.doc(&entry.file);
     match entry.at {
         None if entry.gone => place.fs.rename(&path, &place.spare(&entry.file)),
@@ -132,9 +132,9 @@ fn write(place: &Place<'_>, entry: &PaperEntry, exists: bool) -> Result<()> {
 /// Writes what a crash kept from the texts. `published` is the last line that surely reached them; in
 /// another life there is none, and any of the segment's lines may be missing.
 pub fn redo(place: &Place<'_>, segment: &Segment, published: Option<u64>) -> Result<()> {
-    let mut by_file: BTreeMap<&str, Vec<&PaperEntry>> = BTreeMap::new();
+    let mut by_file: BTreeMap<&str, Vec<&TextEntry>> = BTreeMap::new();
     let missed = segment.lines.iter().filter(|line| published.is_none_or(|seq| line.seq > seq));
-    for entry in missed.flat_map(|line| &line.papers).filter(|entry| is_ours(&place.room, &entry.file)) {
+    for entry in missed.flat_map(|line| &line.text_files).filter(|entry| is_ours(&place.room, &entry.file)) {
         by_file.entry(&entry.file).or_default().push(entry);
     }
     for (file, entries) in by_file {
@@ -143,12 +143,12 @@ pub fn redo(place: &Place<'_>, segment: &Segment, published: Option<u64>) -> Res
     Ok(())
 }
 
-/// A journal may come from a stranger's repository: it names no other files than papers.
+/// A journal may come from a stranger's repository: it names no other files than text files.
 fn is_ours(room: &Room, file: &str) -> bool {
-    Paper::at(room, file).is_some()
+    TextFile::at(room, file).is_some()
 }
 
-fn redo_file(place: &Place<'_>, file: &str, entries: &[&PaperEntry], same_life: bool) -> Result<()> {
+fn redo_file(place: &Place<'_>, file: &str, entries: &[&TextEntry], same_life: bool) -> Result<()> {
     let path = place.doc(file);
     let found = match place.read_doc(file, LIMIT) {
         // What is no text any more is not ours to replace.
@@ -170,15 +170,15 @@ fn redo_file(place: &Place<'_>, file: &str, entries: &[&PaperEntry], same_life: 
     place.make_dirs(parent(&path))?;
     place.write_spare(file, &wanted)?;
     let (file, text) = (file.to_owned(), String::new());
-    write(place, &PaperEntry { file, at: None, base: None, text, gone: false }, found.is_some())
+    write(place, &TextEntry { file, at: None, base: None, text, gone: false }, found.is_some())
 }
 
 /// Removes a text once more that stands as it did before its removal; in another life also as it did earlier.
 fn redo_removal(
     place: &Place<'_>,
-    removed: &PaperEntry,
+    removed: &TextEntry,
     bytes: &[u8],
-    entries: &[&PaperEntry],
+    entries: &[&TextEntry],
     same_life: bool,
 ) -> Result<()> {
     let earlier = || entries.iter().any(|entry| is_loss(bytes, entry));
@@ -191,7 +191,7 @@ fn redo_removal(
 }
 
 /// Returns what the text must be; `None` if a person has edited it.
-fn wanted(bytes: &[u8], entries: &[&PaperEntry], same_life: bool) -> Option<Vec<u8>> {
+fn wanted(bytes: &[u8], entries: &[&TextEntry], same_life: bool) -> Option<Vec<u8>> {
     let last = entries.iter().rposition(|entry| entry.at.is_none() && !entry.gone);
     let (whole, pieces) = entries.split_at(last.map_or(0, |last| last + 1));
     let mut text = match whole.last() {
@@ -208,7 +208,7 @@ fn wanted(bytes: &[u8], entries: &[&PaperEntry], same_life: bool) -> Option<Vec<
 }
 
 /// Whether this is what a power loss leaves of a text, or what was there before it.
-fn is_loss(bytes: &[u8], entry: &PaperEntry) -> bool {
+fn is_loss(bytes: &[u8], entry: &TextEntry) -> bool {
     let text = entry.text.as_bytes();
     (bytes.len() <= text.len() && has_holes(bytes, text)) || entry.base == Some(Sum::of(bytes))
 }
@@ -239,7 +239,7 @@ fn contains(bytes: &[u8], piece: &[u8]) -> bool {
 
 /// Makes the texts durable that a segment speaks of: the next one no longer has their bytes.
 pub fn sync(place: &Place<'_>, segment: &Segment) -> Result<()> {
-    let entries = segment.lines.iter().flat_map(|line| &line.papers);
+    let entries = segment.lines.iter().flat_map(|line| &line.text_files);
     let files: BTreeMap<&str, ()> = entries.map(|entry| (entry.file.as_str(), ())).collect();
     let mut dirs = BTreeMap::new();
     for file in files.into_keys().filter(|file| is_ours(&place.room, file)) {

@@ -1,14 +1,14 @@
-//! Papers: the texts that stand beside the documents, for people and agents to read.
+//! Text files: the texts that stand beside the documents, for people and agents to read.
 //!
-//! A paper has no revision and no history of its own. It is written, or a piece appended to it, in the same
-//! commit as the documents that it tells of. People may edit papers as they like.
+//! A text file has no revision and no history of its own. It is written, or a piece appended to it, in the same
+//! commit as the documents that it tells of. People may edit text files as they like.
 
 use super::ids::{Key, SessionId};
 use super::room::Room;
 
 /// The address of one text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Paper {
+pub enum TextFile {
     /// The leader's plan. Written once, then it belongs to people.
     Plan,
     /// All results in one text.
@@ -71,7 +71,7 @@ impl Tray {
 
 /// Texts of one sort, of which a room has many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Papers {
+pub enum TextFiles {
     /// The messages in a tray of a mailbox.
     Messages(Tray),
     /// The results of tasks.
@@ -82,13 +82,15 @@ pub enum Papers {
     Archived,
 }
 
-impl Papers {
+impl TextFiles {
     /// Whether a text is one of them.
-    pub fn have(self, paper: &Paper) -> bool {
-        match (self, paper) {
-            (Papers::Messages(of), Paper::Message { tray, .. }) => of == *tray,
-            (Papers::Results, Paper::Result(_)) | (Papers::Logs, Paper::Log(_)) => true,
-            (Papers::Archived, Paper::Archive(_) | Paper::OldTasks(_) | Paper::OldState(_)) => true,
+    pub fn have(self, text_file: &TextFile) -> bool {
+        match (self, text_file) {
+            (TextFiles::Messages(of), TextFile::Message { tray, .. }) => of == *tray,
+            (TextFiles::Results, TextFile::Result(_)) | (TextFiles::Logs, TextFile::Log(_)) => true,
+            (TextFiles::Archived, TextFile::Archive(_) | TextFile::OldTasks(_) | TextFile::OldState(_)) => {
+                true
+            }
             _ => false,
         }
     }
@@ -114,19 +116,19 @@ impl Writing {
     }
 }
 
-impl Paper {
+impl TextFile {
     pub fn room(&self) -> Room {
         match self {
-            Paper::Message { mailbox, .. } => Room::Mailbox(mailbox.clone()),
-            Paper::HookLog(session) => Room::Session(session.clone()),
-            Paper::Archive(_) => Room::Archive,
-            Paper::AgentLog(_) | Paper::RunReport => Room::Pipeline,
-            Paper::WorkflowView
-            | Paper::OldWorkflow(_)
-            | Paper::OldState(_)
-            | Paper::LoopState
-            | Paper::GateLog(_)
-            | Paper::ItemLog(_) => Room::State,
+            TextFile::Message { mailbox, .. } => Room::Mailbox(mailbox.clone()),
+            TextFile::HookLog(session) => Room::Session(session.clone()),
+            TextFile::Archive(_) => Room::Archive,
+            TextFile::AgentLog(_) | TextFile::RunReport => Room::Pipeline,
+            TextFile::WorkflowView
+            | TextFile::OldWorkflow(_)
+            | TextFile::OldState(_)
+            | TextFile::LoopState
+            | TextFile::GateLog(_)
+            | TextFile::ItemLog(_) => Room::State,
             _ => Room::Queue,
         }
     }
@@ -134,17 +136,17 @@ impl Paper {
     /// Returns what tells it from others of its sort.
     pub fn key(&self) -> Option<&Key> {
         match self {
-            Paper::Log(key)
-            | Paper::Result(key)
-            | Paper::TaskLog(key)
-            | Paper::GateLog(key)
-            | Paper::ItemLog(key)
-            | Paper::AgentLog(key)
-            | Paper::OldWorkflow(key)
-            | Paper::Archive(key)
-            | Paper::OldTasks(key)
-            | Paper::OldState(key)
-            | Paper::Message { id: key, .. } => Some(key),
+            TextFile::Log(key)
+            | TextFile::Result(key)
+            | TextFile::TaskLog(key)
+            | TextFile::GateLog(key)
+            | TextFile::ItemLog(key)
+            | TextFile::AgentLog(key)
+            | TextFile::OldWorkflow(key)
+            | TextFile::Archive(key)
+            | TextFile::OldTasks(key)
+            | TextFile::OldState(key)
+            | TextFile::Message { id: key, .. } => Some(key),
             _ => None,
         }
     }

@@ -15,21 +15,21 @@ use super::journal::{self, DocEntry, Line, Sum};
 use super::list::bulk::{self, Bulk};
 use super::list::{Answer, List, Lost, Patch, layout};
 use super::place::{self, Head, HeadDoc, Opened, Place, parent};
-use super::{list, papers, rotate};
+use super::{list, rotate, text_files};
 use crate::model::diff::{self, Change};
 use crate::model::hint::Hint;
 use crate::model::kind::Doc;
 use crate::model::names::{Names, names_of};
-use crate::model::paper::{Paper, Writing};
 use crate::model::room::Room;
 use crate::model::session;
+use crate::model::text_file::{TextFile, Writing};
 use crate::store::engine::{self, Committed, Document, Durability, Entry};
 use crate::store::error::{Error, Result};
 use crate::store::state::{self, Sealed};
 use crate::store::texts::Texts;
 
 /// One room that a transaction has the lock of.
-pub struct Part<'e> {
+pub struct RoomTransaction<'e> {
     pub place: Place<'e>,
     head: Head,
     loaded: BTreeMap<String, Loaded>,
@@ -40,7 +40,7 @@ pub struct Part<'e> {
     /// Files in the order of their first write.
     order: Vec<String>,
     /// What is done to texts, by file.
-    papers: BTreeMap<String, Writing>,
+    text_files: BTreeMap<String, Writing>,
     /// Folders whose names were asked for, and what they looked like before that.
     folders: BTreeMap<&'static str, Option<u64>>,
     /// What a person should hear about.
@@ -71,7 +71,7 @@ const MANY_CHANGES: usize = 256;
 /// A commit on its way to the disk.
 pub struct Stage {
     docs: Vec<Staged>,
-    papers: Vec<papers::Staged>,
+    text_files: Vec<text_files::Staged>,
     pub lines: Vec<Line>,
     /// The open folders that it changes, and whether all that is in them was known before.
     folders: Vec<(&'static str, bool)>,
@@ -104,10 +104,21 @@ enum Staged {
     Bulk(Box<Bulk>, Texts),
 }
 
-impl<'e> Part<'e> {
+impl<'e> RoomTransaction<'e> {
     pub fn new(place: Place<'e>, head: Head, lock: Box<dyn Lock>) -> Self {
-        let (loaded, lists, bulks, order, papers, folders) = Default::default();
-        Part { place, head, loaded, lists, bulks, order, papers, folders, warnings: Vec::new(), _lock: lock }
+        let (loaded, lists, bulks, order, text_files, folders) = Default::default();
+        RoomTransaction {
+            place,
+            head,
+            loaded,
+            lists,
+            bulks,
+            order,
+            text_files,
+            folders,
+            warnings: Vec::new(),
+            _lock: lock,
+        }
     }
 
     /// Returns a document as a list, unless it is none, or was loaded as a whole.
@@ -281,24 +292,24 @@ impl<'e> Part<'e> {
             self.stage_file(&file, entry, &mut draft)?;
         }
         let Draft { docs, edits, entries } = draft;
-        let papers = std::mem::take(&mut self.papers).into_iter();
-        let papers =
-            papers.filter_map(|(file, writing)| papers::Staged::new(&self.place, file, writing).transpose());
-        let papers = papers.collect::<Result<Vec<_>>>()?;
-        let folders = self.touched(&papers)?;
+        let text_files = std::mem::take(&mut self.text_files).into_iter();
+        let text_files = text_files
+            .filter_map(|(file, writing)| text_files::Staged::new(&self.place, file, writing).transpose());
+        let text_files = text_files.collect::<Result<Vec<_>>>()?;
+        let folders = self.touched(&text_files)?;
         let mut lines = edits;
-        if !(entries.is_empty() && papers.is_empty()) {
-            let papers = papers.iter().map(|paper| paper.entry.clone()).collect();
+        if !(entries.is_empty() && text_files.is_empty()) {
+            let text_files = text_files.iter().map(|text_file| text_file.entry.clone()).collect();
             let line = Line::new(entry.at, &entry.by, &entry.op, entries);
             let author = entry.author.clone().filter(|author| *author != entry.by);
             let token = entry.token.as_ref().map(ToString::to_string);
-            lines.push(Line { undoes: entry.undoes, author, papers, token, ..line });
+            lines.push(Line { undoes: entry.undoes, author, text_files, token, ..line });
         }
         (self.head.seq + 1..).zip(&mut lines).for_each(|(seq, line)| line.seq = seq);
         if let Some(line) = lines.last_mut() {
             docs.iter().for_each(|staged| staged.keep_beside(line, self.place.long));
         }
-        Ok(Stage { docs, papers, lines, folders })
+        Ok(Stage { docs, text_files, lines, folders })
     }
 
     /// Seals one document: as new items, as changed items, or else as a whole.
@@ -356,10 +367,11 @@ impl<'e> Part<'e> {
         Ok(())
     }
 
-    /// Returns the open folders that papers change, and whether all that is in them was known before.
-    fn touched(&self, papers: &[papers::Staged]) -> Result<Vec<(&'static str, bool)>> {
-        let opened = Paper::open_folders(&self.place.room).iter().copied();
-        let touched = opened.filter(|dir| papers.iter().any(|paper| parent(&paper.entry.file) == *dir));
+    /// Returns the open folders that text files change, and whether all that is in them was known before.
+    fn touched(&self, text_files: &[text_files::Staged]) -> Result<Vec<(&'static str, bool)>> {
+        let opened = TextFile::open_folders(&self.place.room).iter().copied();
+        let touched =
+            opened.filter(|dir| text_files.iter().any(|text_file| parent(&text_file.entry.file) == *dir));
         touched.map(|dir| Ok((dir, self.folders.contains_key(dir) || !self.folder_changed(dir)?))).collect()
     }
 
@@ -413,7 +425,7 @@ impl<'e> Part<'e> {
         for dir in self.folders.keys() {
             self.place.make_dirs(&self.place.doc(dir))?;
         }
-        stage.papers.iter().try_for_each(|paper| paper.prepare(&self.place))?;
+        stage.text_files.iter().try_for_each(|text_file| text_file.prepare(&self.place))?;
         for staged in &mut stage.docs {
             match staged {
                 Staged::Items { doc, list, patch } => {
@@ -477,7 +489,7 @@ impl<'e> Part<'e> {
     /// Returns whether a power loss that takes the line can do no worse than the old state.
     pub fn may_be_lazy(&self, stage: &Stage) -> bool {
         // A list is written in place: what is left of that may be neither old nor new.
-        let ([Staged::Whole { doc, base_sum, .. }], []) = (&stage.docs[..], &stage.papers[..]) else {
+        let ([Staged::Whole { doc, base_sum, .. }], []) = (&stage.docs[..], &stage.text_files[..]) else {
             return false;
         };
         let is_safe = |sum| self.head.docs.get(&*doc.file()).is_some_and(|known| known.sum == Some(sum));
@@ -526,9 +538,9 @@ impl<'e> Part<'e> {
                 return Err(self.restored(&stage.docs[..done], &[], error));
             }
         }
-        for (done, paper) in stage.papers.iter().enumerate() {
-            if let Err(error) = paper.publish(&self.place) {
-                return Err(self.restored(&stage.docs, &stage.papers[..done], error));
+        for (done, text_file) in stage.text_files.iter().enumerate() {
+            if let Err(error) = text_file.publish(&self.place) {
+                return Err(self.restored(&stage.docs, &stage.text_files[..done], error));
             }
         }
         Ok(())
@@ -536,18 +548,18 @@ impl<'e> Part<'e> {
 
     /// Takes back all that was published. Returns whether that worked.
     pub fn restore(&self, stage: &Stage) -> bool {
-        self.restore_these(&stage.docs, &stage.papers)
+        self.restore_these(&stage.docs, &stage.text_files)
     }
 
-    fn restored(&self, docs: &[Staged], papers: &[papers::Staged], error: Error) -> Error {
-        match self.restore_these(docs, papers) {
+    fn restored(&self, docs: &[Staged], text_files: &[text_files::Staged], error: Error) -> Error {
+        match self.restore_these(docs, text_files) {
             true => error,
             false => error.into_indeterminate(),
         }
     }
 
-    fn restore_these(&self, docs: &[Staged], papers: &[papers::Staged]) -> bool {
-        papers.iter().rev().all(|paper| paper.restore(&self.place))
+    fn restore_these(&self, docs: &[Staged], text_files: &[text_files::Staged]) -> bool {
+        text_files.iter().rev().all(|text_file| text_file.restore(&self.place))
             && docs.iter().rev().all(|staged| self.restore_doc(staged))
     }
 
@@ -612,7 +624,7 @@ impl<'e> Part<'e> {
         let mut warnings = std::mem::take(&mut self.warnings);
         warnings.extend(stage.docs.iter_mut().filter_map(|staged| self.look_back(staged)).map(Hint::from));
         self.place.write_head(&mut self.head);
-        stage.papers.iter().for_each(|paper| paper.clear(&self.place));
+        stage.text_files.iter().for_each(|text_file| text_file.clear(&self.place));
         let mut documents = Vec::new();
         for staged in stage.docs {
             self.clear(staged, &mut documents);
@@ -635,7 +647,7 @@ impl<'e> Part<'e> {
             }
         }
         for (dir, stamp) in std::mem::take(&mut self.folders) {
-            if let Some(stamp) = stamp.filter(|_| Paper::open_folders(&self.place.room).contains(&dir)) {
+            if let Some(stamp) = stamp.filter(|_| TextFile::open_folders(&self.place.room).contains(&dir)) {
                 self.head.folders.insert(dir.to_owned(), stamp);
             }
         }

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Loaded, Part};
+use super::{Loaded, RoomTransaction};
 use crate::model::kind::Doc;
 use crate::model::listing::{Among, Marks};
-use crate::model::paper::{Paper, Papers, Writing};
+use crate::model::text_file::{TextFile, TextFiles, Writing};
 use crate::model::time::Moment;
 use crate::store::edits::Edits;
 use crate::store::engine::{self, Engine, Rank};
@@ -14,10 +14,10 @@ use crate::store::file::addresses::{DocFiles, PaperFiles};
 use crate::store::file::edits::Edit;
 use crate::store::file::list::List;
 use crate::store::file::place::HeadDoc;
-use crate::store::file::{addresses, papers};
+use crate::store::file::{addresses, text_files};
 use crate::store::texts::Texts;
 
-impl Part<'_> {
+impl RoomTransaction<'_> {
     pub fn get(&mut self, doc: &Doc) -> Result<Option<&Value>> {
         self.leave_list(doc)?;
         let loaded = self.load(doc)?;
@@ -197,12 +197,12 @@ impl Part<'_> {
         }
     }
 
-    pub fn paper(&mut self, paper: &Paper) -> Result<Option<String>> {
-        let bytes = self.place.read_doc(&paper.file(), papers::LIMIT)?;
+    pub fn text_file(&mut self, text_file: &TextFile) -> Result<Option<String>> {
+        let bytes = self.place.read_doc(&text_file.file(), text_files::LIMIT)?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    pub fn papers(&mut self, sort: Papers) -> Result<Vec<Paper>> {
+    pub fn text_files(&mut self, sort: TextFiles) -> Result<Vec<TextFile>> {
         let dir = addresses::folder_of(&self.place.room, sort);
         let path = self.place.doc(dir);
         let stamp =
@@ -213,13 +213,13 @@ impl Part<'_> {
         Ok(names.iter().filter_map(named).collect())
     }
 
-    pub fn write_paper(&mut self, paper: &Paper, text: String) -> Result<()> {
-        self.papers.insert(paper.file(), Writing::Whole(text));
+    pub fn write_text_file(&mut self, text_file: &TextFile, text: String) -> Result<()> {
+        self.text_files.insert(text_file.file(), Writing::Whole(text));
         Ok(())
     }
 
-    pub fn remove_paper(&mut self, paper: &Paper) -> Result<()> {
-        self.papers.insert(paper.file(), Writing::Gone);
+    pub fn remove_text_file(&mut self, text_file: &TextFile) -> Result<()> {
+        self.text_files.insert(text_file.file(), Writing::Gone);
         Ok(())
     }
 
@@ -230,8 +230,8 @@ impl Part<'_> {
         Ok(stamp != self.head.folders.get(dir).copied())
     }
 
-    pub fn append_paper(&mut self, paper: &Paper, piece: &str) -> Result<()> {
-        self.papers.entry(paper.file()).or_insert_with(|| Writing::Piece(String::new())).push(piece);
+    pub fn append_text_file(&mut self, text_file: &TextFile, piece: &str) -> Result<()> {
+        self.text_files.entry(text_file.file()).or_insert_with(|| Writing::Piece(String::new())).push(piece);
         Ok(())
     }
 }

@@ -9,16 +9,16 @@ use crate::model::ids::Key;
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::next::See;
-use crate::model::paper::Paper;
 use crate::model::room::Room;
 use crate::model::task::{Status, Task, word};
+use crate::model::text_file::TextFile;
 use crate::model::time::{self, Moment};
 use crate::ops::{Actor, Error, Result};
 use crate::store::edits::{self, Touched, clash_in_words};
 use crate::store::{Durability, Edits, Engine, Entry, Expected, How, Transaction};
-use crate::view::papers;
+use crate::view::queue_texts;
 
-pub struct Desk<'e> {
+pub struct QueueTransaction<'e> {
     pub transaction: Box<dyn Transaction + 'e>,
     pub queue: Doc,
     pub now: Moment,
@@ -30,10 +30,10 @@ pub struct Desk<'e> {
     takes_in: bool,
 }
 
-impl<'e> Desk<'e> {
-    /// Takes a seat: waits for the room's turn, looks at the clock, and takes in what people edited.
-    pub fn open(engine: &'e dyn Engine, actor: &Actor) -> Result<Desk<'e>> {
-        Desk::open_with(engine, &[&Room::Queue], &[], actor)
+impl<'e> QueueTransaction<'e> {
+    /// Waits for the room's turn, looks at the clock, and takes in what people edited.
+    pub fn open(engine: &'e dyn Engine, actor: &Actor) -> Result<QueueTransaction<'e>> {
+        QueueTransaction::open_with(engine, &[&Room::Queue], &[], actor)
     }
 
     /// The same, together with other rooms, and with what will be asked.
@@ -42,25 +42,25 @@ impl<'e> Desk<'e> {
         rooms: &[&Room],
         expected: &[Expected<'_>],
         actor: &Actor,
-    ) -> Result<Desk<'e>> {
-        let mut desk = Desk::over(engine.begin_expecting(rooms, expected)?, actor)?;
-        let edits = desk.transaction.edits(&desk.queue)?;
+    ) -> Result<QueueTransaction<'e>> {
+        let mut tx = QueueTransaction::over(engine.begin_expecting(rooms, expected)?, actor)?;
+        let edits = tx.transaction.edits(&tx.queue)?;
         if !edits.is_empty() {
-            desk.take_in(&edits, actor)?;
+            tx.take_in(&edits, actor)?;
         }
-        Ok(desk)
+        Ok(tx)
     }
 
-    /// Takes a seat without a look at the queue, which may not even be part of the transaction.
-    pub fn over(mut transaction: Box<dyn Transaction + 'e>, actor: &Actor) -> Result<Desk<'e>> {
+    /// Opens it without a look at the queue, which may not even be part of the transaction.
+    pub fn over(mut transaction: Box<dyn Transaction + 'e>, actor: &Actor) -> Result<QueueTransaction<'e>> {
         let now = transaction.now(&*actor.clock)?;
         let (edited, takes_in) = (Vec::new(), false);
-        Ok(Desk { transaction, queue: Doc::queue(), now, dirty: false, edited, takes_in })
+        Ok(QueueTransaction { transaction, queue: Doc::queue(), now, dirty: false, edited, takes_in })
     }
 
-    /// Takes a seat where there must be a queue.
-    pub fn open_queue(engine: &'e dyn Engine, actor: &Actor) -> Result<Desk<'e>> {
-        Desk::open_queue_expecting(engine, &[], actor)
+    /// Opens a queue that must exist.
+    pub fn open_queue(engine: &'e dyn Engine, actor: &Actor) -> Result<QueueTransaction<'e>> {
+        QueueTransaction::open_queue_expecting(engine, &[], actor)
     }
 
     /// The same, with what will be asked.
@@ -68,11 +68,11 @@ impl<'e> Desk<'e> {
         engine: &'e dyn Engine,
         expected: &[Expected<'_>],
         actor: &Actor,
-    ) -> Result<Desk<'e>> {
-        let mut desk = Desk::open_with(engine, &[&Room::Queue], expected, actor)?;
-        match desk.transaction.exists(&desk.queue)? {
-            true => Ok(desk),
-            false => Err(crate::ops::read::missing(engine, &desk.queue)),
+    ) -> Result<QueueTransaction<'e>> {
+        let mut tx = QueueTransaction::open_with(engine, &[&Room::Queue], expected, actor)?;
+        match tx.transaction.exists(&tx.queue)? {
+            true => Ok(tx),
+            false => Err(crate::ops::read::missing(engine, &tx.queue)),
         }
     }
 
@@ -141,8 +141,8 @@ impl<'e> Desk<'e> {
     pub fn log(&mut self, agent: &str, action: &str, details: &str) -> Result<()> {
         self.dirty = true;
         let agent = agent.parse::<Key>().unwrap_or_else(|_| leader());
-        let line = papers::log_line(&time::stamp(self.now.at), action, details);
-        Ok(self.transaction.append_paper(&Paper::Log(agent), &line)?)
+        let line = queue_texts::log_line(&time::stamp(self.now.at), action, details);
+        Ok(self.transaction.append_text_file(&TextFile::Log(agent), &line)?)
     }
 
     /// Honours what people changed in the file: statuses that were set back give the task back, and tasks
@@ -233,21 +233,21 @@ impl<'e> Desk<'e> {
     }
 }
 
-/// Opens a document's room for somebody who changes the document in a way of their own. Edits of the queue are taken in as at its desk.
+/// Opens a document's room for somebody who changes the document in a way of their own. Edits of the queue are taken in as by [`QueueTransaction::open`].
 pub fn begin<'e>(engine: &'e dyn Engine, doc: &Doc, actor: &Actor) -> Result<Box<dyn Transaction + 'e>> {
     if *doc != Doc::queue() {
         return Ok(engine.begin(&[&doc.room])?);
     }
-    let mut desk = Desk::open(engine, actor)?;
-    desk.tell_edits()?;
-    Ok(desk.transaction)
+    let mut tx = QueueTransaction::open(engine, actor)?;
+    tx.tell_edits()?;
+    Ok(tx.transaction)
 }
 
 /// Tells the leader's log of edits that are taken in only to be taken back.
 pub fn note(transaction: &mut dyn Transaction, edits: &Edits, actor: &Actor) -> Result<()> {
     for (action, details) in in_words(edits) {
-        let line = papers::log_line(&time::stamp(actor.now()), action, &actor.door.tell(&details));
-        transaction.append_paper(&Paper::Log(leader()), &line)?;
+        let line = queue_texts::log_line(&time::stamp(actor.now()), action, &actor.door.tell(&details));
+        transaction.append_text_file(&TextFile::Log(leader()), &line)?;
     }
     Ok(())
 }
@@ -261,11 +261,11 @@ pub fn replace(
     actor: &Actor,
 ) -> Result<Vec<Hint>> {
     transaction.put(&Doc::queue(), queue)?;
-    let mut desk = Desk::over(transaction, actor)?;
-    desk.take_in(edits, actor)?;
-    desk.change();
+    let mut tx = QueueTransaction::over(transaction, actor)?;
+    tx.take_in(edits, actor)?;
+    tx.change();
     let by = actor.entry(op).by;
-    desk.commit(&by, op, actor)
+    tx.commit(&by, op, actor)
 }
 
 /// The name that the leader's log goes by.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Loaded, Part, effective_revision, entry_of};
+use super::{Loaded, RoomTransaction, effective_revision, entry_of};
 use crate::hint;
 use crate::model::diff;
 use crate::model::kind::{Doc, Gone};
@@ -17,7 +17,7 @@ use crate::store::file::journal::{self, DocEntry, Line, Replay, Sum};
 use crate::store::file::list::List;
 use crate::store::file::place::{self, HeadDoc, Opened};
 
-impl Part<'_> {
+impl RoomTransaction<'_> {
     /// Loads a file that is not what our last commit left.
     pub(super) fn load_edited(&self, doc: &Doc, known: &HeadDoc, opened: Option<Opened>) -> Result<Loaded> {
         let Some(Opened { value, sum, bytes }) = opened else {

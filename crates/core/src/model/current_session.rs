@@ -36,22 +36,22 @@ pub struct Arrival {
 
 /// The sessions at work in a project.
 #[derive(Debug, Clone)]
-pub struct Present {
+pub struct CurrentSessions {
     /// The record of each; the one that started last comes first.
     records: Vec<Value>,
 }
 
-impl Present {
+impl CurrentSessions {
     /// Takes the stored document, if there is one.
-    pub fn of(document: Option<Value>) -> Present {
-        let Some(Value::Object(mut first)) = document else { return Present { records: Vec::new() } };
+    pub fn of(document: Option<Value>) -> CurrentSessions {
+        let Some(Value::Object(mut first)) = document else { return CurrentSessions { records: Vec::new() } };
         first.unset(CurrentSession::revision);
         let others = match first.unset(CurrentSession::others) {
             Some(Value::Array(others)) => others,
             _ => Vec::new(),
         };
         let records = std::iter::once(Value::Object(first)).chain(others);
-        Present { records: records.filter(Value::is_object).collect() }
+        CurrentSessions { records: records.filter(Value::is_object).collect() }
     }
 
     /// Returns the document, or `None` when nobody is there.
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_last_to_come_is_the_document_and_others_stand_beside_it() {
-        let mut present = Present::of(None);
+        let mut present = CurrentSessions::of(None);
         assert!(present.is_empty() && present.clone().into_document().is_none());
         let arrival = Arrival { branch: Some("main".into()), ..Arrival::default() };
         present.enter("s1", &arrival, at(0));
@@ -223,7 +223,7 @@ mod tests {
 
         let mut stored = document;
         stored["revision"] = 7.into();
-        let mut present = Present::of(Some(stored));
+        let mut present = CurrentSessions::of(Some(stored));
         let again = present.enter("s1", &Arrival::default(), at(9));
         assert_eq!((&again["started"], &again["agents_spawned"]), (&json!(time::stamp(at(0))), &json!(1)));
         assert_eq!(present.leave("s1").unwrap()["git_branch"], "main");
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_session_that_ends_leaves_its_numbers() {
-        let mut present = Present::of(None);
+        let mut present = CurrentSessions::of(None);
         let record = present.enter("s1", &Arrival::default(), at(0));
         for command in ["fix", "loop", "fix"] {
             add_command(record, command);

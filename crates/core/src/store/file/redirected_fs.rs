@@ -33,7 +33,7 @@ const MOVABLE: [(&str, Key<Option<String>>, &str); 3] = [
 const USUAL: [&str; 2] = ["~/.claude/sessions", "~/.claude/orchestration"];
 
 /// The home root, with parts of it elsewhere.
-pub struct MovedFs {
+pub struct RedirectedFs {
     home: Arc<dyn Fs>,
     /// What `~` stands for.
     user: Option<PathBuf>,
@@ -50,20 +50,20 @@ pub type Elsewhere = dyn Fn(PathBuf) -> Arc<dyn Fs> + Send + Sync;
 /// What is elsewhere, and where.
 type Moved = (&'static str, Arc<dyn Fs>);
 
-impl fmt::Debug for MovedFs {
+impl fmt::Debug for RedirectedFs {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("MovedFs").field(&self.home).field(&self.moved).finish()
+        formatter.debug_tuple("RedirectedFs").field(&self.home).field(&self.moved).finish()
     }
 }
 
-impl MovedFs {
+impl RedirectedFs {
     pub fn new(
         home: Arc<dyn Fs>,
         user: Option<PathBuf>,
         elsewhere: Box<Elsewhere>,
         patience: Duration,
-    ) -> MovedFs {
-        MovedFs { home, user, elsewhere, patience, moved: OnceLock::new() }
+    ) -> RedirectedFs {
+        RedirectedFs { home, user, elsewhere, patience, moved: OnceLock::new() }
     }
 
     /// Returns where a path is: which root, and what is left of the path below it. If the configuration cannot be read
@@ -142,7 +142,7 @@ impl MovedFs {
     }
 }
 
-impl Fs for MovedFs {
+impl Fs for RedirectedFs {
     fn read(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
         let (fs, path) = self.at(path);
         fs.read(path, limit)

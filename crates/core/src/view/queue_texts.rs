@@ -1,7 +1,7 @@
-//! The Markdown papers and log lines that a queue leaves for people, and the prompt for a worker's command.
+//! The Markdown text files and log lines that a queue leaves for people, and the prompt for a worker's command.
 //!
-//! Texts of people and agents go in as they are, with four cares: what could steer the terminal that a paper is
-//! read in is shown as an escape; their headings stay below the paper's own; a code block that one left open
+//! Texts of people and agents go in as they are, with four cares: what could steer the terminal that a text file is
+//! read in is shown as an escape; their headings stay below the text file's own; a code block that one left open
 //! ends with it; and in a prompt they stand in fences that they cannot close.
 
 use serde_json::Value;
@@ -18,7 +18,7 @@ use crate::model::key::Fields;
 use crate::model::next::{Next, See};
 use crate::model::plan::figure;
 
-/// How far the headings of a text go down that stands in a section of a paper.
+/// How far the headings of a text go down that stands in a section of a text file.
 const BELOW_SECTION: usize = 2;
 
 /// What a plan says for want of an approach.
@@ -125,15 +125,15 @@ pub fn result(task: &Value) -> String {
             ("Status", "SUCCESS"),
         ]
     };
-    let mut paper = format!("# Task: {}\n", one_line(field(task, QueueTask::id)));
+    let mut text_file = format!("# Task: {}\n", one_line(field(task, QueueTask::id)));
     let extras = [("Used", &used), ("Changed", &changed)];
     let extras = extras.into_iter().filter_map(|(heading, text)| Some((heading, text.as_deref()?)));
     let head = [("Description", field(task, QueueTask::description))];
     for (heading, text) in head.into_iter().chain(extras).chain(sections.iter().copied()) {
         let text = if text.trim().is_empty() { "none" } else { text };
-        paper += &format!("\n## {heading}\n\n{}", outlined(text, BELOW_SECTION));
+        text_file += &format!("\n## {heading}\n\n{}", outlined(text, BELOW_SECTION));
     }
-    paper
+    text_file
 }
 
 /// Says what agents used, by the sums that a document keeps.
@@ -151,20 +151,20 @@ pub fn used(sums: &Value) -> String {
 
 /// Returns `summary.md`: how far the queue is, its tasks, then the `results` (task id and text) in their order.
 pub fn summary(goal: Option<&str>, results: &[(String, String)], queue: &Value, now: &str) -> String {
-    let mut paper = format!("# Summary\n\nGenerated: {now}\n");
+    let mut text_file = format!("# Summary\n\nGenerated: {now}\n");
     if let Some(goal) = goal {
-        paper += &format!("\n## Objective\n\n{}", outlined(goal, 1));
+        text_file += &format!("\n## Objective\n\n{}", outlined(goal, 1));
     }
     let counts = counts(queue).into_iter().filter(|(_, number)| *number > 0);
     let counts: String = counts.map(|(status, number)| format!(", {number} {status}")).collect();
-    paper += &format!("\n## Tasks\n\nProgress: {}{counts}\n\n", progress(queue));
-    paper += &escape(&overview(queue).markdown());
+    text_file += &format!("\n## Tasks\n\nProgress: {}{counts}\n\n", progress(queue));
+    text_file += &escape(&overview(queue).markdown());
     for (id, text) in results {
         let is_titled = text.trim_start().starts_with("# ");
         let title = if is_titled { String::new() } else { format!("## Task: {id}\n\n") };
-        paper += &format!("\n---\n\n{title}{}", outlined(text, 1));
+        text_file += &format!("\n---\n\n{title}{}", outlined(text, 1));
     }
-    paper
+    text_file
 }
 
 /// Returns one event as one line of `logs/{agent}.log`, whatever the details contain.
@@ -260,21 +260,21 @@ pub(super) fn fenced(text: &str) -> String {
 
 /// Returns `text` with its headings `down` levels lower and its code blocks as they are, the last one closed.
 fn outlined(text: &str, down: usize) -> String {
-    let mut paper = String::new();
+    let mut text_file = String::new();
     let mut open: Option<&str> = None;
     let mut after_text = false;
     for line in text.trim_end().lines() {
         match heading(line).filter(|_| open.is_none()) {
-            Some(level) => paper += &escape(&line.replacen('#', &"#".repeat(1 + down.min(6 - level)), 1)),
+            Some(level) => text_file += &escape(&line.replacen('#', &"#".repeat(1 + down.min(6 - level)), 1)),
             None => {
                 if open.is_none() && after_text && is_underline(line) {
                     // Apart from its text it makes no heading of it.
-                    paper.push('\n');
+                    text_file.push('\n');
                 }
-                paper += &escape(line);
+                text_file += &escape(line);
             }
         }
-        paper.push('\n');
+        text_file.push('\n');
         after_text = !line.trim().is_empty();
         open = match (open, fence(line)) {
             (Some(mark), Some(run)) if run.starts_with(mark) && line.trim() == run => None,
@@ -282,9 +282,9 @@ fn outlined(text: &str, down: usize) -> String {
         };
     }
     if let Some(mark) = open {
-        paper += &format!("{mark}\n");
+        text_file += &format!("{mark}\n");
     }
-    paper
+    text_file
 }
 
 /// Whether `line` makes a heading of the text before it.
@@ -440,9 +440,9 @@ FAILED
         let check = |status: &str, changed: &Value, expected: &str| {
             let told = json!({"output": "Did it", "error": "No", "changed": changed});
             let task = json!({"status": status, "context": {"files": ["a.rs"]}, "result": told});
-            let paper = result(&task);
+            let text_file = result(&task);
             assert_eq!(
-                paper.split("## Changed\n\n").nth(1).and_then(|rest| rest.split("\n\n## ").next()),
+                text_file.split("## Changed\n\n").nth(1).and_then(|rest| rest.split("\n\n## ").next()),
                 Some(expected)
             );
         };
@@ -461,7 +461,7 @@ FAILED
     }
 
     #[test]
-    fn texts_stay_below_the_headings_of_their_paper() {
+    fn texts_stay_below_the_headings_of_their_text_file() {
         let check =
             |text: &str, expected: &str| assert_eq!(outlined(text, BELOW_SECTION), expected, "{text:?}");
         check("# A\n## Status\n\nFAILED", "### A\n#### Status\n\nFAILED\n");
@@ -550,13 +550,13 @@ by hand
 
     proptest! {
         #[test]
-        fn any_task_has_its_papers(queue in samples::queues(), text in "(\\PC|[`~#\n]){0,20}") {
+        fn any_task_has_its_text_files(queue in samples::queues(), text in "(\\PC|[`~#\n]){0,20}") {
             for task in Tasks::of(&queue).all {
                 prop_assert!(result(task).ends_with("SUCCESS\n") || result(task).ends_with("FAILED\n"));
                 prop_assert!(prompt(&Brief::bare(Task::of(task.clone())), &text, &Plain).ends_with(&answer()));
             }
-            let paper = summary(Some(&text), &[(text.clone(), text.clone())], &queue, &text);
-            prop_assert!(paper.starts_with("# Summary\n"));
+            let text_file = summary(Some(&text), &[(text.clone(), text.clone())], &queue, &text);
+            prop_assert!(text_file.starts_with("# Summary\n"));
             prop_assert!(discovery(&text, &text, "now").ends_with(", now_\n"));
             prop_assert_eq!(log_line("now", "ADDED", &text).lines().count(), 1);
             plan(&text, Some(&text), &text, &Plain);
