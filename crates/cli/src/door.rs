@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 
-use anthill_core::api::{Answer, Caller, Request, Surroundings};
+use anthill_core::api::{Answer, Caller, Effect, Request, Surroundings};
 use anthill_core::model::ids::ProjectId;
 use anthill_core::ops::{self, Error};
 use anthill_core::store::Finding;
@@ -39,9 +39,19 @@ impl Context<'_> {
         answer: &R::Answer,
         tell: impl FnOnce(&R::Answer) -> Result<()>,
     ) -> Result<()> {
+        self.told(answer, R::EFFECT, tell)
+    }
+
+    /// The same for an answer that was made of another one.
+    pub fn told<A: Answer>(
+        &self,
+        answer: &A,
+        effect: Effect,
+        tell: impl FnOnce(&A) -> Result<()>,
+    ) -> Result<()> {
         answer.warnings().iter().for_each(|warning| self.output.warning(warning));
         match self.output.json {
-            true => self.output.answer(answer, R::EFFECT),
+            true => self.output.answer(answer, effect),
             false => tell(answer),
         }
     }

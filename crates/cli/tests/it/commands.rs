@@ -856,8 +856,8 @@ fn every_command_has_help_with_an_example() {
     ];
     let top = env.ok(&["--help"]).stdout;
     let nouns = [
-        ("leader", 15),
-        ("worker", 11),
+        ("leader", 16),
+        ("worker", 12),
         ("session", 7),
         ("message", 5),
         ("epic", 3),

@@ -43,7 +43,9 @@ pub fn sheet(
     page.fact("files", &task.files().join(", "));
     page.fact("needs", &task.needs().join(", "));
     page.fact("hints", field(&value[QueueTask::context], TaskContext::hints));
-    page.fact("waits for", &before(around));
+    page.fact("part of", task.parent().unwrap_or_default());
+    page.fact("parts", &before(around, |id| task.parts().contains(&id)));
+    page.fact("waits for", &before(around, |id| !task.parts().contains(&id)));
     page.fact("needed by", &around.needed_by.iter().map(Task::id).collect::<Vec<_>>().join(", "));
     page.fact(
         "used",
@@ -80,12 +82,14 @@ fn status(task: &Task, now: Timestamp, left: Option<SignedDuration>) -> String {
     std::iter::once(word(task.status()).to_owned()).chain(parts).collect()
 }
 
-fn before(around: &Around) -> String {
+/// Names the tasks before one that are wanted, and how they stand.
+fn before(around: &Around, wanted: impl Fn(&str) -> bool) -> String {
     let told = |(id, task): &(String, Option<Task>)| match task {
         Some(task) => format!("{id} ({})", word(task.status())),
         None => format!("{id} (missing)"),
     };
-    around.waits_for.iter().map(told).collect::<Vec<_>>().join(", ")
+    let wanted = around.waits_for.iter().filter(|(id, _)| wanted(id));
+    wanted.map(told).collect::<Vec<_>>().join(", ")
 }
 
 /// Somebody's words, and when they were said.

@@ -31,10 +31,10 @@ pub struct EditArgs {
     #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = priority)]
     priority: Option<i64>,
     /// Tasks that must be done first, beside those that it waits for already
-    #[arg(short, long, value_name = "ID", num_args = 1..)]
+    #[arg(short, long, value_name = "ID", num_args = 1.., value_delimiter = ',')]
     depends: Vec<String>,
     /// Tasks that it no longer waits for [default: all]
-    #[arg(long, value_name = "ID", num_args = 0..)]
+    #[arg(long, value_name = "ID", num_args = 0.., value_delimiter = ',')]
     no_depends: Option<Vec<String>>,
     /// All files, directories and patterns that the task may touch; '' for none
     #[arg(short, long, value_name = "PATH", num_args = 1..)]

@@ -1,4 +1,4 @@
-use anthill_core::api::queue::look::ListTasks;
+use anthill_core::api::queue::look::{ListTasks, TaskSort};
 use anthill_core::model::kind::Doc;
 use anthill_core::ops::read;
 use anthill_core::view::board::{self, Wanted};
@@ -9,6 +9,7 @@ use super::status::left;
 use crate::args::names;
 use crate::context::Context;
 use crate::error::Result;
+use crate::planning::one_of;
 
 /// List tasks, by how they stand
 ///
@@ -18,6 +19,7 @@ use crate::error::Result;
 ///   anthill leader list
 ///   anthill leader list --status waiting failed
 ///   anthill leader list --worker w1 --all          # whatever w1 has done and does
+///   anthill leader list --all --sort age
 ///   anthill leader list --label nightly --json | jq -r '.[].id'
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
@@ -34,6 +36,9 @@ pub struct ListArgs {
     /// Also what is done or cancelled
     #[arg(short, long)]
     all: bool,
+    /// In which order [default: status]
+    #[arg(long, value_name = "ORDER", value_parser = one_of::<TaskSort>())]
+    sort: Option<TaskSort>,
 }
 
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
@@ -42,6 +47,7 @@ pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
         worker: args.worker.clone(),
         labels: names(&args.label),
         all: args.all,
+        sort: args.sort,
     };
     if context.output.json {
         return context.perform(request, |_| Ok(()));

@@ -21,12 +21,16 @@ use crate::error::Result;
 /// nobody works on the same files. You have it until the lease runs out; `start` and `heartbeat`
 /// renew it. Without a sign of life it goes back to the queue by itself. Nothing ready is exit 4.
 ///
+/// With ID you get that task and no other, or hear why not: exit 3 if somebody else has it, 1 if a
+/// rule keeps it back.
+///
 /// Without a name you get one of your own: your session's, else a new one, which is printed. You are
 /// warned if another session at work has the same name.
 ///
 /// Examples:
 ///   anthill worker claim
 ///   anthill worker claim terminal-2
+///   anthill worker claim terminal-2 parser          # this one
 ///   anthill worker claim terminal-2 --wait 60       # wait up to a minute (--wait alone: for ever)
 ///   anthill worker claim terminal-2 --lease 3600    # for long work without heartbeats
 #[derive(Debug, Args)]
@@ -34,8 +38,11 @@ use crate::error::Result;
 pub struct ClaimArgs {
     /// Who you are [default: a name that nobody else has]
     worker: Option<String>,
+    /// This task and no other
+    #[arg(value_name = "ID")]
+    id: Option<String>,
     /// Wait for a task, at most this long; without polling
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "86400000", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "86400000", value_parser = seconds, conflicts_with = "id")]
     wait: Option<f64>,
     /// How long you may be silent before the task goes back [default: 600]
     #[arg(long, value_name = "SECONDS", value_parser = span)]
@@ -46,21 +53,26 @@ impl Direct for ClaimArgs {
     const OPTIONS: &'static [Opt] = &[("--wait", "", Takes::Perhaps), ("--lease", "", Takes::One)];
 
     fn read(words: &mut Words) -> Option<ClaimArgs> {
-        let wait = words.wait()?;
-        Some(ClaimArgs {
-            worker: words.plain(),
-            wait,
-            lease: words.parsed("--lease", |text| span(text).ok())?,
-        })
+        let (wait, worker, id) = (words.wait()?, words.plain(), words.plain());
+        if wait.is_some() && id.is_some() {
+            return None;
+        }
+        Some(ClaimArgs { worker, id, wait, lease: words.parsed("--lease", |text| span(text).ok())? })
     }
 }
 
 pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
     let worker = args.worker.as_deref().map(parse_id).transpose()?;
-    let request = ClaimTask { worker, lease: args.lease };
-    let Some(wait) = args.wait else {
-        return context.perform(request, |claimed| tell(context, claimed));
-    };
+    let task = args.id.as_deref().map(parse_id).transpose()?;
+    let request = ClaimTask { worker, task, lease: args.lease };
+    match args.wait {
+        Some(wait) => wait_for(context, request, wait),
+        None => context.perform(request, |claimed| tell(context, claimed)),
+    }
+}
+
+/// Claims the next task that is ready, within so many seconds.
+pub fn wait_for(context: &Context<'_>, request: ClaimTask, wait: f64) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs_f64(wait);
     let mut told = false;
     let mut wait_on = |_: &NothingReady| {
@@ -77,7 +89,7 @@ pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
     context.answer::<ClaimTask>(&claimed.map_err(in_words)?, |claimed| tell(context, claimed))
 }
 
-fn tell(context: &Context<'_>, Claimed { worker, task, .. }: &Claimed) -> Result<()> {
+pub fn tell(context: &Context<'_>, Claimed { worker, task, .. }: &Claimed) -> Result<()> {
     let until = work::lease_end(task).map(time::stamp).unwrap_or_default();
     let (value, mut lines) = (task.value(), Vec::new());
     lines.push(format!("Claimed for {worker} until {until} (lease {}): {}", task.epoch(), task.id()));

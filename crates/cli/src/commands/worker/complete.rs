@@ -50,7 +50,7 @@ pub fn run(context: &Context<'_>, args: &CompleteArgs) -> Result<()> {
     let result = Paper::Result(task.clone());
     let request = CompleteTask {
         worker,
-        task,
+        task: Some(task),
         summary: args.summary.clone(),
         modified: args.modified.clone(),
         created: args.created.clone(),

@@ -7,6 +7,7 @@ mod discover;
 pub(super) mod fail;
 pub(super) mod heartbeat;
 pub(super) mod list;
+mod mine;
 mod register;
 pub(super) mod release;
 pub mod run;
@@ -37,6 +38,7 @@ pub enum Worker {
     Register(register::RegisterArgs),
     List(list::ListArgs),
     Claim(claim::ClaimArgs),
+    Mine(mine::MineArgs),
     Brief(brief::BriefArgs),
     Start(start::StartArgs),
     Heartbeat(heartbeat::HeartbeatArgs),
@@ -55,6 +57,7 @@ pub fn run<'o>(context: impl FnOnce() -> Result<Context<'o>>, command: &Worker) 
         Worker::Register(args) => done(register::run(&context()?, args)),
         Worker::List(args) => done(list::run(&context()?, args)),
         Worker::Claim(args) => done(claim::run(&context()?, args)),
+        Worker::Mine(args) => done(mine::run(&context()?, args)),
         Worker::Brief(args) => done(brief::run(&context()?, args)),
         Worker::Start(args) => done(start::run(&context()?, args)),
         Worker::Heartbeat(args) => done(heartbeat::run(&context()?, args)),
