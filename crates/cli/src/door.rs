@@ -153,10 +153,14 @@ mod tests {
 
     /// Commands that are no use case, and why.
     const OTHERS: &[(&str, &str)] = &[
+        ("add", "another word for `leader add-task`"),
         ("bench", "measures this machine"),
+        ("claim", "another word for `worker claim`"),
+        ("complete-ids", "for the completion of shells"),
         ("completions", "for the shell of this machine"),
         ("demo", "a show in a directory of its own"),
-        ("edit", "opens an editor on this machine"),
+        ("done", "another word for `worker complete`"),
+        ("edit", "opens an editor on this machine, or is another word for `leader edit`"),
         ("hook", "speaks the language of a client"),
         ("hooks-run", "a process of this machine, started by commands"),
         ("init", "changes files of clients on this machine"),
@@ -165,7 +169,9 @@ mod tests {
         ("loop run", "keeps running"),
         ("orchestrate", "keeps running"),
         ("pipeline simulate", "tries the rules out, without a store"),
+        ("ready", "another word for `worker list`"),
         ("session list-active", "another word for `session list --active`"),
+        ("show", "another word for `leader show`"),
         ("uninstall", "changes files of clients on this machine"),
         ("watch", "keeps running"),
         ("worker run", "keeps running"),

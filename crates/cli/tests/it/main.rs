@@ -42,6 +42,7 @@ mod roots;
 mod run;
 mod seeds;
 mod sessions;
+mod short;
 mod status;
 mod storm;
 mod texts;

@@ -83,16 +83,25 @@ impl Direct for AddTaskArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &AddTaskArgs) -> error::Result<()> {
-    let request = AddTask {
-        id: args.id.clone(),
-        description: args.description.clone(),
-        priority: Some(args.priority),
-        depends: args.depends.clone(),
-        files: args.files.clone(),
-        hints: args.hints.clone(),
-        needs: names(&args.needs),
-        labels: names(&args.label),
-        parent: args.parent.clone(),
-    };
-    context.perform(request, |task| report(context, "Added", task))
+    let typed: Vec<_> = args.depends.iter().chain(&args.parent).cloned().collect();
+    let added = context.on_tasks(&typed, |ids| Ok(args.request(ids)))?;
+    context.answer::<AddTask>(&added, |task| report(context, "Added", task))
+}
+
+impl AddTaskArgs {
+    /// Returns the request, with the ids of the tasks that it names.
+    fn request(&self, ids: &[String]) -> AddTask {
+        let (depends, parent) = ids.split_at(self.depends.len());
+        AddTask {
+            id: self.id.clone(),
+            description: self.description.clone(),
+            priority: Some(self.priority),
+            depends: depends.to_vec(),
+            files: self.files.clone(),
+            hints: self.hints.clone(),
+            needs: names(&self.needs),
+            labels: names(&self.label),
+            parent: parent.first().cloned(),
+        }
+    }
 }

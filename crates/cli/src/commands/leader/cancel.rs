@@ -27,6 +27,7 @@ pub struct CancelArgs {
 
 pub fn run(context: &Context<'_>, args: &CancelArgs) -> Result<()> {
     let what = if args.dry_run { "Would cancel" } else { "Cancelled" };
-    let request = CancelTasks { ids: parse_ids(&args.ids)?, dry_run: args.dry_run };
-    report_all(context, what, args.ids.len(), request)
+    report_all(context, what, &args.ids, |ids| {
+        Ok(CancelTasks { ids: parse_ids(ids)?, dry_run: args.dry_run })
+    })
 }

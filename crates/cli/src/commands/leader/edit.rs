@@ -1,6 +1,6 @@
-use anthill_core::api::Request;
 use anthill_core::api::queue::lead::EditTask;
 use anthill_core::ops::Error;
+use anthill_core::view::shell;
 use clap::Args;
 
 use super::add_task::priority;
@@ -24,6 +24,13 @@ use crate::error::{CliError, Result};
 pub struct EditArgs {
     /// The task
     id: String,
+    #[command(flatten)]
+    changes: Changes,
+}
+
+/// What is to be different about a task.
+#[derive(Debug, Default, PartialEq, Args)]
+pub struct Changes {
     /// What is to be done
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = prose)]
     description: Option<String>,
@@ -54,24 +61,30 @@ pub struct EditArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
-    let hint = || format!("for example: anthill leader edit {} --priority 1", args.id);
-    let revised = args.request()?.perform(&context.caller()).map_err(|error| match error {
-        nothing @ Error::NothingToChange => CliError::invalid(nothing.to_string()).hinted(hint()),
-        other => other.into(),
-    })?;
+    edit(context, &args.id, &args.changes)
+}
+
+/// Changes the task that is named so. Tasks that it is to wait for may also be named by the beginnings of their ids.
+pub fn edit(context: &Context<'_>, id: &str, changes: &Changes) -> Result<()> {
+    if *changes == Changes::default() {
+        return Err(CliError::invalid(Error::NothingToChange.to_string())
+            .hinted(format!("for example: anthill leader edit {} --priority 1", shell::word(id))));
+    }
+    let typed: Vec<_> = std::iter::once(id.to_owned()).chain(changes.depends.iter().cloned()).collect();
+    let revised = context.on_tasks(&typed, |ids| changes.request(&ids[0], &ids[1..]))?;
     if let Some(owner) = &revised.at_work {
         context.output.warning(&format!("`{owner}` is at work on it and has seen it as it was before"));
     }
     context.answer::<EditTask>(&revised, |revised| report(context, "Edited", &revised.task))
 }
 
-impl EditArgs {
-    fn request(&self) -> Result<EditTask> {
+impl Changes {
+    fn request(&self, id: &str, depends: &[String]) -> Result<EditTask> {
         Ok(EditTask {
-            id: parse_id(&self.id)?,
+            id: parse_id(id)?,
             description: self.description.clone(),
             priority: self.priority,
-            depends: self.depends.clone(),
+            depends: depends.to_vec(),
             no_depends: self.no_depends.clone(),
             files: self.files.as_deref().map(names),
             hints: self.hints.clone(),

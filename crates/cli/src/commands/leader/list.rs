@@ -24,6 +24,13 @@ use crate::planning::one_of;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct ListArgs {
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Which tasks, and in which order.
+#[derive(Debug, Default, PartialEq, Args)]
+pub struct Which {
     /// Only tasks that stand so; words of the board or of the file
     #[arg(short, long, value_name = "STATUS", num_args = 1.., value_delimiter = ',', value_parser = PossibleValuesParser::new(Wanted::words()))]
     status: Vec<String>,
@@ -42,9 +49,14 @@ pub struct ListArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
+    list(context, &args.which)
+}
+
+/// Lists the tasks that are wanted.
+pub fn list(context: &Context<'_>, args: &Which) -> Result<()> {
     let request = ListTasks {
         status: args.status.clone(),
-        worker: args.worker.clone(),
+        worker: args.worker.as_deref().map(|worker| context.known_worker(worker)).transpose()?,
         labels: names(&args.label),
         all: args.all,
         sort: args.sort,

@@ -3,17 +3,17 @@
 pub(super) mod add_task;
 mod aggregate;
 mod cancel;
-mod edit;
+pub(super) mod edit;
 mod explain;
 mod graph;
 mod import;
 mod init;
-mod list;
+pub(super) mod list;
 mod note;
 mod remove;
 mod reset;
 mod retry;
-mod show;
+pub(super) mod show;
 mod split;
 pub(super) mod status;
 
@@ -96,11 +96,11 @@ fn parse_ids(ids: &[String]) -> Result<Vec<Key>> {
 fn report_all<R: Request<Answer = TaskList>>(
     context: &Context<'_>,
     what: &str,
-    named: usize,
-    request: R,
+    ids: &[String],
+    request: impl Fn(&[String]) -> Result<R>,
 ) -> Result<()> {
-    let done = context.ask(request)?;
-    if let (1, [task]) = (named, done.items()) {
+    let done = context.on_tasks(ids, request)?;
+    if let (1, [task]) = (ids.len(), done.items()) {
         let alone = Stored::<QueueTask>::new(task.clone()).warned(done.warnings.clone());
         return context
             .told(&alone, R::EFFECT, |alone| report(context, what, &Task::of(alone.value.clone())));

@@ -30,6 +30,7 @@ pub struct ResetArgs {
 
 pub fn run(context: &Context<'_>, args: &ResetArgs) -> Result<()> {
     let what = if args.dry_run { "Would reset" } else { "Reset" };
-    let request = ResetTasks { ids: parse_ids(&args.ids)?, force: args.force, dry_run: args.dry_run };
-    report_all(context, what, args.ids.len(), request)
+    report_all(context, what, &args.ids, |ids| {
+        Ok(ResetTasks { ids: parse_ids(ids)?, force: args.force, dry_run: args.dry_run })
+    })
 }

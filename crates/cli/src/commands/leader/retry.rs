@@ -26,6 +26,7 @@ pub struct RetryArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &RetryArgs) -> Result<()> {
-    let request = RetryTasks { ids: parse_ids(&args.ids)?, after: args.after };
-    report_all(context, "To be tried again", args.ids.len(), request)
+    report_all(context, "To be tried again", &args.ids, |ids| {
+        Ok(RetryTasks { ids: parse_ids(ids)?, after: args.after })
+    })
 }

@@ -21,7 +21,13 @@ pub struct ShowArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ShowArgs) -> Result<()> {
-    context.perform(ShowTask { id: parse_id(&args.id)? }, |shown| {
+    show(context, &args.id)
+}
+
+/// Shows the task that is named so.
+pub fn show(context: &Context<'_>, id: &str) -> Result<()> {
+    let shown = context.on_tasks(&[id.to_owned()], |ids| Ok(ShowTask { id: parse_id(&ids[0])? }))?;
+    context.answer::<ShowTask>(&shown, |shown| {
         let now = context.actor.clock.moment();
         let task = &shown.explained.task;
         let why: Vec<_> = shown.explained.reasons.iter().map(|reason| reason.text.clone()).collect();

@@ -26,8 +26,9 @@ pub struct SplitArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &SplitArgs) -> Result<()> {
-    let request = SplitTask { id: parse_id(&args.id)?, parts: args.parts.clone() };
-    context.perform(request, |done| {
+    let request = |ids: &[String]| Ok(SplitTask { id: parse_id(&ids[0])?, parts: args.parts.clone() });
+    let done = context.on_tasks(std::slice::from_ref(&args.id), request)?;
+    context.answer::<SplitTask>(&done, |done| {
         let tasks = done.items().iter().cloned().map(Task::of);
         tasks.enumerate().try_for_each(|(number, task)| {
             report(context, if number == 0 { "Split" } else { "Added" }, &task)

@@ -25,6 +25,7 @@ pub struct MineArgs {
 
 pub fn run(context: &Context<'_>, args: &MineArgs) -> Result<()> {
     let worker = args.worker.clone().or_else(|| env::text(env::ANTHILL_WORKER));
+    let worker = worker.map(|worker| context.known_worker(&worker)).transpose()?;
     let worker = worker.as_deref().map(parse_id).transpose()?;
     context.perform(ListMine { worker }, |mine| {
         if mine.items().is_empty() {

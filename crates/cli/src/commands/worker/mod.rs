@@ -14,6 +14,7 @@ pub mod run;
 pub(super) mod start;
 mod watchdog;
 
+use anthill_core::api::Request;
 use anthill_core::model::ids::Key;
 use anthill_core::model::task::word;
 use anthill_core::ops::queue::work::Done;
@@ -105,8 +106,17 @@ impl OnArgs {
         })
     }
 
-    fn ids(&self) -> Result<(Key, Key)> {
-        Ok((parse_id(&self.worker)?, parse_id(&self.id)?))
+    /// Performs a request about the task that is named, by the beginning of its id at least.
+    fn perform<R: Request<Answer = Done>>(
+        &self,
+        context: &Context<'_>,
+        what: &str,
+        request: impl Fn(Key, Key) -> R,
+    ) -> Result<()> {
+        let worker: Key = parse_id(&self.worker)?;
+        let done =
+            context.by_worker([&self.worker, &self.id], |id| Ok(request(worker.clone(), parse_id(id)?)))?;
+        context.answer::<R>(&done, |done| report(context, what, done))
     }
 }
 

@@ -9,6 +9,7 @@ pub mod brief;
 mod desk;
 pub mod lead;
 pub mod look;
+pub mod names;
 pub mod parts;
 mod pick;
 pub mod register;
