@@ -5,6 +5,7 @@
 
 use anthill_core::api::Request;
 use anthill_core::error::Code;
+use anthill_core::model::kind::KINDS;
 use anthill_core::model::near::{self, Found};
 use anthill_core::ops::Error;
 use anthill_core::ops::queue::{brief, names};
@@ -81,6 +82,20 @@ impl Context<'_> {
             Found::Nothing(_) => Ok(typed.to_owned()),
         }
     }
+}
+
+/// Adds the kind that may be meant, where a task or a kind can be named.
+pub fn or_kind(name: &str, mut error: CliError) -> CliError {
+    let kinds = KINDS.iter().map(|kind| kind.name.to_owned());
+    let meant = match near::find(name, kinds) {
+        Found::One(kind) => Some(kind),
+        Found::Nothing(mut kinds) if !kinds.is_empty() => Some(kinds.remove(0)),
+        _ => None,
+    };
+    if let Some(kind) = meant.filter(|_| error.code == Code::NotFound) {
+        error.hints.insert(0, format!("did you mean the kind `{kind}`?"));
+    }
+    error
 }
 
 /// Returns the task that is not there.

@@ -21,6 +21,7 @@ use crate::args::{ScopeArgs, Select};
 use crate::context::Context;
 use crate::env;
 use crate::error::{CliError, Result, io_error};
+use crate::named::or_kind;
 
 /// Change a task, or edit a document in $EDITOR
 ///
@@ -54,7 +55,8 @@ pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
     match Kind::find(&args.name) {
         None => {
             args.scope.none(&args.name)?;
-            leader::edit::edit(context, &args.name, &args.changes)
+            let edited = leader::edit::edit(context, &args.name, &args.changes);
+            edited.map_err(|error| or_kind(&args.name, error))
         }
         Some(kind) if args.changes != Changes::default() => {
             Err(CliError::invalid(format!("`{}` is a document kind: these options are for tasks", kind.name))

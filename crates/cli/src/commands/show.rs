@@ -6,6 +6,7 @@ use super::leader;
 use crate::args::ScopeArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
+use crate::named::or_kind;
 use crate::output::Format;
 
 /// Show everything about one task, or a document
@@ -28,7 +29,7 @@ pub struct ShowArgs {
 pub fn run(context: &Context<'_>, args: &ShowArgs) -> Result<()> {
     if Kind::find(&args.name).is_none() {
         args.scope.none(&args.name)?;
-        return leader::show::show(context, &args.name);
+        return leader::show::show(context, &args.name).map_err(|error| or_kind(&args.name, error));
     }
     let kind = args.name.parse().map_err(CliError::invalid)?;
     let request = GetDocument { document: args.scope.of(kind)?, field: None };

@@ -67,12 +67,37 @@ fn a_worker_sees_what_it_has_in_hand() {
     let env = queue(&["a", "b", "c"]);
     run(&env, "worker claim w1 a");
     run(&env, "worker claim w1 c");
-    run(&env, "worker claim w2");
     assert_eq!(ids(&run(&env, "worker mine w1")), ["a", "c"]);
     let told = env.ok(&["worker", "mine", "w1"]).stdout;
     assert!(told.starts_with("a (claimed, lease 1, until 20"), "{told}");
     assert_eq!(run(&env, "worker mine w9"), json!([]));
-    refused(&env, "worker mine", 2, "whose task");
+    assert_eq!(run(&env, "worker mine"), json!([]));
+    run(&env, "claim b");
+    assert_eq!(ids(&run(&env, "worker mine")), ["b"]);
+}
+
+#[test]
+fn a_task_is_shown_with_what_happened_to_it() {
+    let env = queue(&["a", "b"]);
+    run(&env, "worker claim w1 a");
+    run(&env, "worker claim w1 b");
+    run(&env, "leader note a mind");
+    run(&env, "worker complete w1 a ok");
+    let shown = run(&env, "leader show a");
+    let history: Vec<_> = shown["history"].as_array().unwrap().iter().collect();
+    let told: Vec<_> = history.iter().map(|event| event["op"].as_str().unwrap()).collect();
+    assert_eq!(told, ["complete", "note", "claim", "add-task"]);
+    assert_eq!((&history[0]["by"], &history[3]["by"]), (&json!("w1"), &json!("leader")));
+    let told = env.ok(&["leader", "show", "a"]).stdout;
+    assert!(told.contains("history:\n  - ") && told.contains(" ago: complete by w1\n"), "{told}");
+}
+
+#[test]
+fn who_names_a_task_as_the_worker_is_told() {
+    let env = queue(&["a"]);
+    refused(&env, "worker claim a", 2, "`a` is a task");
+    run(&env, "worker register a");
+    assert_eq!(run(&env, "worker claim a")["claimed_by"], "a", "a worker may be called so");
 }
 
 #[test]

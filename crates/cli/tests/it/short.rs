@@ -93,6 +93,8 @@ fn a_kind_wins_over_a_task_of_its_name() {
     assert_eq!(run(&env, "edit other -p 1 --label x")["priority"], 1);
     refused(&env, "edit queue -p 1", 2, "anthill leader edit queue");
     refused(&env, "edit other", 2, "nothing to change");
+    refused(&env, "edit quue", 4, "did you mean the kind `queue`?");
+    refused(&env, "show sesion", 4, "did you mean the kind `session`?");
     refused(&env, "show other --project-id x", 2, "no document kind");
     refused(&env, "list queue --status ready", 2, "for tasks");
     refused(&env, "list --format table", 2, "name its kind");

@@ -1,4 +1,5 @@
 use anthill_core::api::queue::lead::EditTask;
+use anthill_core::api::queue::look::ExplainTask;
 use anthill_core::ops::Error;
 use anthill_core::view::shell;
 use clap::Args;
@@ -67,6 +68,8 @@ pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
 /// Changes the task that is named so. Tasks that it is to wait for may also be named by the beginnings of their ids.
 pub fn edit(context: &Context<'_>, id: &str, changes: &Changes) -> Result<()> {
     if *changes == Changes::default() {
+        // A name that leads nowhere is the greater mistake.
+        context.on_tasks(&[id.to_owned()], |ids| Ok(ExplainTask { id: parse_id(&ids[0])? }))?;
         return Err(CliError::invalid(Error::NothingToChange.to_string())
             .hinted(format!("for example: anthill leader edit {} --priority 1", shell::word(id))));
     }

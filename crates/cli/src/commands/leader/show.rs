@@ -8,7 +8,8 @@ use crate::error::Result;
 
 /// Show everything about one task
 ///
-/// Its words, how it stands and why, what it waits for and what waits for it, attempts, notes, result.
+/// Its words, how it stands and why, parts, what it waits for and what waits for it, attempts, notes,
+/// result, and the last commits that changed it.
 ///
 /// Examples:
 ///   anthill leader show parser

@@ -7,10 +7,12 @@ use clap::Args;
 use crate::context::{Context, parse_id};
 use crate::env;
 use crate::error::Result;
+use crate::identity;
 
 /// List the tasks that you have in hand
 ///
-/// Without W it is the worker of a runner's command (ANTHILL_WORKER), or the session at work.
+/// Without W it is the worker of a runner's command (ANTHILL_WORKER), or the session at work, or
+/// whoever `anthill claim` takes you for.
 ///
 /// Examples:
 ///   anthill worker mine terminal-2
@@ -24,12 +26,15 @@ pub struct MineArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &MineArgs) -> Result<()> {
-    let worker = args.worker.clone().or_else(|| env::text(env::ANTHILL_WORKER));
-    let worker = worker.map(|worker| context.known_worker(&worker)).transpose()?;
-    let worker = worker.as_deref().map(parse_id).transpose()?;
+    let worker = match &args.worker {
+        Some(worker) => Some(parse_id(&context.known_worker(worker)?)?),
+        // Also what the session has taken under other names.
+        None if context.own_session().is_some() && env::text(env::ANTHILL_WORKER).is_none() => None,
+        None => Some(identity::worker(context, None)?.worker),
+    };
     context.perform(ListMine { worker }, |mine| {
         if mine.items().is_empty() {
-            context.output.status("nothing in hand; take a task: anthill worker claim W");
+            context.output.status("nothing in hand; take a task: anthill claim");
         }
         mine.items().iter().cloned().map(Task::of).try_for_each(|task| context.output.said(&line(&task)))
     })

@@ -295,7 +295,9 @@ fn standing(task: &Task, now: &Moment, door: &dyn Door) -> Reason {
             Reason::new("failed", door.tell(&text), None)
         }
         (Status::Done, _) => {
-            let mut told = format!("it is done, by `{owner}`");
+            // Who is made of parts is done by nobody.
+            let by = task.owner().map(|owner| format!(", by `{owner}`")).unwrap_or_default();
+            let mut told = format!("it is done{by}");
             if changes::is_hollow(task.value()) {
                 told += &format!(", {NO_CHANGE}");
             }

@@ -67,6 +67,9 @@ pub fn claim(engine: &dyn Engine, request: &ClaimRequest<'_>, actor: &Actor) -> 
     }
     let known = desk.transaction.item(&Doc::workers(), request.worker.as_str())?;
     let able = capabilities(known.as_ref());
+    if known.is_none() && request.task.is_none() {
+        check_name(&mut desk, request.worker)?;
+    }
     if let Some(id) = request.task {
         return claim_this(engine, desk, (request, id), known, &able, actor);
     }
@@ -82,6 +85,17 @@ pub fn claim(engine: &dyn Engine, request: &ClaimRequest<'_>, actor: &Actor) -> 
         return Ok(Claim::NothingReady(nothing));
     };
     give(engine, desk, request, (task, known), actor)
+}
+
+/// Refuses a new worker that is called as a task: that was typed in the worker's place.
+fn check_name(desk: &mut Desk<'_>, worker: &Key) -> Result<()> {
+    match desk.transaction.item(&desk.queue, worker.as_str())? {
+        Some(_) => Err(Error::invalid(
+            format!("`{worker}` is a task, and no worker is called so"),
+            "say who you are, and then the task",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Gives a worker the task that it has asked for, unless something keeps it back.
