@@ -66,7 +66,8 @@ fi"#;
 const FISH: &str = r#"
 function __anthill_ids
     set -l words (commandline -opc) (commandline -ct)
-    anthill complete-ids -- $words[2..-1] 2>/dev/null
+    set -l ids (anthill complete-ids -- $words[2..-1] 2>/dev/null)
+    test (count $ids) -gt 0; and printf '%s\n' $ids
 end
 
-complete -c anthill -f -a '(__anthill_ids)'"#;
+complete -c anthill -f -n '__anthill_ids >/dev/null' -a '(__anthill_ids)'"#;

@@ -91,7 +91,8 @@ pub fn run(context: &Context<'_>, args: &DoneArgs) -> Result<()> {
         // A session may have taken it under another name.
         let owner = mine.iter().find(|task| task.id() == id).and_then(Task::owner);
         let owner: Key = owner.map_or_else(|| Ok(worker.clone()), parse_id)?;
-        done.push(args.complete(context, &owner, id, &summary)?);
+        let completed = args.complete(context, &owner, id, &summary);
+        done.push(completed.map_err(|error| args.perhaps_said(error))?);
     }
     answer(context, &done)?;
     who.tell(context);
@@ -136,6 +137,15 @@ impl DoneArgs {
                 .hinted("name the tasks first, and then say what you did"));
         }
         Ok((ids, said.unwrap_or_else(|| NOTHING_SAID.into())))
+    }
+
+    /// One word alone that names no task may have been meant to say what was done.
+    fn perhaps_said(&self, error: CliError) -> CliError {
+        match &self.words[..] {
+            [word] if error.code == Code::NotFound => error
+                .hinted(format!("if that says what you did: anthill done --summary {}", shell::word(word))),
+            _ => error,
+        }
     }
 
     fn complete(&self, context: &Context<'_>, worker: &Key, id: &str, summary: &str) -> Result<Done> {

@@ -81,7 +81,7 @@ fn several_are_done_at_once_and_the_last_word_may_say_what_was_done() {
     assert_eq!(run(&env, "done c -w w1")["result"]["output"], "Done");
     assert_eq!(run(&env, "done d --summary fine -w w1")["result"]["output"], "fine");
     fails(&env, &["done", "two words", "a"], b"", 2, "invalid");
-    refused(&env, "done fixed -w w1", 4, "there is no task `fixed`");
+    refused(&env, "done fixed -w w1", 4, "anthill done --summary fixed");
 }
 
 #[test]
