@@ -7,8 +7,10 @@ use anthill_core::api::documents;
 use anthill_core::api::request::{KindName, Limit, Seconds};
 use anthill_core::model::kind::{KINDS, Kind};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
 use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser};
 
+use crate::arrange::arranged;
 use crate::commands::{self, Command};
 use crate::context::parse_id;
 use crate::direct::{Words, first_word};
@@ -39,8 +41,23 @@ impl Cli {
 
     fn read_whole(args: &[OsString]) -> Result<Cli, clap::Error> {
         let mut whole = Cli::whole();
-        let matches = whole.try_get_matches_from_mut(args)?;
-        Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut whole))
+        let matches = match whole.try_get_matches_from_mut(args) {
+            Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => {
+                let arranged = Cli::arranged(args).ok_or(error)?;
+                Cli::whole().try_get_matches_from(arranged)
+            }
+            matches => matches,
+        };
+        Cli::from_arg_matches(&matches?).map_err(|error| error.format(&mut whole))
+    }
+
+    /// Returns a line whose list options gave back what they took too much.
+    fn arranged(args: &[OsString]) -> Option<Vec<String>> {
+        let words = args.iter().map(|word| word.to_str().map(str::to_owned)).collect::<Option<Vec<_>>>()?;
+        let (name, words) = words.split_first()?;
+        let mut whole = Cli::whole();
+        whole.build();
+        arranged(&whole, words).map(|words| std::iter::once(name.clone()).chain(words).collect())
     }
 
     fn read_alone(args: &[OsString]) -> Option<Cli> {
@@ -124,7 +141,7 @@ impl Select {
 }
 
 /// What picks the one document of a kind.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct ScopeArgs {
     /// Project of epics, sprints and team [default: this one, or the configuration's default_project]
     #[arg(long, value_name = "ID")]
@@ -138,6 +155,17 @@ pub struct ScopeArgs {
 }
 
 impl ScopeArgs {
+    /// Refuses what picks a document where none is meant.
+    pub fn none(&self, name: &str) -> error::Result<()> {
+        match *self == ScopeArgs::default() {
+            true => Ok(()),
+            false => Err(CliError::invalid(format!(
+                "`{name}` is no document kind: these options are for documents"
+            ))
+            .hinted("see the kinds: anthill schema")),
+        }
+    }
+
     /// Returns the document of a kind that is meant, as requests have it.
     pub fn of(&self, kind: KindName) -> error::Result<documents::Select> {
         let key = |text: &Option<String>| text.as_deref().map(parse_id).transpose();

@@ -190,6 +190,11 @@ impl Words {
         Some(told.or(self.flag("--wait").then_some(FOR_EVER)))
     }
 
+    /// Returns all values of an option, which may also be lists with commas.
+    pub fn split(&mut self, name: &str) -> Vec<String> {
+        self.values(name).iter().flat_map(|list| list.split(',')).map(str::to_owned).collect()
+    }
+
     /// Returns all values of an option, which may be given several times.
     pub fn values(&mut self, name: &str) -> Vec<String> {
         let given = self.options.iter_mut().filter(|(known, _)| *known == name);

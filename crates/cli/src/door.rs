@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 
-use anthill_core::api::{Answer, Caller, Request, Surroundings};
+use anthill_core::api::{Answer, Caller, Effect, Request, Surroundings};
 use anthill_core::model::ids::ProjectId;
 use anthill_core::ops::{self, Error};
 use anthill_core::store::Finding;
@@ -39,9 +39,19 @@ impl Context<'_> {
         answer: &R::Answer,
         tell: impl FnOnce(&R::Answer) -> Result<()>,
     ) -> Result<()> {
+        self.told(answer, R::EFFECT, tell)
+    }
+
+    /// The same for an answer that was made of another one.
+    pub fn told<A: Answer>(
+        &self,
+        answer: &A,
+        effect: Effect,
+        tell: impl FnOnce(&A) -> Result<()>,
+    ) -> Result<()> {
         answer.warnings().iter().for_each(|warning| self.output.warning(warning));
         match self.output.json {
-            true => self.output.answer(answer, R::EFFECT),
+            true => self.output.answer(answer, effect),
             false => tell(answer),
         }
     }
@@ -143,10 +153,14 @@ mod tests {
 
     /// Commands that are no use case, and why.
     const OTHERS: &[(&str, &str)] = &[
+        ("add", "another word for `leader add-task`"),
         ("bench", "measures this machine"),
+        ("claim", "another word for `worker claim`"),
+        ("complete-ids", "for the completion of shells"),
         ("completions", "for the shell of this machine"),
         ("demo", "a show in a directory of its own"),
-        ("edit", "opens an editor on this machine"),
+        ("done", "another word for `worker complete`"),
+        ("edit", "opens an editor on this machine, or is another word for `leader edit`"),
         ("hook", "speaks the language of a client"),
         ("hooks-run", "a process of this machine, started by commands"),
         ("init", "changes files of clients on this machine"),
@@ -155,7 +169,9 @@ mod tests {
         ("loop run", "keeps running"),
         ("orchestrate", "keeps running"),
         ("pipeline simulate", "tries the rules out, without a store"),
+        ("ready", "another word for `worker list`"),
         ("session list-active", "another word for `session list --active`"),
+        ("show", "another word for `leader show`"),
         ("uninstall", "changes files of clients on this machine"),
         ("watch", "keeps running"),
         ("worker run", "keeps running"),

@@ -9,6 +9,7 @@
 #[cfg(any(target_env = "musl", test))]
 mod arena;
 mod args;
+mod arrange;
 mod commands;
 mod conflict;
 mod consent;
@@ -23,7 +24,9 @@ mod examples;
 mod git;
 mod help;
 mod hooks;
+mod identity;
 mod install;
+mod named;
 mod output;
 mod planning;
 mod roots;

@@ -157,6 +157,8 @@ fn in_state(id: &str, verb: &str, status: &str) -> Hint {
         (_, "created") => hint!["it waits for other tasks: ", See::Task(id())],
         ("reset" | "retry", "done") => hint!["do it all over: ", Next::Reset { id: id(), force: true }],
         ("retry", "cancelled") => hint!["take it up again: ", Next::Reset { id: id(), force: false }],
+        ("claim", "failed") => hint!["let it be tried again: ", Next::Retry(id())],
+        ("claim", "cancelled") => hint!["take it up again: ", Next::Reset { id: id(), force: false }],
         (_, "cancelled") => "the leader took it out of the work: claim another one".into(),
         ("retry", _) => {
             hint!["only failed tasks are tried again; make it open: ", Next::Reset { id: id(), force: false }]

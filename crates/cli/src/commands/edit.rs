@@ -5,7 +5,7 @@ use std::process::Command;
 use anthill_core::api::documents::{Edited, SetField};
 use anthill_core::error::Code;
 use anthill_core::model::json;
-use anthill_core::model::kind::Doc;
+use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::model::merge::Side;
 use anthill_core::ops::{self, merge, read};
 use anthill_core::store::Kept;
@@ -13,34 +13,61 @@ use anthill_core::store::edits::clash_in_words;
 use clap::Args;
 use serde_json::Value;
 
+use super::leader;
+use super::leader::edit::Changes;
 use super::report;
 use super::revisions::change_line;
-use crate::args::Select;
+use crate::args::{ScopeArgs, Select};
 use crate::context::Context;
 use crate::env;
 use crate::error::{CliError, Result, io_error};
+use crate::named::or_kind;
 
-/// Edit a document in $EDITOR
+/// Change a task, or edit a document in $EDITOR
 ///
-/// A copy is opened. When it is saved and closed, only what you changed is applied, whatever others
-/// committed meanwhile. A copy that is not valid is opened again with the reason on top; what cannot be
-/// joined is told (exit 3), and the copy stays.
+/// With the id of a task it is short for `leader edit`, and takes its options. A kind's name wins
+/// over a task's id.
+///
+/// Of a document a copy is opened. When it is saved and closed, only what you changed is applied,
+/// whatever others committed meanwhile. A copy that is not valid is opened again with the reason on
+/// top; what cannot be joined is told (exit 3), and the copy stays.
 ///
 /// Examples:
+///   anthill edit parser --priority 1 --label nightly
 ///   anthill edit queue
 ///   EDITOR=nano anthill edit config
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct EditArgs {
+    /// A task, by its id or the beginning of it; or a document kind (`anthill schema` lists them)
+    #[arg(value_name = "ID|KIND")]
+    name: String,
     #[command(flatten)]
-    select: Select,
+    scope: ScopeArgs,
+    #[command(flatten)]
+    changes: Changes,
     /// Where others changed the same, take your side
     #[arg(long)]
     theirs: bool,
 }
 
 pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
-    let doc = context.select(&args.select)?;
+    match Kind::find(&args.name) {
+        None => {
+            args.scope.none(&args.name)?;
+            let edited = leader::edit::edit(context, &args.name, &args.changes);
+            edited.map_err(|error| or_kind(&args.name, error))
+        }
+        Some(kind) if args.changes != Changes::default() => {
+            Err(CliError::invalid(format!("`{}` is a document kind: these options are for tasks", kind.name))
+                .hinted(format!("a task of this name: anthill leader edit {}", kind.name)))
+        }
+        Some(_) => document(context, args),
+    }
+}
+
+fn document(context: &Context<'_>, args: &EditArgs) -> Result<()> {
+    let doc = context.select(&Select { kind: args.name.clone(), scope: args.scope.clone() })?;
     let before = read::document(&*context.engine, &doc)?.value;
     let copy = Copy::make(&context.engine.called(Kept::Document(&doc)).name, &before)?;
     let wins = if args.theirs { Side::Theirs } else { Side::Ours };

@@ -4,13 +4,16 @@ mod agent_loop;
 mod agents;
 mod append;
 mod bench;
+mod claim;
 mod clean;
 mod compact;
+mod complete_ids;
 mod completions;
 mod delete;
 mod demo;
 mod diff;
 pub mod doctor;
+mod done;
 mod edit;
 mod epic;
 mod error;
@@ -33,6 +36,8 @@ mod revisions;
 mod schema;
 mod session;
 mod set;
+mod short;
+mod show;
 mod sprint;
 mod status;
 mod story;
@@ -68,6 +73,13 @@ use crate::start::ExitCode;
 pub enum Command {
     Init(init::InitArgs),
     Status(status::StatusArgs),
+    #[command(about = short::ADD, long_about = short::ADD_LONG)]
+    Add(leader::add_task::AddTaskArgs),
+    #[command(about = short::READY, long_about = short::READY_LONG)]
+    Ready(worker::list::ListArgs),
+    Claim(claim::ClaimArgs),
+    Done(done::DoneArgs),
+    Show(show::ShowArgs),
     #[command(subcommand)]
     Leader(leader::Leader),
     #[command(subcommand)]
@@ -128,6 +140,8 @@ pub enum Command {
     Demo(demo::DemoArgs),
     Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    CompleteIds(complete_ids::CompleteIdsArgs),
     Uninstall(uninstall::UninstallArgs),
 }
 
@@ -138,6 +152,11 @@ type Augment = fn(clap::Command) -> clap::Command;
 const PARSERS: &[(&str, Augment)] = &[
     ("init", init::InitArgs::augment_args),
     ("status", status::StatusArgs::augment_args),
+    ("add", leader::add_task::AddTaskArgs::augment_args),
+    ("ready", worker::list::ListArgs::augment_args),
+    ("claim", claim::ClaimArgs::augment_args),
+    ("done", done::DoneArgs::augment_args),
+    ("show", show::ShowArgs::augment_args),
     ("leader", leader::Leader::augment_subcommands),
     ("worker", worker::Worker::augment_subcommands),
     ("message", message::Message::augment_subcommands),
@@ -180,6 +199,7 @@ const PARSERS: &[(&str, Augment)] = &[
     ("doctor", doctor::DoctorArgs::augment_args),
     ("demo", demo::DemoArgs::augment_args),
     ("bench", bench::BenchArgs::augment_args),
+    ("complete-ids", complete_ids::CompleteIdsArgs::augment_args),
     ("completions", completions::CompletionsArgs::augment_args),
     ("uninstall", uninstall::UninstallArgs::augment_args),
 ];
@@ -196,6 +216,11 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
     match cli.command {
         Command::Init(args) => done(init::run(&context()?, &cli.global, &args)),
         Command::Status(args) => done(status::run(context, output, &args)),
+        Command::Add(args) => done(leader::add_task::run(&context()?, &args)),
+        Command::Ready(args) => done(worker::list::run(&context()?, &args)),
+        Command::Claim(args) => done(claim::run(&context()?, &args)),
+        Command::Done(args) => done(done::run(&context()?, &args)),
+        Command::Show(args) => done(show::run(&context()?, &args)),
         Command::Leader(command) => done(leader::run(&context()?, &command)),
         Command::Worker(command) => worker::run(context, &command),
         Command::Message(command) => done(message::run(&context()?, &command)),
@@ -238,6 +263,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Doctor(args) => doctor::run(&context()?, &args),
         Command::Demo(args) => demo::run(&cli.global, &args, output),
         Command::Bench(args) => done(bench::run(output, &args)),
+        Command::CompleteIds(args) => done(complete_ids::run(&cli.global, output, &args)),
         Command::Completions(args) => done(completions::run(output, &args)),
         Command::Uninstall(args) => done(uninstall::run(&context()?, &cli.global, &args)),
     }
@@ -260,6 +286,10 @@ pub fn direct(noun: &str, verb: &str, rest: &[String]) -> Option<ExitCode> {
         "get" => one(rest, get::run),
         "set" => one(rest, set::run),
         "status" => status::direct(rest),
+        "add" => one(rest, leader::add_task::run),
+        "ready" => one(rest, worker::list::run),
+        "claim" => one(rest, claim::run),
+        "done" => one(rest, done::run),
         "leader" => leader::direct(verb, rest),
         "worker" => worker::direct(verb, rest),
         "message" => message::direct(verb, rest),
@@ -421,6 +451,8 @@ mod tests {
         leader_status: leader::status::StatusArgs, ["--json"];
         whole_status: status::StatusArgs, ["--line", "--project-id", "p", "--session-id", "s"];
         list: worker::list::ListArgs, ["--home", "/x"];
+        short_claim: crate::commands::claim::ClaimArgs, ["t1", "-w", "w1", "--lease", "0.5"];
+        short_done: crate::commands::done::DoneArgs, ["t1", "x y", "--worker", "w1", "--modified", "a", "b", "--epoch", "1"];
         claim: worker::claim::ClaimArgs, ["w1", "--wait", "--lease", "0.5", "--json"];
         start: worker::start::StartArgs, ["w1", "t1", "--epoch", "1"];
         heartbeat: worker::heartbeat::HeartbeatArgs, ["w1"];

@@ -842,6 +842,11 @@ fn every_command_has_help_with_an_example() {
         "on",
         "trust",
         "doctor",
+        "add",
+        "ready",
+        "claim",
+        "done",
+        "show",
         "demo",
         "bench",
         "completions",
@@ -856,8 +861,8 @@ fn every_command_has_help_with_an_example() {
     ];
     let top = env.ok(&["--help"]).stdout;
     let nouns = [
-        ("leader", 15),
-        ("worker", 11),
+        ("leader", 16),
+        ("worker", 12),
         ("session", 7),
         ("message", 5),
         ("epic", 3),

@@ -146,13 +146,13 @@ fn init_again_keeps_what_is_there() {
     env.ok(&["leader", "init", "First"]);
     let plan = env.read_text(&format!("{ROOM}/master-plan.md")).replace("First", "First, by hand");
     env.write(&format!("{ROOM}/master-plan.md"), &plan);
-    let again = env.json(&["leader", "init", "Second"]);
+    let again = env.json(&["leader", "init", "First"]);
     assert_eq!((&again["created"], again["kept"].as_array().unwrap().len()), (&json!([]), 3));
     assert_eq!(env.read_text(&format!("{ROOM}/master-plan.md")), plan);
     assert_eq!(statuses(&env), ["a available"]);
     // What was taken away comes back.
     std::fs::remove_dir_all(env.project().join(".coordination/context")).unwrap();
-    let again = env.json(&["leader", "init", "Third"]);
+    let again = env.json(&["leader", "init", "First"]);
     assert_eq!(again["created"], json!(["context/discoveries.md"]));
 }
 
@@ -1239,7 +1239,7 @@ fn names_and_arguments_are_checked() {
         "worker register",
         "worker claim w --lease soon",
         "worker claim w --wait -1",
-        "worker claim w extra",
+        "worker claim w a extra",
         "worker start w a --epoch x",
         "worker complete w a --modifed",
         "worker complete w a x --epoch -1",

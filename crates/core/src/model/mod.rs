@@ -31,6 +31,7 @@ pub mod marks;
 pub mod merge;
 pub mod message;
 pub mod names;
+pub mod near;
 pub mod new_task;
 pub mod next;
 pub mod odd_ids;

@@ -34,6 +34,9 @@ pub struct NewTask<'t> {
     pub hints: Option<Cow<'t, str>>,
     /// Capabilities a worker must have.
     pub needs: Vec<Cow<'t, str>>,
+    pub labels: Vec<Cow<'t, str>>,
+    /// The task that this one is a part of.
+    pub parent: Option<Cow<'t, str>>,
 }
 
 /// Where and why a file is not a list of tasks.
@@ -74,12 +77,15 @@ impl NewTask<'_> {
         if let Some(priority) = self.priority.filter(|priority| !(1..=10).contains(priority)) {
             return Err(format!("the priority is {priority}: use 1 (first) to 10"));
         }
+        if self.labels.iter().any(|label| label.trim().is_empty()) {
+            return Err("a label is blank".into());
+        }
         self.check_ids()
     }
 
     fn check_ids(&self) -> Result<(), String> {
         let chosen = self.id.iter().map(|id| Key::chosen(id));
-        for id in chosen.chain(self.dependencies.iter().map(|id| id.parse())) {
+        for id in chosen.chain(self.dependencies.iter().chain(&self.parent).map(|id| id.parse())) {
             id.map_err(|error| error.to_string())?;
         }
         match self.dependencies.iter().find(|id| Some(*id) == self.id.as_ref()) {
@@ -200,6 +206,7 @@ mod written {
             files: Option<Vec<String>>,
             hints: Option<String>,
             required_capabilities: Option<Vec<String>>,
+            labels: Option<Vec<String>>,
         }
     );
 
@@ -219,6 +226,8 @@ impl From<WrittenTask> for NewTask<'_> {
             files: joined_files(owned(context.files), owned(written.files)),
             hints: joined_hints(context.hints.map(Cow::Owned), written.hints.map(Cow::Owned)),
             needs: owned(written.required_capabilities).unwrap_or_default(),
+            labels: owned(written.labels).unwrap_or_default(),
+            parent: None,
         }
     }
 }
@@ -305,8 +314,8 @@ fn split_name(piece: &str) -> Option<(String, &str)> {
     Some((name.to_ascii_lowercase(), value))
 }
 
-const FIELDS: [&str; 9] =
-    ["id", "p", "priority", "after", "depends", "depends-on", "files", "hints", "needs"];
+const FIELDS: [&str; 11] =
+    ["id", "p", "priority", "after", "depends", "depends-on", "files", "hints", "needs", "label", "labels"];
 
 impl NewTask<'_> {
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -319,8 +328,13 @@ impl NewTask<'_> {
             "files" => self.files.extend(words),
             "hints" if self.hints.is_none() => self.hints = Some(value.to_owned().into()),
             "needs" => self.needs.extend(words),
+            "label" | "labels" => self.labels.extend(words),
             _ if FIELDS.contains(&name) => return Err(format!("`{name}` is given twice")),
-            _ => return Err(format!("unknown `{name}`: use `id`, `p`, `after`, `files`, `hints`, `needs`")),
+            _ => {
+                return Err(format!(
+                    "unknown `{name}`: use `id`, `p`, `after`, `files`, `hints`, `needs`, `labels`"
+                ));
+            }
         }
         Ok(())
     }
@@ -342,11 +356,14 @@ mod tests {
         let show = |task: &NewTask| {
             let mut text = format!("{}|{}", task.id.as_deref().unwrap_or("-"), task.description);
             let priority = task.priority.map(|priority| priority.to_string());
-            let lists = [&task.dependencies, &task.files, &task.needs].map(|list| list.join(" "));
-            let [after, files, needs] = lists;
+            let lists =
+                [&task.dependencies, &task.files, &task.needs, &task.labels].map(|list| list.join(" "));
+            let [after, files, needs, labels] = lists;
             let hints = task.hints.clone().map(Cow::into_owned);
             let fields = [("p", priority), ("after", Some(after)), ("files", Some(files))];
-            for (name, value) in fields.into_iter().chain([("hints", hints), ("needs", Some(needs))]) {
+            for (name, value) in
+                fields.into_iter().chain([("hints", hints), ("needs", Some(needs)), ("labels", Some(labels))])
+            {
                 if let Some(value) = value.filter(|value| !value.is_empty()) {
                     text += &format!("|{name}={value}");
                 }
@@ -452,6 +469,7 @@ mod tests {
             "a|do it|p=1|after=b c|files=x y|hints=some text|needs=rust sql",
         );
         check("- [ ] x {ID:a,Priority: 2,Depends-On: b, c,}", "a|x|p=2|after=b c");
+        check("- [ ] x {labels: slow nightly, label: ui}", "-|x|labels=slow nightly ui");
         check("- [ ] x {after: b, depends: c}", "-|x|after=b c");
         check(
             "- [ ] x {hints: first, see: http://a/b, then {more}, files: y}",
@@ -471,7 +489,7 @@ mod tests {
         check("- [ ] x {p: 1, priority: 2}", "line 1: `priority` is given twice");
         check(
             "- [ ] x {id: a, prio: 2}",
-            "line 1: unknown `prio`: use `id`, `p`, `after`, `files`, `hints`, `needs`",
+            "line 1: unknown `prio`: use `id`, `p`, `after`, `files`, `hints`, `needs`, `labels`",
         );
     }
 

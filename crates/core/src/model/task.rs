@@ -12,6 +12,7 @@
 //! A task is edited as the value it is, so that what we do not know of it stays.
 
 mod edit;
+mod parts;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -29,6 +30,7 @@ use super::usage::{Tries, Usage};
 pub use super::documents::queue::QueueStatus as Status;
 pub use super::lease::LEASE;
 pub use edit::{Changed, Removed, TaskEdit};
+pub use parts::parts_of;
 
 /// How many attempts that came to nothing a task remembers, and how much of the reason of each.
 const ATTEMPTS: usize = 5;
@@ -61,6 +63,12 @@ pub fn write_new(task: &mut ItemText<'_>, id: &str, new: &NewTask<'_>, status: S
     task.null(QueueTask::completed_at);
     if !new.needs.is_empty() {
         task.texts(QueueTask::required_capabilities, &new.needs);
+    }
+    if !new.labels.is_empty() {
+        task.texts(QueueTask::labels, &new.labels);
+    }
+    if let Some(parent) = &new.parent {
+        task.text(QueueTask::parent, parent);
     }
 }
 
@@ -130,6 +138,12 @@ impl Task {
         if !new.needs.is_empty() {
             task[QueueTask::required_capabilities] = json!(new.needs);
         }
+        if !new.labels.is_empty() {
+            task[QueueTask::labels] = json!(new.labels);
+        }
+        if let Some(parent) = &new.parent {
+            task[QueueTask::parent] = json!(parent);
+        }
         Task(task)
     }
 
@@ -198,10 +212,20 @@ impl Task {
         let hints = self.0.at(QueueTask::context).text(TaskContext::hints);
         self.0.text(QueueTask::description).unwrap_or_default() == new.description
             && priority(&self.0) == new.priority.unwrap_or(PRIORITY)
-            && self.dependencies() == new.dependencies
+            && self.waits_as(new)
             && self.files() == new.files
             && hints.unwrap_or_default() == new.hints.as_deref().unwrap_or_default()
             && self.needs() == new.needs
+            && self.labels() == new.labels
+            && self.parent() == new.parent.as_deref()
+    }
+
+    /// Whether it waits for what `new` names; a part also waits for what its parent waited for.
+    fn waits_as(&self, new: &NewTask<'_>) -> bool {
+        match new.parent.is_some() {
+            true => new.dependencies.iter().all(|id| self.dependencies().contains(&&**id)),
+            false => self.dependencies() == new.dependencies,
+        }
     }
 
     /// Returns how much of the lease is left; negative when it has run out, `None` without one.
@@ -566,6 +590,8 @@ mod tests {
             files: vec!["src/".into()],
             hints: Some("h".into()),
             needs: vec!["rust".into()],
+            labels: vec!["ui".into()],
+            parent: Some("p".into()),
             ..NewTask::default()
         };
         for new in [NewTask { description: "d".into(), ..NewTask::default() }, full] {

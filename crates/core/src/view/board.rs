@@ -18,7 +18,7 @@ use crate::model::kind::UNFIT;
 use crate::model::listing::{Most, Overview};
 use crate::model::next::{Next, See};
 use crate::model::raw::{self, Raw};
-use crate::model::task;
+use crate::model::task::{self, parts_of};
 
 /// The statuses of a task in the order of its life.
 const STATUSES: [&str; 7] = ["created", "available", "claimed", "in_progress", "done", "failed", "cancelled"];
@@ -134,6 +134,21 @@ pub fn listing(
 ) -> Vec<Line> {
     let tasks = Tasks::of(queue);
     let groups = wanted_of(&tasks, wanted, now);
+    if wanted.order != Order::Status {
+        let mut page = Page::new(width);
+        for (standing, task) in in_order(groups, wanted.order) {
+            let (tone, mut marks) = match standing {
+                "working" => at_work(task, now, left(task)),
+                "waiting" => (Tone::Dim, waits(&tasks, task, now)),
+                "failed" => (Tone::Bad, vec![by(task), reason(task)]),
+                "done" => (Tone::Good, vec![tasks.rollup(task), by(task), age(task, now)]),
+                _ => (Tone::Plain, Vec::new()),
+            };
+            marks.insert(0, Some(standing.to_owned()));
+            page.task(tone, task, &marks.into_iter().flatten().chain(labels(task)).collect::<Vec<_>>());
+        }
+        return page.lines;
+    }
     let sizes = groups.each_ref().map(Vec::len);
     let all = Most { ready: usize::MAX, waiting: usize::MAX, done: usize::MAX };
     let mut page = Page::new(width);
@@ -149,7 +164,35 @@ pub fn listing(
 
 /// Returns the tasks that are wanted, in the same order.
 pub fn listed(queue: &Value, wanted: &Wanted, now: Timestamp) -> Vec<Value> {
-    wanted_of(&Tasks::of(queue), wanted, now).into_iter().flatten().cloned().collect()
+    let groups = wanted_of(&Tasks::of(queue), wanted, now);
+    in_order(groups, wanted.order).into_iter().map(|(_, task)| task.clone()).collect()
+}
+
+/// Returns the tasks of all groups in one order, each with what its group is called.
+fn in_order(groups: Groups<'_>, order: Order) -> Vec<(&'static str, &Value)> {
+    let named = STANDINGS.into_iter().zip(groups);
+    let mut tasks: Vec<_> =
+        named.flat_map(|(standing, group)| group.into_iter().map(move |task| (standing, task))).collect();
+    let age = |task: &Value| task::came(Some(field(task, QueueTask::created_at)));
+    match order {
+        Order::Status => {}
+        Order::Priority => tasks.sort_by_cached_key(|(_, task)| (priority(task), age(task))),
+        Order::Age => tasks.sort_by_cached_key(|(_, task)| age(task)),
+        Order::Id => tasks.sort_by_key(|(_, task)| field(task, QueueTask::id)),
+    }
+    tasks
+}
+
+/// In which order tasks are listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As the board groups them.
+    #[default]
+    Status,
+    Priority,
+    /// The oldest first.
+    Age,
+    Id,
 }
 
 fn wanted_of<'a>(tasks: &Tasks<'a>, wanted: &Wanted, now: Timestamp) -> Groups<'a> {
@@ -173,6 +216,7 @@ pub struct Wanted {
     pub labels: Vec<String>,
     /// Also what is done or cancelled.
     pub all: bool,
+    pub order: Order,
 }
 
 impl Wanted {
@@ -392,10 +436,15 @@ fn at_work(task: &Value, now: Timestamp, left: Option<SignedDuration>) -> (Tone,
 
 fn waits(tasks: &Tasks<'_>, task: &Value, now: Timestamp) -> Marks {
     let label = |id: &str| fault(tasks, id).map_or(id.to_owned(), |fault| format!("{id} ({fault})"));
-    let open: Vec<_> = tasks.open(task).into_iter().map(label).collect();
+    // Of its parts only those are named that need somebody.
+    let parts = parts_of(task);
+    let is_told = |id: &&str| !parts.contains(id) || fault(tasks, id).is_some();
+    let open: Vec<_> = tasks.open(task).into_iter().filter(is_told).map(label).collect();
     let retry = at(task, QueueTask::next_retry_at).filter(|retry| *retry > now);
-    let unexplained = open.is_empty() && retry.is_none();
+    let rollup = tasks.rollup(task);
+    let unexplained = open.is_empty() && retry.is_none() && rollup.is_none();
     vec![
+        rollup,
         named("waits for", &open),
         retry.map(|retry| format!("retry in {}", short(since(now, retry)))),
         unexplained.then(|| "not available yet".into()),
@@ -545,7 +594,7 @@ impl Page {
         );
         let done = |task: &Value| match changes::is_hollow(task) {
             true => (Tone::Warn, vec![by(task), age(task, now), Some(NO_CHANGE.into())]),
-            false => (Tone::Good, vec![by(task), age(task, now)]),
+            false => (Tone::Good, vec![tasks.rollup(task), by(task), age(task, now)]),
         };
         self.block("DONE", group(TaskState::Done), most.done, done, door);
         self.block("CANCELLED", group(TaskState::Cancelled), cancelled, |_| (Tone::Dim, Vec::new()), door);

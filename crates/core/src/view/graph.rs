@@ -15,6 +15,7 @@ use crate::model::ids;
 use crate::model::key::{Fields, Held, Key, List, Text};
 use crate::model::listing::Overview;
 use crate::model::shape::Time;
+use crate::model::task::parts_of;
 use crate::model::time;
 
 /// How many characters of an id or a description a drawing shows.
@@ -102,6 +103,14 @@ impl<'a> Tasks<'a> {
         }
     }
 
+    /// Says how many parts of a task are done; nothing of a task without parts.
+    pub(super) fn rollup(&self, task: &Value) -> Option<String> {
+        let (parts, whole) = (parts_of(task), field(task, QueueTask::status) == "done");
+        let is_done = |id: &&&str| whole || self.statuses.get(**id) == Some(&"done");
+        let done = parts.iter().filter(is_done).count();
+        (!parts.is_empty()).then(|| format!("{done}/{} done", parts.len()))
+    }
+
     /// Returns the dependencies that are not done.
     pub(super) fn open<'b>(&self, task: &'b Value) -> Vec<&'b str> {
         let is_done = |id: &str| self.statuses.get(id) == Some(&"done");
@@ -173,7 +182,13 @@ impl Node {
 fn nodes(tasks: &Tasks<'_>) -> Vec<Node> {
     let node = |task| {
         let standing = tasks.standing(task, Timestamp::MAX);
-        Node::new(field(task, QueueTask::id), field(task, QueueTask::description), standing)
+        let description = field(task, QueueTask::description);
+        match tasks.rollup(task) {
+            Some(rollup) => {
+                Node::new(field(task, QueueTask::id), &format!("({rollup}) {description}"), standing)
+            }
+            None => Node::new(field(task, QueueTask::id), description, standing),
+        }
     };
     let mut nodes: Vec<_> = tasks.all.iter().map(node).collect();
     let mut places: HashMap<&str, usize> =

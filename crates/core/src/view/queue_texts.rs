@@ -68,6 +68,25 @@ pub fn section(plan: &str, heading: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
+/// The section of the plan that has the goal.
+pub const OBJECTIVE: &str = "Objective";
+
+/// Returns a goal as it stands in the plan.
+pub fn goal(goal: &str) -> String {
+    outlined(goal, BELOW_SECTION)
+}
+
+/// Returns a plan with another text in one of its sections; `None` if it has no such section.
+pub fn with_section(plan: &str, heading: &str, text: &str) -> Option<String> {
+    let title = |line: &str| line.strip_prefix("## ").map(|title| title.trim().to_owned());
+    let lines: Vec<_> = plan.lines().collect();
+    let at = lines.iter().position(|line| title(line).as_deref() == Some(heading))?;
+    let behind = lines[at + 1..].iter().position(|line| title(line).is_some());
+    let rest = behind.map_or(&[][..], |behind| &lines[at + 1 + behind..]);
+    let new = format!("{}\n\n{}\n\n", lines[..=at].join("\n"), text.trim_end());
+    Some(new + &rest.join("\n") + if rest.is_empty() { "" } else { "\n" })
+}
+
 /// Returns the first `context/discoveries.md`.
 pub fn discoveries(door: &dyn Door) -> String {
     format!("{DISCOVERIES}{}\n", door.say(&Next::Discover))

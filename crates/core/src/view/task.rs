@@ -10,6 +10,7 @@ use crate::model::documents::queue::{Attempt, Note, QueueTask, TaskContext, Task
 use crate::model::key::{Fields, Held, Key, Text};
 use crate::model::shape::Time;
 use crate::model::task::{Task, word};
+use crate::model::time;
 
 /// How much of a result is shown; all of it is in its file.
 const RESULT: usize = 20;
@@ -21,6 +22,17 @@ pub struct Around {
     pub waits_for: Vec<(String, Option<Task>)>,
     /// The open tasks that wait for it.
     pub needed_by: Vec<Task>,
+    /// What happened to it last, the newest first.
+    pub past: Vec<Event>,
+}
+
+/// A commit that changed a task.
+#[derive(Debug)]
+pub struct Event {
+    pub revision: u64,
+    pub at: String,
+    pub by: String,
+    pub op: String,
 }
 
 /// Returns the sheet of a task: `why` it is not at work, `left` of its lease.
@@ -43,7 +55,9 @@ pub fn sheet(
     page.fact("files", &task.files().join(", "));
     page.fact("needs", &task.needs().join(", "));
     page.fact("hints", field(&value[QueueTask::context], TaskContext::hints));
-    page.fact("waits for", &before(around));
+    page.fact("part of", task.parent().unwrap_or_default());
+    page.fact("parts", &before(around, |id| task.parts().contains(&id)));
+    page.fact("waits for", &before(around, |id| !task.parts().contains(&id)));
     page.fact("needed by", &around.needed_by.iter().map(Task::id).collect::<Vec<_>>().join(", "));
     page.fact(
         "used",
@@ -64,6 +78,7 @@ pub fn sheet(
     page.result(&value[QueueTask::result]);
     let open = task.is_open() || task.is_active();
     page.items("why", why.iter().filter(|_| open).cloned());
+    page.items("history", around.past.iter().map(|event| happened(event, now)));
     page.lines
 }
 
@@ -84,12 +99,19 @@ fn status(task: &Task, now: Timestamp, left: Option<SignedDuration>) -> String {
     std::iter::once(word(task.status()).to_owned()).chain(parts).collect()
 }
 
-fn before(around: &Around) -> String {
+/// Names the tasks before one that are wanted, and how they stand.
+fn before(around: &Around, wanted: impl Fn(&str) -> bool) -> String {
     let told = |(id, task): &(String, Option<Task>)| match task {
         Some(task) => format!("{id} ({})", word(task.status())),
         None => format!("{id} (missing)"),
     };
-    around.waits_for.iter().map(told).collect::<Vec<_>>().join(", ")
+    let wanted = around.waits_for.iter().filter(|(id, _)| wanted(id));
+    wanted.map(told).collect::<Vec<_>>().join(", ")
+}
+
+fn happened(event: &Event, now: Timestamp) -> String {
+    let ago = time::read(&event.at).map(|at| format!("{} ago: ", short(since(at, now)))).unwrap_or_default();
+    format!("{ago}{} by {}", event.op, event.by)
 }
 
 /// Somebody's words, and when they were said.
@@ -168,7 +190,13 @@ mod tests {
     const NOW: &str = "2026-01-01T12:00:00Z";
 
     fn drawn(task: Value, width: usize) -> String {
-        let around = Around { waits_for: vec![("gone".into(), None)], needed_by: Vec::new() };
+        let past = vec![Event {
+            revision: 7,
+            at: "2026-01-01T11:59:00Z".into(),
+            by: "w1".into(),
+            op: "fail".into(),
+        }];
+        let around = Around { waits_for: vec![("gone".into(), None)], needed_by: Vec::new(), past };
         let lines = sheet(&Task::of(task), &around, &["it waits".into()], NOW.parse().unwrap(), None, width);
         lines.iter().map(|line| line.text.trim_end().to_owned() + "\n").collect()
     }
@@ -198,6 +226,8 @@ notes:
     begin with it
 why:
   - it waits
+history:
+  - 1m00s ago: fail by w1
 ";
         assert_eq!(drawn(task, 40), expected);
     }

@@ -76,7 +76,7 @@ impl Crew<'_> {
     }
 
     fn dispatch<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> Result<()> {
-        let request = ClaimRequest { worker: &self.job.worker, lease: self.job.lease };
+        let request = ClaimRequest { worker: &self.job.worker, task: None, lease: self.job.lease };
         while let Some(news) = self.shift.wait_for_room(self.job.parallel) {
             if let Some(pause) = self.shift.pause() {
                 self.sit_out(&pause);

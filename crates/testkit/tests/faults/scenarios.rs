@@ -923,7 +923,7 @@ scenarios! {
     },
     the_leader_lays_out_a_queue: Scenario {
         kinds: &["queue"],
-        act: |store| Ok(lead::init(&store.engine, "the goal", None, &actor()).map(drop)?),
+        act: |store| Ok(lead::init(&store.engine, &lead::Begin { goal: "the goal", ..Default::default() }, &actor()).map(drop)?),
         ..PLAIN
     },
     errors_leave_their_list_for_an_archive: Scenario {
@@ -1082,7 +1082,7 @@ fn import(store: &Store, description: &str) -> Result<(), Failure> {
 }
 
 pub fn claim(store: &Store, worker: &str) -> Result<(), Failure> {
-    let request = work::ClaimRequest { worker: &worker.parse().unwrap(), lease: None };
+    let request = work::ClaimRequest { worker: &worker.parse().unwrap(), task: None, lease: None };
     Ok(work::claim(&store.engine, &request, &actor()).map(drop)?)
 }
 

@@ -170,7 +170,7 @@ impl World {
             owners: BTreeMap::new(),
         };
         for engine in world.engines() {
-            lead::init(engine, "goal", None, &world.actor()).unwrap();
+            lead::init(engine, &lead::Begin { goal: "goal", ..Default::default() }, &world.actor()).unwrap();
         }
         world
     }
@@ -306,6 +306,7 @@ fn id(letter: char, number: usize) -> Key {
 /// Does what a command would do.
 fn perform(engine: &dyn Engine, step: Step, actor: &Actor) -> Answer {
     let status = |task: anthill_core::model::task::Task| word(task.status()).to_owned();
+    let first = |mut several: lead::Several| status(several.tasks.remove(0));
     let done = |done: TaskChanged| {
         let again = if done.repeated { " as before" } else { "" };
         format!("{}{again}", word(done.task.status()))
@@ -313,7 +314,7 @@ fn perform(engine: &dyn Engine, step: Step, actor: &Actor) -> Answer {
     let answer: ops::Result<String> = match step {
         Step::Add { task, plan } => lead::add(engine, &new_task(task, plan), actor).map(status),
         Step::Claim { worker, lease } => {
-            let request = ClaimRequest { worker: &id('w', worker), lease: Some(lease as f64) };
+            let request = ClaimRequest { worker: &id('w', worker), task: None, lease: Some(lease as f64) };
             work::claim(engine, &request, actor).map(|claim| match claim {
                 Claim::Claimed { task, .. } => {
                     format!("{} by {} with {}", task.id(), task.owner().unwrap(), task.epoch())
@@ -339,11 +340,11 @@ fn perform(engine: &dyn Engine, step: Step, actor: &Actor) -> Answer {
             };
             work::heartbeat(engine, &id('w', worker), None, epoch, actor).map(ids)
         }
-        Step::Reset { task, force } => lead::reset(engine, &id('t', task), force, actor).map(status),
+        Step::Reset { task, force } => lead::reset(engine, &[id('t', task)], force, false, actor).map(first),
         Step::Retry { task, after } => {
-            lead::retry(engine, &id('t', task), after.map(|after| after as f64), actor).map(status)
+            lead::retry(engine, &[id('t', task)], after.map(|after| after as f64), actor).map(first)
         }
-        Step::Cancel { task } => lead::cancel(engine, &id('t', task), actor).map(status),
+        Step::Cancel { task } => lead::cancel(engine, &[id('t', task)], false, actor).map(first),
     };
     answer.map_err(|error| error.code())
 }

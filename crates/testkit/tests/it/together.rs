@@ -64,7 +64,7 @@ fn two_projects_in_one_process_do_not_meet() {
 fn work_through(engine: &dyn Engine, worker: &Key) {
     let mut idle = 0;
     while idle < 3 {
-        match work::claim(engine, &ClaimRequest { worker, lease: None }, &actor()) {
+        match work::claim(engine, &ClaimRequest { worker, task: None, lease: None }, &actor()) {
             Ok(Claim::Claimed { task, .. }) => {
                 let task: Key = task.id().parse().unwrap();
                 let on = On { worker, task: &task, epoch: None };

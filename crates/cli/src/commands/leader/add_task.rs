@@ -17,6 +17,7 @@ use crate::error;
 ///   anthill leader add-task "Registration endpoint" -p 2 --depends TASK-ID OTHER-ID \
 ///       --files src/routes/users.ts
 ///   anthill leader add-task "Speed up the parser" --needs rust profiling --id parser-speed
+///   anthill leader add-task "Report errors" --parent parser --label nightly
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct AddTaskArgs {
@@ -27,7 +28,7 @@ pub struct AddTaskArgs {
     #[arg(short, long, value_name = "N", default_value_t = 5, allow_negative_numbers = true, value_parser = priority)]
     priority: i64,
     /// Tasks that must be done first
-    #[arg(short, long, value_name = "ID", num_args = 1..)]
+    #[arg(short, long, value_name = "ID", num_args = 1.., value_delimiter = ',')]
     depends: Vec<String>,
     /// Files, directories and patterns (`src/**/*.rs`) that the task may touch
     #[arg(short, long, value_name = "PATH", num_args = 1..)]
@@ -38,6 +39,12 @@ pub struct AddTaskArgs {
     /// Capabilities that the worker must have registered
     #[arg(long, value_name = "CAPABILITY", num_args = 1.., value_delimiter = ',')]
     needs: Vec<String>,
+    /// Names to find it by
+    #[arg(short, long, value_name = "LABEL", num_args = 1.., value_delimiter = ',')]
+    label: Vec<String>,
+    /// The task that it is a part of: that one is done when all its parts are
+    #[arg(long, value_name = "ID")]
+    parent: Option<String>,
     /// The task's id [default: task-YYYYMMDDHHMMSS-xxxx]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -55,32 +62,46 @@ impl Direct for AddTaskArgs {
         ("--files", "-f", Takes::Many),
         ("--hints", "", Takes::One),
         ("--needs", "", Takes::Many),
+        ("--label", "-l", Takes::Many),
+        ("--parent", "", Takes::One),
         ("--id", "", Takes::One),
     ];
 
     fn read(words: &mut Words) -> Option<AddTaskArgs> {
-        let needs = words.values("--needs");
         Some(AddTaskArgs {
             description: words.plain()?,
             priority: words.parsed("--priority", |text| priority(text).ok())?.unwrap_or(5),
-            depends: words.values("--depends"),
+            depends: words.split("--depends"),
             files: words.values("--files"),
             hints: words.value("--hints"),
-            needs: needs.iter().flat_map(|list| list.split(',')).map(str::to_owned).collect(),
+            needs: words.split("--needs"),
+            label: words.split("--label"),
+            parent: words.value("--parent"),
             id: words.value("--id"),
         })
     }
 }
 
 pub fn run(context: &Context<'_>, args: &AddTaskArgs) -> error::Result<()> {
-    let request = AddTask {
-        id: args.id.clone(),
-        description: args.description.clone(),
-        priority: Some(args.priority),
-        depends: args.depends.clone(),
-        files: args.files.clone(),
-        hints: args.hints.clone(),
-        needs: names(&args.needs),
-    };
-    context.perform(request, |task| report(context, "Added", task))
+    let typed: Vec<_> = args.depends.iter().chain(&args.parent).cloned().collect();
+    let added = context.on_tasks(&typed, |ids| Ok(args.request(ids)))?;
+    context.answer::<AddTask>(&added, |task| report(context, "Added", task))
+}
+
+impl AddTaskArgs {
+    /// Returns the request, with the ids of the tasks that it names.
+    fn request(&self, ids: &[String]) -> AddTask {
+        let (depends, parent) = ids.split_at(self.depends.len());
+        AddTask {
+            id: self.id.clone(),
+            description: self.description.clone(),
+            priority: Some(self.priority),
+            depends: depends.to_vec(),
+            files: self.files.clone(),
+            hints: self.hints.clone(),
+            needs: names(&self.needs),
+            labels: names(&self.label),
+            parent: parent.first().cloned(),
+        }
+    }
 }

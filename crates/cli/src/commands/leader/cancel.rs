@@ -1,24 +1,33 @@
-use anthill_core::api::queue::lead::CancelTask;
+use anthill_core::api::queue::lead::CancelTasks;
 use clap::Args;
 
-use super::report;
-use crate::context::{Context, parse_id};
+use super::{parse_ids, report_all};
+use crate::context::Context;
 use crate::error::Result;
 
-/// Take a task out of the work
+/// Take tasks out of the work
 ///
-/// Tasks that depend on it stay waiting. A worker that has it is refused when it reports.
+/// Tasks that depend on one stay waiting, and are named. A worker that has it is refused when it
+/// reports. The parts of a task are cancelled with it; a part that is cancelled no longer counts for
+/// its parent. With several ids all are cancelled, or none.
 ///
-/// Example:
-///   anthill leader cancel task-20260119200002-zzzz
+/// Examples:
+///   anthill leader cancel parser
+///   anthill leader cancel old-1 old-2 --dry-run       # shows what would become of them
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct CancelArgs {
-    /// The task
-    id: String,
+    /// The tasks
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+    /// Only show what would become of them
+    #[arg(long)]
+    dry_run: bool,
 }
 
 pub fn run(context: &Context<'_>, args: &CancelArgs) -> Result<()> {
-    let request = CancelTask { id: parse_id(&args.id)? };
-    context.perform(request, |task| report(context, "Cancelled", task))
+    let what = if args.dry_run { "Would cancel" } else { "Cancelled" };
+    report_all(context, what, &args.ids, |ids| {
+        Ok(CancelTasks { ids: parse_ids(ids)?, dry_run: args.dry_run })
+    })
 }

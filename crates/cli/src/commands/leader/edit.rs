@@ -1,6 +1,7 @@
-use anthill_core::api::Request;
 use anthill_core::api::queue::lead::EditTask;
+use anthill_core::api::queue::look::ExplainTask;
 use anthill_core::ops::Error;
+use anthill_core::view::shell;
 use clap::Args;
 
 use super::add_task::priority;
@@ -24,6 +25,13 @@ use crate::error::{CliError, Result};
 pub struct EditArgs {
     /// The task
     id: String,
+    #[command(flatten)]
+    changes: Changes,
+}
+
+/// What is to be different about a task.
+#[derive(Debug, Default, PartialEq, Args)]
+pub struct Changes {
     /// What is to be done
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = prose)]
     description: Option<String>,
@@ -31,10 +39,10 @@ pub struct EditArgs {
     #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = priority)]
     priority: Option<i64>,
     /// Tasks that must be done first, beside those that it waits for already
-    #[arg(short, long, value_name = "ID", num_args = 1..)]
+    #[arg(short, long, value_name = "ID", num_args = 1.., value_delimiter = ',')]
     depends: Vec<String>,
     /// Tasks that it no longer waits for [default: all]
-    #[arg(long, value_name = "ID", num_args = 0..)]
+    #[arg(long, value_name = "ID", num_args = 0.., value_delimiter = ',')]
     no_depends: Option<Vec<String>>,
     /// All files, directories and patterns that the task may touch; '' for none
     #[arg(short, long, value_name = "PATH", num_args = 1..)]
@@ -54,24 +62,32 @@ pub struct EditArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
-    let hint = || format!("for example: anthill leader edit {} --priority 1", args.id);
-    let revised = args.request()?.perform(&context.caller()).map_err(|error| match error {
-        nothing @ Error::NothingToChange => CliError::invalid(nothing.to_string()).hinted(hint()),
-        other => other.into(),
-    })?;
+    edit(context, &args.id, &args.changes)
+}
+
+/// Changes the task that is named so. Tasks that it is to wait for may also be named by the beginnings of their ids.
+pub fn edit(context: &Context<'_>, id: &str, changes: &Changes) -> Result<()> {
+    if *changes == Changes::default() {
+        // A name that leads nowhere is the greater mistake.
+        context.on_tasks(&[id.to_owned()], |ids| Ok(ExplainTask { id: parse_id(&ids[0])? }))?;
+        return Err(CliError::invalid(Error::NothingToChange.to_string())
+            .hinted(format!("for example: anthill leader edit {} --priority 1", shell::word(id))));
+    }
+    let typed: Vec<_> = std::iter::once(id.to_owned()).chain(changes.depends.iter().cloned()).collect();
+    let revised = context.on_tasks(&typed, |ids| changes.request(&ids[0], &ids[1..]))?;
     if let Some(owner) = &revised.at_work {
         context.output.warning(&format!("`{owner}` is at work on it and has seen it as it was before"));
     }
     context.answer::<EditTask>(&revised, |revised| report(context, "Edited", &revised.task))
 }
 
-impl EditArgs {
-    fn request(&self) -> Result<EditTask> {
+impl Changes {
+    fn request(&self, id: &str, depends: &[String]) -> Result<EditTask> {
         Ok(EditTask {
-            id: parse_id(&self.id)?,
+            id: parse_id(id)?,
             description: self.description.clone(),
             priority: self.priority,
-            depends: self.depends.clone(),
+            depends: depends.to_vec(),
             no_depends: self.no_depends.clone(),
             files: self.files.as_deref().map(names),
             hints: self.hints.clone(),

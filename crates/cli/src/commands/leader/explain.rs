@@ -18,7 +18,9 @@ pub struct ExplainArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Result<()> {
-    context.perform(ExplainTask { id: parse_id(&args.id)? }, |explained| {
+    let request = |ids: &[String]| Ok(ExplainTask { id: parse_id(&ids[0])? });
+    let explained = context.on_tasks(std::slice::from_ref(&args.id), request)?;
+    context.answer::<ExplainTask>(&explained, |explained| {
         let task = &explained.task;
         let head = format!("{} is {}", task.id(), word(task.status()));
         let reasons = explained.reasons.iter().map(|reason| format!("  - {}", reason.text));

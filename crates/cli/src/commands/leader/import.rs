@@ -9,6 +9,7 @@ use anthill_core::ops::queue::lead;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::args::names;
 use crate::commands::read_file;
 use crate::context::Context;
 use crate::error::{CliError, Result};
@@ -17,22 +18,25 @@ use crate::error::{CliError, Result};
 ///
 /// JSON: an array, or {"tasks": [...]}, or one object per line, of
 ///   {"id"?, "description", "priority"?, "dependencies"?, "required_capabilities"?,
-///    "context"? {"files", "hints"}}
+///    "labels"?, "context"? {"files", "hints"}}
 /// Markdown: a checklist
 ///   - [ ] Create the model {id: model, p: 1, files: src/models/}
-///   - [ ] Add the endpoint {after: model, needs: rust}
+///   - [ ] Add the endpoint {after: model, needs: rust, labels: api}
 ///
 /// Tasks may depend on each other in any order, and on tasks of the queue. An import may be repeated:
 /// tasks with an id that are there already, and the same, are left alone.
 ///
 /// Examples:
 ///   anthill leader import plan.md
-///   generate-tasks | anthill leader import -
+///   generate-tasks | anthill leader import - --label generated
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct ImportArgs {
     /// The file, or `-` for stdin
     file: String,
+    /// Labels for all of them
+    #[arg(short, long, value_name = "LABEL", num_args = 1.., value_delimiter = ',')]
+    label: Vec<String>,
 }
 
 /// The largest file that is read.
@@ -48,7 +52,8 @@ pub fn run(context: &Context<'_>, args: &ImportArgs) -> Result<()> {
     })?;
     // The program ends with this: nobody needs the memory of each of them again.
     let mut tasks = ManuallyDrop::new(tasks);
-    prepare(&mut tasks, &context.caller());
+    let labels = names(&args.label);
+    prepare(&mut tasks, &labels, &context.caller());
     let bar = progress(context, tasks.len());
     let imported = lead::import(&*context.engine, &tasks, &context.actor, &mut |done| {
         if done % 256 == 0 || done == tasks.len() {

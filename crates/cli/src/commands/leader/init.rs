@@ -10,6 +10,8 @@ use crate::git;
 /// Lay out the queue of this project; what is there already stays
 ///
 /// Makes `.coordination/` with the plan, an empty queue, and folders for context, logs and results.
+/// If the plan has another goal already, that is a conflict (exit 3); --replace puts the new one in
+/// its place and leaves the rest of the plan as it is.
 ///
 /// Examples:
 ///   anthill leader init "Build a REST API for user management"
@@ -23,6 +25,9 @@ pub struct InitArgs {
     /// How to go about it, for the plan
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = prose)]
     approach: Option<String>,
+    /// Put the goal in the place of another one that the plan has
+    #[arg(long)]
+    replace: bool,
 }
 
 /// What is nobody's business but this machine's: the history, and what commands have printed.
@@ -33,7 +38,8 @@ pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
         let shown = |called: &Called| format!("  {}", context.typed(&called.path));
         all.iter().map(shown).collect::<Vec<_>>().join("\n")
     };
-    let request = InitQueue { goal: args.goal.clone(), approach: args.approach.clone() };
+    let request =
+        InitQueue { goal: args.goal.clone(), approach: args.approach.clone(), replace: args.replace };
     context.perform(request, |done| {
         if !done.created.is_empty() {
             context.output.said(&format!("Created:\n{}", list(&done.created)))?;

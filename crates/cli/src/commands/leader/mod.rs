@@ -3,23 +3,28 @@
 pub(super) mod add_task;
 mod aggregate;
 mod cancel;
-mod edit;
+pub(super) mod edit;
 mod explain;
 mod graph;
 mod import;
 mod init;
-mod list;
+pub(super) mod list;
 mod note;
 mod remove;
 mod reset;
 mod retry;
-mod show;
+pub(super) mod show;
+mod split;
 pub(super) mod status;
 
+use anthill_core::api::queue::TaskList;
+use anthill_core::api::{Request, Stored};
+use anthill_core::model::documents::queue::QueueTask;
+use anthill_core::model::ids::Key;
 use anthill_core::model::task::{Task, word};
 use clap::Subcommand;
 
-use crate::context::Context;
+use crate::context::{Context, parse_id};
 use crate::direct::one;
 use crate::error::Result;
 use crate::start::ExitCode;
@@ -44,6 +49,7 @@ pub enum Leader {
     Graph(graph::GraphArgs),
     Explain(explain::ExplainArgs),
     Edit(edit::EditArgs),
+    Split(split::SplitArgs),
     Note(note::NoteArgs),
     Remove(remove::RemoveArgs),
     Retry(retry::RetryArgs),
@@ -63,6 +69,7 @@ pub fn run(context: &Context<'_>, command: &Leader) -> Result<()> {
         Leader::Graph(args) => graph::run(context, args),
         Leader::Explain(args) => explain::run(context, args),
         Leader::Edit(args) => edit::run(context, args),
+        Leader::Split(args) => split::run(context, args),
         Leader::Note(args) => note::run(context, args),
         Leader::Remove(args) => remove::run(context, args),
         Leader::Retry(args) => retry::run(context, args),
@@ -79,6 +86,28 @@ pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
         "status" => one(rest, status::run),
         _ => None,
     }
+}
+
+fn parse_ids(ids: &[String]) -> Result<Vec<Key>> {
+    ids.iter().map(|id| parse_id(id)).collect()
+}
+
+/// Performs a request about several tasks and tells what each of them is now. As JSON, one that was named alone stands alone.
+fn report_all<R: Request<Answer = TaskList>>(
+    context: &Context<'_>,
+    what: &str,
+    ids: &[String],
+    request: impl Fn(&[String]) -> Result<R>,
+) -> Result<()> {
+    let done = context.on_tasks(ids, request)?;
+    if let (1, [task]) = (ids.len(), done.items()) {
+        let alone = Stored::<QueueTask>::new(task.clone()).warned(done.warnings.clone());
+        return context
+            .told(&alone, R::EFFECT, |alone| report(context, what, &Task::of(alone.value.clone())));
+    }
+    context.told(&done, R::EFFECT, |done| {
+        done.items().iter().try_for_each(|task| report(context, what, &Task::of(task.clone())))
+    })
 }
 
 /// Tells what a task is now.

@@ -21,6 +21,7 @@ pub struct NoteArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &NoteArgs) -> Result<()> {
-    let request = NoteTask { id: parse_id(&args.id)?, text: args.text.clone() };
-    context.perform(request, |task| report(context, "Noted", task))
+    let request = |ids: &[String]| Ok(NoteTask { id: parse_id(&ids[0])?, text: args.text.clone() });
+    let noted = context.on_tasks(std::slice::from_ref(&args.id), request)?;
+    context.answer::<NoteTask>(&noted, |task| report(context, "Noted", task))
 }

@@ -2,7 +2,8 @@ use anthill_core::api::queue::lead::RemoveTasks;
 use anthill_core::model::task::{Task, word};
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use super::parse_ids;
+use crate::context::Context;
 use crate::error::Result;
 
 /// Take tasks out of the queue, with their results
@@ -25,8 +26,9 @@ pub struct RemoveArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &RemoveArgs) -> Result<()> {
-    let ids = args.ids.iter().map(|id| parse_id(id)).collect::<Result<_>>()?;
-    context.perform(RemoveTasks { ids, dry_run: args.dry_run }, |removed| {
+    let request = |ids: &[String]| Ok(RemoveTasks { ids: parse_ids(ids)?, dry_run: args.dry_run });
+    let removed = context.on_tasks(&args.ids, request)?;
+    context.answer::<RemoveTasks>(&removed, |removed| {
         let what = if args.dry_run { "Would remove" } else { "Removed" };
         let tasks = removed.items().iter().cloned().map(Task::of);
         let lines = tasks.map(|task| format!("{what} ({}): {}", word(task.status()), task.id()));

@@ -1,28 +1,36 @@
-use anthill_core::api::queue::lead::ResetTask;
+use anthill_core::api::queue::lead::ResetTasks;
 use clap::Args;
 
-use super::report;
-use crate::context::{Context, parse_id};
+use super::{parse_ids, report_all};
+use crate::context::Context;
 use crate::error::Result;
 
-/// Make a task open again, whoever has it
+/// Make tasks open again, whoever has them
 ///
-/// The lease of whoever has it ends. Dead workers need no reset: their leases run out by themselves.
+/// The lease of whoever has one ends. Dead workers need no reset: their leases run out by themselves.
+/// A part that is open again opens its parent again. With several ids all are reset, or none.
 ///
 /// Examples:
-///   anthill leader reset task-20260119200002-zzzz
-///   anthill leader reset task-20260119200002-zzzz --force     # also when it is done
+///   anthill leader reset parser
+///   anthill leader reset parser --force           # also when it is done
+///   anthill leader reset parser tests --dry-run   # shows what would become of them
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct ResetArgs {
-    /// The task
-    id: String,
-    /// Also open a task again that is done
+    /// The tasks
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+    /// Also open tasks again that are done
     #[arg(long)]
     force: bool,
+    /// Only show what would become of them
+    #[arg(long)]
+    dry_run: bool,
 }
 
 pub fn run(context: &Context<'_>, args: &ResetArgs) -> Result<()> {
-    let request = ResetTask { id: parse_id(&args.id)?, force: args.force };
-    context.perform(request, |task| report(context, "Reset", task))
+    let what = if args.dry_run { "Would reset" } else { "Reset" };
+    report_all(context, what, &args.ids, |ids| {
+        Ok(ResetTasks { ids: parse_ids(ids)?, force: args.force, dry_run: args.dry_run })
+    })
 }

@@ -1,28 +1,32 @@
-use anthill_core::api::queue::lead::RetryTask;
+use anthill_core::api::queue::lead::RetryTasks;
 use anthill_core::api::request::Seconds;
 use clap::Args;
 
-use super::report;
+use super::{parse_ids, report_all};
 use crate::args::span;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
 
-/// Let a failed task be tried again
+/// Let failed tasks be tried again
+///
+/// With several ids all are tried again, or none.
 ///
 /// Examples:
-///   anthill leader retry task-20260119200002-zzzz
-///   anthill leader retry task-20260119200002-zzzz --after 30     # not before 30 seconds have passed
+///   anthill leader retry parser
+///   anthill leader retry parser tests --after 30     # not before 30 seconds have passed
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RetryArgs {
-    /// The task
-    id: String,
-    /// Wait this long before it is given out again
+    /// The tasks
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+    /// Wait this long before they are given out again
     #[arg(long, value_name = "SECONDS", value_parser = span)]
     after: Option<Seconds>,
 }
 
 pub fn run(context: &Context<'_>, args: &RetryArgs) -> Result<()> {
-    let request = RetryTask { id: parse_id(&args.id)?, after: args.after };
-    context.perform(request, |task| report(context, "To be tried again", task))
+    report_all(context, "To be tried again", &args.ids, |ids| {
+        Ok(RetryTasks { ids: parse_ids(ids)?, after: args.after })
+    })
 }

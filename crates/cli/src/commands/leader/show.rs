@@ -8,7 +8,8 @@ use crate::error::Result;
 
 /// Show everything about one task
 ///
-/// Its words, how it stands and why, what it waits for and what waits for it, attempts, notes, result.
+/// Its words, how it stands and why, parts, what it waits for and what waits for it, attempts, notes,
+/// result, and the last commits that changed it.
 ///
 /// Examples:
 ///   anthill leader show parser
@@ -21,7 +22,13 @@ pub struct ShowArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ShowArgs) -> Result<()> {
-    context.perform(ShowTask { id: parse_id(&args.id)? }, |shown| {
+    show(context, &args.id)
+}
+
+/// Shows the task that is named so.
+pub fn show(context: &Context<'_>, id: &str) -> Result<()> {
+    let shown = context.on_tasks(&[id.to_owned()], |ids| Ok(ShowTask { id: parse_id(&ids[0])? }))?;
+    context.answer::<ShowTask>(&shown, |shown| {
         let now = context.actor.clock.moment();
         let task = &shown.explained.task;
         let why: Vec<_> = shown.explained.reasons.iter().map(|reason| reason.text.clone()).collect();

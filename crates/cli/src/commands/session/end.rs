@@ -20,7 +20,8 @@ pub struct EndArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &EndArgs) -> Result<()> {
-    context.perform(EndSession { id: parse_id(&args.id)? }, |changed| {
+    let ended = context.on_session(&args.id, |id| Ok(EndSession { id: parse_id(id)? }))?;
+    context.answer::<EndSession>(&ended, |changed| {
         let what = match &changed.released[..] {
             _ if changed.repeated => "Ended, as before".into(),
             [] => "Ended".into(),

@@ -35,6 +35,7 @@ impl Direct for HeartbeatArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &HeartbeatArgs) -> Result<()> {
-    let request = RenewSession { id: parse_id(&args.id)?, status: Some(args.status) };
-    context.perform(request, |changed| report(context, "Heartbeat of", changed))
+    let request = |id: &str| Ok(RenewSession { id: parse_id(id)?, status: Some(args.status) });
+    let renewed = context.on_session(&args.id, request)?;
+    context.answer::<RenewSession>(&renewed, |changed| report(context, "Heartbeat of", changed))
 }

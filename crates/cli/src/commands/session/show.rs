@@ -25,8 +25,9 @@ pub struct ShowArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ShowArgs) -> Result<()> {
-    let id: SessionId = parse_id(&args.id)?;
-    context.perform(ShowSession { id: id.clone() }, |shown| {
+    let shown = context.on_session(&args.id, |id| Ok(ShowSession { id: parse_id(id)? }))?;
+    context.answer::<ShowSession>(&shown, |shown| {
+        let id: SessionId = parse_id(text(shown.session.value(), "session_id").unwrap_or(&args.id))?;
         tell_expired(context, &shown.expired);
         let mut lines = lines(&id, shown);
         // A mailbox that cannot be read is no reason not to show the session.

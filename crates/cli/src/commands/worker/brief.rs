@@ -35,11 +35,17 @@ pub struct BriefArgs {
 
 pub fn run(context: &Context<'_>, args: &BriefArgs) -> Result<()> {
     let worker = args.worker.clone().or_else(|| env::text(env::ANTHILL_WORKER));
+    let worker = worker.map(|worker| context.known_worker(&worker)).transpose()?;
     let worker = worker.as_deref().map(parse_id::<Key>).transpose()?;
     let told = if args.worker.is_some() { None } else { env::text(env::ANTHILL_TASK_ID) };
-    let task = args.id.clone().or(told).as_deref().map(parse_id).transpose()?;
-    let request = BriefTask { task, worker: worker.clone(), full: args.full };
-    context.perform(request, |told| context.output.said(text(context, told, worker.as_ref()).trim_end()))
+    let typed = Vec::from_iter(args.id.clone().or(told));
+    let told = context.on_tasks(&typed, |ids| {
+        let task = ids.first().map(|id| parse_id(id)).transpose()?;
+        Ok(BriefTask { task, worker: worker.clone(), full: args.full })
+    })?;
+    context.answer::<BriefTask>(&told, |told| {
+        context.output.said(text(context, told, worker.as_ref()).trim_end())
+    })
 }
 
 fn text(context: &Context<'_>, Briefed { brief, length }: &Briefed, worker: Option<&Key>) -> String {

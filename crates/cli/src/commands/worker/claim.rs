@@ -1,7 +1,8 @@
 use std::time::{Duration, Instant};
 
 use anthill_core::api::queue::work::{ClaimTask, Claimed};
-use anthill_core::api::request::Seconds;
+use anthill_core::api::request::{Chosen, Seconds};
+use anthill_core::model::ids::Key;
 use anthill_core::model::task::priority;
 use anthill_core::model::time;
 use anthill_core::ops::queue::work::{self, NothingReady};
@@ -10,7 +11,7 @@ use anthill_live::waiting;
 use clap::Args;
 
 use crate::args::{seconds, span};
-use crate::context::{Context, parse_id};
+use crate::context::{Context, parse_id, parse_new_id};
 use crate::direct::{Direct, Opt, Takes, Words};
 use crate::door::in_words;
 use crate::error::Result;
@@ -21,12 +22,16 @@ use crate::error::Result;
 /// nobody works on the same files. You have it until the lease runs out; `start` and `heartbeat`
 /// renew it. Without a sign of life it goes back to the queue by itself. Nothing ready is exit 4.
 ///
+/// With ID you get that task and no other, or hear why not: exit 3 if somebody else has it, 1 if a
+/// rule keeps it back.
+///
 /// Without a name you get one of your own: your session's, else a new one, which is printed. You are
 /// warned if another session at work has the same name.
 ///
 /// Examples:
 ///   anthill worker claim
 ///   anthill worker claim terminal-2
+///   anthill worker claim terminal-2 parser          # this one
 ///   anthill worker claim terminal-2 --wait 60       # wait up to a minute (--wait alone: for ever)
 ///   anthill worker claim terminal-2 --lease 3600    # for long work without heartbeats
 #[derive(Debug, Args)]
@@ -34,8 +39,11 @@ use crate::error::Result;
 pub struct ClaimArgs {
     /// Who you are [default: a name that nobody else has]
     worker: Option<String>,
+    /// This task and no other
+    #[arg(value_name = "ID")]
+    id: Option<String>,
     /// Wait for a task, at most this long; without polling
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "86400000", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "86400000", value_parser = seconds, conflicts_with = "id")]
     wait: Option<f64>,
     /// How long you may be silent before the task goes back [default: 600]
     #[arg(long, value_name = "SECONDS", value_parser = span)]
@@ -46,21 +54,45 @@ impl Direct for ClaimArgs {
     const OPTIONS: &'static [Opt] = &[("--wait", "", Takes::Perhaps), ("--lease", "", Takes::One)];
 
     fn read(words: &mut Words) -> Option<ClaimArgs> {
-        let wait = words.wait()?;
-        Some(ClaimArgs {
-            worker: words.plain(),
-            wait,
-            lease: words.parsed("--lease", |text| span(text).ok())?,
-        })
+        let (wait, worker, id) = (words.wait()?, words.plain(), words.plain());
+        if wait.is_some() && id.is_some() {
+            return None;
+        }
+        Some(ClaimArgs { worker, id, wait, lease: words.parsed("--lease", |text| span(text).ok())? })
     }
 }
 
 pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
-    let worker = args.worker.as_deref().map(parse_id).transpose()?;
-    let request = ClaimTask { worker, lease: args.lease };
-    let Some(wait) = args.wait else {
-        return context.perform(request, |claimed| tell(context, claimed));
-    };
+    let worker = args.worker.as_deref().map(parse_new_id).transpose()?;
+    take(context, worker, args.id.as_deref(), (args.wait, args.lease), Way::Long)
+}
+
+/// Claims this task, or the next one that is ready.
+pub fn take(
+    context: &Context<'_>,
+    worker: Option<Key>,
+    id: Option<&str>,
+    (wait, lease): (Option<f64>, Option<Seconds>),
+    way: Way,
+) -> Result<()> {
+    let name = worker.as_ref().map(ToString::to_string).unwrap_or_default();
+    let worker = worker.map(Chosen);
+    match (id, wait) {
+        (Some(id), _) => {
+            let request =
+                |id: &str| Ok(ClaimTask { worker: worker.clone(), task: Some(parse_id(id)?), lease });
+            let claimed = context.by_worker([&name, id], request)?;
+            context.answer::<ClaimTask>(&claimed, |claimed| tell(context, way, claimed))
+        }
+        (None, Some(wait)) => wait_for(context, &ClaimTask { worker, task: None, lease }, wait, way),
+        (None, None) => {
+            context.perform(ClaimTask { worker, task: None, lease }, |claimed| tell(context, way, claimed))
+        }
+    }
+}
+
+/// Claims the next task that is ready, within so many seconds.
+fn wait_for(context: &Context<'_>, request: &ClaimTask, wait: f64, way: Way) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs_f64(wait);
     let mut told = false;
     let mut wait_on = |_: &NothingReady| {
@@ -74,10 +106,17 @@ pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
     let claimed = request.perform_by(&caller, |request| {
         waiting::claim(caller.engine, &mut *listener, request, caller.actor, Some(deadline), &mut wait_on)
     });
-    context.answer::<ClaimTask>(&claimed.map_err(in_words)?, |claimed| tell(context, claimed))
+    context.answer::<ClaimTask>(&claimed.map_err(in_words)?, |claimed| tell(context, way, claimed))
 }
 
-fn tell(context: &Context<'_>, Claimed { worker, task, .. }: &Claimed) -> Result<()> {
+/// What to type behind a claim: the command that was typed has its own words.
+#[derive(Debug, Clone, Copy)]
+pub enum Way {
+    Short,
+    Long,
+}
+
+fn tell(context: &Context<'_>, way: Way, Claimed { worker, task, .. }: &Claimed) -> Result<()> {
     let until = work::lease_end(task).map(time::stamp).unwrap_or_default();
     let (value, mut lines) = (task.value(), Vec::new());
     lines.push(format!("Claimed for {worker} until {until} (lease {}): {}", task.epoch(), task.id()));
@@ -92,8 +131,11 @@ fn tell(context: &Context<'_>, Claimed { worker, task, .. }: &Claimed) -> Result
     }
     context.output.said(&lines.join("\n"))?;
     let id = shell::word(task.id());
-    context.output.status(&format!(
-        "next: anthill worker brief {id}\nthen: anthill worker start {worker} {id}\nthen: anthill worker complete {worker} {id} \"what you did\" --modified FILE… --created FILE…"
-    ));
+    context.output.status(&match way {
+        Way::Short => format!("next: anthill worker brief {id}\nthen: anthill done {id} \"what you did\""),
+        Way::Long => format!(
+            "next: anthill worker brief {id}\nthen: anthill worker start {worker} {id}\nthen: anthill worker complete {worker} {id} \"what you did\" --modified FILE… --created FILE…"
+        ),
+    });
     Ok(())
 }

@@ -1,10 +1,12 @@
 use anthill_core::api::queue::work::CompleteTask;
+use anthill_core::model::ids::Key;
 use anthill_core::model::text_file::TextFile;
+use anthill_core::ops::queue::work::TaskChanged;
 use clap::Args;
 
 use super::{OnArgs, report};
 use crate::args::prose;
-use crate::context::Context;
+use crate::context::{Context, parse_id};
 use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
 
@@ -46,19 +48,25 @@ impl Direct for CompleteArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &CompleteArgs) -> Result<()> {
-    let (worker, task) = args.on.ids()?;
-    let result = TextFile::Result(task.clone());
-    let request = CompleteTask {
-        worker,
-        task,
-        summary: args.summary.clone(),
-        modified: args.modified.clone(),
-        created: args.created.clone(),
-        epoch: args.on.epoch,
-    };
-    context.perform(request, |done| {
-        report(context, "Completed", done)?;
-        context.output.status(&format!("result: {}", context.shown(&result)));
-        Ok(())
-    })
+    let worker: Key = parse_id(&args.on.worker)?;
+    let done = context.by_worker([&args.on.worker, &args.on.id], |id| {
+        Ok(CompleteTask {
+            worker: worker.clone(),
+            task: Some(parse_id(id)?),
+            summary: args.summary.clone(),
+            modified: args.modified.clone(),
+            created: args.created.clone(),
+            epoch: args.on.epoch,
+        })
+    })?;
+    context.answer::<CompleteTask>(&done, |done| tell(context, done))
+}
+
+/// Tells that a task is done, and where its result is.
+pub fn tell(context: &Context<'_>, done: &TaskChanged) -> Result<()> {
+    report(context, "Completed", done)?;
+    if let Ok(id) = done.task.id().parse() {
+        context.output.status(&format!("result: {}", context.shown(&TextFile::Result(id))));
+    }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 use anthill_core::api::queue::work::FailTask;
 use clap::Args;
 
-use super::{OnArgs, report};
+use super::OnArgs;
 use crate::args::prose;
 use crate::context::Context;
 use crate::direct::{Direct, Opt, Takes, Words};
@@ -32,7 +32,10 @@ impl Direct for FailArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &FailArgs) -> Result<()> {
-    let (worker, task) = args.on.ids()?;
-    let request = FailTask { worker, task, reason: args.reason.clone(), epoch: args.on.epoch };
-    context.perform(request, |done| report(context, "Failed", done))
+    args.on.perform(context, "Failed", |worker, task| FailTask {
+        worker,
+        task,
+        reason: args.reason.clone(),
+        epoch: args.on.epoch,
+    })
 }

@@ -36,9 +36,15 @@ impl Direct for HeartbeatArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &HeartbeatArgs) -> Result<()> {
-    let task = args.id.as_deref().map(parse_id).transpose()?;
-    let request = RenewTasks { worker: parse_id(&args.worker)?, task, epoch: args.epoch };
-    context.perform(request, |renewed| {
+    let request = |id: Option<&str>| {
+        let task = id.map(parse_id).transpose()?;
+        Ok(RenewTasks { worker: parse_id(&args.worker)?, task, epoch: args.epoch })
+    };
+    let renewed = match &args.id {
+        Some(id) => context.by_worker([&args.worker, id], |id| request(Some(id)))?,
+        None => context.ask(request(None)?)?,
+    };
+    context.answer::<RenewTasks>(&renewed, |renewed| {
         let ids: Vec<_> = renewed.items().iter().map(|task| text(task, "id")).collect();
         context.output.said(&match ids.is_empty() {
             true => format!("Noted, without a task: {}", args.worker),

@@ -7,12 +7,14 @@ mod discover;
 pub(super) mod fail;
 pub(super) mod heartbeat;
 pub(super) mod list;
+mod mine;
 mod register;
 pub(super) mod release;
 pub mod run;
 pub(super) mod start;
 mod watchdog;
 
+use anthill_core::api::Request;
 use anthill_core::model::ids::Key;
 use anthill_core::model::task::word;
 use anthill_core::ops::queue::work::TaskChanged;
@@ -37,6 +39,7 @@ pub enum Worker {
     Register(register::RegisterArgs),
     List(list::ListArgs),
     Claim(claim::ClaimArgs),
+    Mine(mine::MineArgs),
     Brief(brief::BriefArgs),
     Start(start::StartArgs),
     Heartbeat(heartbeat::HeartbeatArgs),
@@ -55,6 +58,7 @@ pub fn run<'o>(context: impl FnOnce() -> Result<Context<'o>>, command: &Worker) 
         Worker::Register(args) => done(register::run(&context()?, args)),
         Worker::List(args) => done(list::run(&context()?, args)),
         Worker::Claim(args) => done(claim::run(&context()?, args)),
+        Worker::Mine(args) => done(mine::run(&context()?, args)),
         Worker::Brief(args) => done(brief::run(&context()?, args)),
         Worker::Start(args) => done(start::run(&context()?, args)),
         Worker::Heartbeat(args) => done(heartbeat::run(&context()?, args)),
@@ -102,8 +106,17 @@ impl OnArgs {
         })
     }
 
-    fn ids(&self) -> Result<(Key, Key)> {
-        Ok((parse_id(&self.worker)?, parse_id(&self.id)?))
+    /// Performs a request about the task that is named, by the beginning of its id at least.
+    fn perform<R: Request<Answer = TaskChanged>>(
+        &self,
+        context: &Context<'_>,
+        what: &str,
+        request: impl Fn(Key, Key) -> R,
+    ) -> Result<()> {
+        let worker: Key = parse_id(&self.worker)?;
+        let done =
+            context.by_worker([&self.worker, &self.id], |id| Ok(request(worker.clone(), parse_id(id)?)))?;
+        context.answer::<R>(&done, |done| report(context, what, done))
     }
 }
 

@@ -1,7 +1,7 @@
 use anthill_core::api::queue::work::ReleaseTask;
 use clap::Args;
 
-use super::{OnArgs, report};
+use super::OnArgs;
 use crate::context::Context;
 use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
@@ -26,7 +26,5 @@ impl Direct for ReleaseArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &ReleaseArgs) -> Result<()> {
-    let (worker, task) = args.on.ids()?;
-    let request = ReleaseTask { worker, task, epoch: args.on.epoch };
-    context.perform(request, |done| report(context, "Released", done))
+    args.on.perform(context, "Released", |worker, task| ReleaseTask { worker, task, epoch: args.on.epoch })
 }

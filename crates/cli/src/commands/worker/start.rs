@@ -1,7 +1,7 @@
 use anthill_core::api::queue::work::StartTask;
 use clap::Args;
 
-use super::{OnArgs, report};
+use super::OnArgs;
 use crate::context::Context;
 use crate::direct::{Direct, Opt, Takes, Words};
 use crate::error::Result;
@@ -26,7 +26,5 @@ impl Direct for StartArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
-    let (worker, task) = args.on.ids()?;
-    let request = StartTask { worker, task, epoch: args.on.epoch };
-    context.perform(request, |done| report(context, "Started", done))
+    args.on.perform(context, "Started", |worker, task| StartTask { worker, task, epoch: args.on.epoch })
 }

@@ -21,7 +21,7 @@ struct Walk {
 }
 
 const QUEUE: &str =
-    "anthill leader init goal; anthill leader add-task First --id T1; anthill leader add-task Second --id T2";
+    "anthill leader init GOAL; anthill leader add-task First --id T1; anthill leader add-task Second --id T2";
 
 /// The worker has the first task again.
 const AGAIN: &str = "anthill leader reset T1 --force; anthill worker claim w1";
@@ -60,7 +60,7 @@ const GROUP: &[(&str, &str)] = &[("GROUP", "A")];
 const WALKS: &[Walk] = &[
     Walk {
         file: "CLAUDE.md",
-        before: "anthill leader init goal; anthill session start s1; anthill session start s2",
+        before: "anthill leader init GOAL; anthill session start s1; anthill session start s2",
         words: &[
             ("W", "w1"),
             ("ID", "phase_0"),

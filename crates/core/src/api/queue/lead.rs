@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{TaskList, list};
+use super::{TaskList, list, several};
 use crate::api::request::{Seconds, request};
 use crate::api::{Caller, Request, answers, written};
 use crate::model::documents::answers::{QueueBegun, QueueSummary};
@@ -12,17 +12,19 @@ use crate::model::new_task::{self, NewTask};
 use crate::model::shape::Maybe;
 use crate::model::task::{Changed, Removed, Task, TaskEdit};
 use crate::model::text_file::TextFile;
-use crate::ops::queue::{lead, revise};
+use crate::ops::queue::{lead, parts, revise};
 use crate::ops::{Error, Result};
 use crate::store::Called;
 
 request!(
-    /// Lay out the queue of this project; what is there already stays.
+    /// Lay out the queue of this project; what is there already stays, and another goal is refused.
     InitQueue("queue.init", Changes, "leader init", r#"{"goal": "Build a REST API"}"#) {
         /// What the team is to achieve.
         goal: String,
         /// How to go about it, for the plan.
         approach: Option<String>,
+        /// Take the place of another goal that the plan has.
+        replace: bool,
     }
 );
 
@@ -51,7 +53,8 @@ impl Request for InitQueue {
 
     fn perform(self, caller: &Caller<'_>) -> Result<Begun> {
         let (goal, approach) = (caller.told(self.goal), self.approach.map(|approach| caller.told(approach)));
-        let done = lead::init(caller.engine, &goal, approach.as_deref(), caller.actor)?;
+        let begin = lead::Begin { goal: &goal, approach: approach.as_deref(), replace: self.replace };
+        let done = lead::init(caller.engine, &begin, caller.actor)?;
         Ok(Begun { goal, created: done.created, kept: done.kept })
     }
 }
@@ -71,6 +74,10 @@ request!(
         hints: Option<String>,
         /// Capabilities that the worker must have registered.
         needs: Vec<String>,
+        /// Names to find it by.
+        labels: Vec<String>,
+        /// The task that it is a part of, which is done when all its parts are.
+        parent: Option<String>,
         /// The task's id; a new one unless told.
         id: Option<String>,
     }
@@ -92,6 +99,8 @@ impl Request for AddTask {
             files: self.files.into_iter().map(|file| caller.around.below_root(file).into()).collect(),
             hints: self.hints.map(|hints| caller.told(hints).into()),
             needs: owned(self.needs),
+            labels: owned(self.labels),
+            parent: self.parent.map(Cow::Owned),
         };
         lead::add(caller.engine, &new, caller.actor)
     }
@@ -102,6 +111,8 @@ request!(
     ImportTasks("task.import", Changes, "leader import", r#"{"text": "- [ ] Add the endpoint {id: endpoint, after: model}\n- [ ] Describe it {id: describe}"}"#) {
         /// JSON (an array, an object with `tasks`, or one object per line) or a Markdown checklist.
         text: String,
+        /// Labels for all of them.
+        labels: Vec<String>,
     }
 );
 
@@ -111,14 +122,19 @@ impl Request for ImportTasks {
     fn perform(self, caller: &Caller<'_>) -> Result<TaskList> {
         let refused = |error: new_task::ImportError| Error::invalid(error.to_string(), "nothing was added");
         let mut tasks = new_task::parse(self.text.as_bytes()).map_err(refused)?;
-        prepare(&mut tasks, caller);
+        prepare(&mut tasks, &self.labels, caller);
         let imported = lead::import(caller.engine, &tasks, caller.actor, &mut |_| {})?;
         Ok(TaskList::new(imported.tasks()))
     }
 }
 
 /// Makes the tasks of a file what they are kept as.
-pub fn prepare(tasks: &mut [NewTask<'_>], caller: &Caller<'_>) {
+pub fn prepare<'l>(tasks: &mut [NewTask<'l>], labels: &'l [String], caller: &Caller<'_>) {
+    for task in tasks.iter_mut() {
+        let known = std::mem::take(&mut task.labels);
+        let new = labels.iter().filter(|label| !known.contains(&Cow::Borrowed(label.as_str())));
+        task.labels = known.iter().cloned().chain(new.map(|label| label.as_str().into())).collect();
+    }
     if !caller.around.is_person() {
         for text in
             tasks.iter_mut().flat_map(|task| std::iter::once(&mut task.description).chain(&mut task.hints))
@@ -224,54 +240,77 @@ impl Request for RemoveTasks {
 }
 
 request!(
-    /// Let a failed task be tried again.
-    RetryTask("task.retry", Changes, "leader retry", r#"{"id": "endpoint", "after": 0}"#) {
+    /// Make several tasks of one, which is done when they are. They inherit its priority, files, hints, labels, needs and dependencies; what waits for it waits for all of them. The answer is the task, then its parts.
+    SplitTask("task.split", Changes, "leader split", r#"{"id": "endpoint", "parts": ["Add the route", "Check the input"]}"#) {
         /// The task.
         id: Key,
-        /// Wait so many seconds before it is given out again.
+        /// What is to be done in each part.
+        parts: Vec<String>,
+    }
+);
+
+impl Request for SplitTask {
+    type Answer = TaskList;
+
+    fn perform(self, caller: &Caller<'_>) -> Result<TaskList> {
+        let texts: Vec<_> = self.parts.into_iter().map(|text| caller.told(text)).collect();
+        parts::split(caller.engine, &self.id, &texts, caller.actor).map(several)
+    }
+}
+
+request!(
+    /// Let failed tasks be tried again: all of them, or none.
+    RetryTasks("task.retry", Changes, "leader retry", r#"{"ids": ["endpoint"], "after": 0}"#) {
+        /// The tasks.
+        ids: Vec<Key>,
+        /// Wait so many seconds before they are given out again.
         after: Option<Seconds>,
     }
 );
 
-impl Request for RetryTask {
-    type Answer = Task;
+impl Request for RetryTasks {
+    type Answer = TaskList;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Task> {
-        lead::retry(caller.engine, &self.id, self.after.map(Seconds::get), caller.actor)
+    fn perform(self, caller: &Caller<'_>) -> Result<TaskList> {
+        lead::retry(caller.engine, &self.ids, self.after.map(Seconds::get), caller.actor).map(several)
     }
 }
 
 request!(
-    /// Make a task open again, whoever has it.
-    ResetTask("task.reset", Changes, "leader reset", r#"{"id": "endpoint"}"#) {
-        /// The task.
-        id: Key,
-        /// Also open a task again that is done.
+    /// Make tasks open again, whoever has them: all of them, or none. A part that is open again opens its parent again.
+    ResetTasks("task.reset", Changes, "leader reset", r#"{"ids": ["endpoint"]}"#) {
+        /// The tasks.
+        ids: Vec<Key>,
+        /// Also open tasks again that are done.
         force: bool,
+        /// Only show what would become of them.
+        dry_run: bool,
     }
 );
 
-impl Request for ResetTask {
-    type Answer = Task;
+impl Request for ResetTasks {
+    type Answer = TaskList;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Task> {
-        lead::reset(caller.engine, &self.id, self.force, caller.actor)
+    fn perform(self, caller: &Caller<'_>) -> Result<TaskList> {
+        lead::reset(caller.engine, &self.ids, self.force, self.dry_run, caller.actor).map(several)
     }
 }
 
 request!(
-    /// Take a task out of the work. Tasks that depend on it stay waiting; a worker that has it is refused when it reports.
-    CancelTask("task.cancel", Removes, "leader cancel", r#"{"id": "endpoint"}"#) {
-        /// The task.
-        id: Key,
+    /// Take tasks out of the work, and their parts with them: all of them, or none. Tasks that depend on them stay waiting; a worker that has one is refused when it reports.
+    CancelTasks("task.cancel", Removes, "leader cancel", r#"{"ids": ["endpoint"]}"#) {
+        /// The tasks.
+        ids: Vec<Key>,
+        /// Only show what would become of them.
+        dry_run: bool,
     }
 );
 
-impl Request for CancelTask {
-    type Answer = Task;
+impl Request for CancelTasks {
+    type Answer = TaskList;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<Task> {
-        lead::cancel(caller.engine, &self.id, caller.actor)
+    fn perform(self, caller: &Caller<'_>) -> Result<TaskList> {
+        lead::cancel(caller.engine, &self.ids, self.dry_run, caller.actor).map(several)
     }
 }
 

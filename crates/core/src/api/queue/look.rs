@@ -14,7 +14,7 @@ use crate::model::kind::Doc;
 use crate::model::shape::{Shape, Shaped, words};
 use crate::ops::queue::{look, show};
 use crate::ops::{Error, Result, read};
-use crate::view::board::{self, Sheet, Wanted};
+use crate::view::board::{self, Order, Sheet, Wanted};
 use crate::view::graph;
 
 request!(
@@ -72,7 +72,14 @@ request!(
         labels: Vec<String>,
         /// Also what is done or cancelled.
         all: bool,
+        /// In which order: by status, and then as they are claimed, unless told.
+        sort: Option<TaskSort>,
     }
+);
+
+words!(
+    /// In which order tasks are listed.
+    TaskSort { Status = "status", Priority = "priority", Age = "age", Id = "id" }
 );
 
 impl Request for ListTasks {
@@ -88,13 +95,19 @@ impl Request for ListTasks {
 impl ListTasks {
     /// Returns what is wanted, in words that the board knows.
     pub fn wanted(self) -> Result<Wanted> {
-        let ListTasks { status, worker, labels, all } = self;
+        let ListTasks { status, worker, labels, all, sort } = self;
+        let order = match sort.unwrap_or_default() {
+            TaskSort::Status => Order::Status,
+            TaskSort::Priority => Order::Priority,
+            TaskSort::Age => Order::Age,
+            TaskSort::Id => Order::Id,
+        };
         match status.iter().find(|word| !Wanted::words().contains(&word.as_str())) {
             Some(word) => Err(Error::Input(format!(
                 "no task stands `{word}`; the words are {}",
                 Wanted::words().join(", ")
             ))),
-            None => Ok(Wanted { statuses: status, worker, labels, all }),
+            None => Ok(Wanted { statuses: status, worker, labels, all, order }),
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod work;
 use crate::api::{Stored, answers};
 use crate::model::documents::queue::QueueTask;
 use crate::model::task::Task;
+use crate::ops::queue::lead::Several;
 
 answers! {
     Task: QueueTask, task => task.value();
@@ -14,6 +15,11 @@ answers! {
 
 /// Tasks as they are stored.
 pub type TaskList = Stored<Vec<QueueTask>>;
+
+/// Makes a list of what became of tasks.
+fn several(done: Several) -> TaskList {
+    list(done.tasks).warned(done.warnings)
+}
 
 /// Makes a list of tasks.
 fn list(tasks: Vec<Task>) -> TaskList {

@@ -8,7 +8,7 @@ use crate::api::{Caller, Request, Stored, answers, written};
 use crate::model::documents::answers::{Discovery, TaskBrief};
 use crate::model::documents::queue::{QueueTask, Worker};
 use crate::model::hint::Hint;
-use crate::model::ids::Key;
+use crate::model::ids::{InvalidId, Key};
 use crate::model::task::{Report, Task};
 use crate::model::text_file::TextFile;
 use crate::ops::queue::brief::{self, Holder};
@@ -48,6 +48,8 @@ request!(
     ClaimTask("task.claim", Changes, "worker claim", r#"{"worker": "w1"}"#) {
         /// Who you are; a name that nobody else has unless told.
         worker: Option<Chosen<Key>>,
+        /// This task and no other: refused if it cannot be had now.
+        task: Option<Key>,
         /// How many seconds you may be silent before the task goes back; 600 unless told.
         lease: Option<Seconds>,
     }
@@ -77,7 +79,9 @@ impl ClaimTask {
         attempt: impl FnOnce(&ClaimRequest<'_>) -> Result<Claim>,
     ) -> Result<Claimed> {
         let worker = self.worker(caller)?;
-        match attempt(&ClaimRequest { worker: &worker, lease: self.lease.map(Seconds::get) })? {
+        let request =
+            ClaimRequest { worker: &worker, task: self.task.as_ref(), lease: self.lease.map(Seconds::get) };
+        match attempt(&request)? {
             Claim::Claimed { task, warnings } => Ok(Claimed { worker, task, warnings }),
             Claim::NothingReady(nothing) => {
                 Err(Error::NothingReady { worker: worker.to_string(), others_work: nothing.others_work })
@@ -91,6 +95,22 @@ impl Request for ClaimTask {
 
     fn perform(self, caller: &Caller<'_>) -> Result<Claimed> {
         self.perform_by(caller, |request| work::claim(caller.engine, request, caller.actor))
+    }
+}
+
+request!(
+    /// List the tasks that a worker has in hand.
+    ListMine("task.mine", Reads, "worker mine", r#"{"worker": "w1"}"#) {
+        /// The worker; unless told, the caller's session.
+        worker: Option<Key>,
+    }
+);
+
+impl Request for ListMine {
+    type Answer = TaskList;
+
+    fn perform(self, caller: &Caller<'_>) -> Result<TaskList> {
+        held(caller, self.worker.as_ref()).map(|(_, tasks)| list(tasks))
     }
 }
 
@@ -142,8 +162,8 @@ request!(
     CompleteTask("task.complete", Changes, "worker complete", r#"{"worker": "w1", "task": "model", "summary": "Added the model", "created": ["src/models/user.rs"]}"#) {
         /// Who you are.
         worker: Key,
-        /// The task.
-        task: Key,
+        /// The task; unless told, the one that the worker has in hand.
+        task: Option<Key>,
         /// What you did.
         summary: String,
         /// Files you changed.
@@ -159,7 +179,11 @@ impl Request for CompleteTask {
     type Answer = work::TaskChanged;
 
     fn perform(self, caller: &Caller<'_>) -> Result<work::TaskChanged> {
-        let on = On { worker: &self.worker, task: &self.task, epoch: self.epoch };
+        let task = match self.task {
+            Some(task) => task,
+            None => key(&in_hand(caller, Some(&self.worker))?)?,
+        };
+        let on = On { worker: &self.worker, task: &task, epoch: self.epoch };
         let report = Report { output: self.summary, modified: self.modified, created: self.created };
         work::complete(caller.engine, on, &report, caller.actor)
     }
@@ -262,15 +286,25 @@ impl Request for BriefTask {
     }
 }
 
-/// Returns the one task that the worker, or the session, has in hand.
-fn in_hand(caller: &Caller<'_>, worker: Option<&Key>) -> Result<String> {
+/// Reads the id of a task that we have found.
+fn key(id: &str) -> Result<Key> {
+    id.parse().map_err(|error: InvalidId| Error::Input(error.to_string()))
+}
+
+/// Returns the worker's name, or the session's, and the tasks that it has in hand.
+fn held(caller: &Caller<'_>, worker: Option<&Key>) -> Result<(String, Vec<Task>)> {
     let session = caller.session();
     let (holder, name) = match (worker, &session) {
         (Some(worker), _) => (Holder::Worker(worker), worker.to_string()),
         (None, Some(session)) => (Holder::Session(session), session.to_string()),
         (None, None) => return Err(Error::WhoseTask),
     };
-    let tasks = brief::in_hand(caller.engine, holder)?;
+    Ok((name, brief::in_hand(caller.engine, holder)?))
+}
+
+/// Returns the one task that the worker, or the session, has in hand.
+fn in_hand(caller: &Caller<'_>, worker: Option<&Key>) -> Result<String> {
+    let (name, tasks) = held(caller, worker)?;
     match &tasks[..] {
         [task] => Ok(task.id().to_owned()),
         [] => Err(Error::NothingInHand { name }),

@@ -180,6 +180,18 @@ document!(
         needed_by: Option<Vec<TaskNote>>,
         ready: Option<bool>,
         reasons: Option<Vec<Reason>>,
+        /// What happened to it last, the newest first.
+        history: Option<Vec<TaskEvent>>,
+    }
+);
+
+document!(
+    /// A commit that changed a task.
+    TaskEvent {
+        revision: Integer,
+        at: Time,
+        by: String,
+        op: String,
     }
 );
 

@@ -32,6 +32,10 @@ document!(
         required_capabilities: Option<Vec<String>>,
         /// Names; what people kept under this name in another form stays.
         labels: Option<Value>,
+        /// The id of the task that this one is a part of.
+        parent: Option<Value>,
+        /// The ids of its parts; it depends on them, and is done when they are.
+        parts: Option<Value>,
         context: Option<TaskContext>,
         result: Option<TaskResult>,
         usage: Option<TaskUsage>,

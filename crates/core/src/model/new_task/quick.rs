@@ -38,6 +38,8 @@ struct Line<'t> {
     hints: Option<Text<'t>>,
     #[serde(borrow)]
     required_capabilities: Option<Vec<Text<'t>>>,
+    #[serde(borrow)]
+    labels: Option<Vec<Text<'t>>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -66,6 +68,8 @@ impl<'t> From<Line<'t>> for NewTask<'t> {
             files: super::joined_files(all(context.files), all(line.files)),
             hints: super::joined_hints(context.hints.map(bare), line.hints.map(bare)),
             needs: all(line.required_capabilities).unwrap_or_default(),
+            labels: all(line.labels).unwrap_or_default(),
+            parent: None,
         }
     }
 }
@@ -114,7 +118,7 @@ mod tests {
         check(r#" {"description": "x"} "#, true);
         check(
             r#"{"id": "a", "description": "\u0041\n", "priority": 2, "dependencies": ["b"], "files": ["f"], "hints": "h",
-                "context": {"files": ["g"], "hints": "i"}, "required_capabilities": ["rust"]}"#,
+                "context": {"files": ["g"], "hints": "i"}, "required_capabilities": ["rust"], "labels": ["ui"]}"#,
             true,
         );
         check(
@@ -141,8 +145,17 @@ mod tests {
 
     /// Fields of a line, with values that fit mostly.
     fn fields() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
-        let names: [&'static str; 8] =
-            ["id", "priority", "dependencies", "context", "files", "hints", "required_capabilities", "more"];
+        let names: [&'static str; 9] = [
+            "id",
+            "priority",
+            "dependencies",
+            "context",
+            "files",
+            "hints",
+            "required_capabilities",
+            "labels",
+            "more",
+        ];
         let texts = prop::collection::vec("\\PC{0,4}", 0..3);
         let values = prop_oneof![
             4 => "\\PC{0,9}".prop_map(Value::from),

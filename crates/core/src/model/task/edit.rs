@@ -70,6 +70,7 @@ impl TaskEdit {
             description: self.description.as_deref().unwrap_or("as it is").into(),
             priority: self.priority,
             dependencies: self.depends.added.iter().map(Into::into).collect(),
+            labels: self.labels.added.iter().map(Into::into).collect(),
             ..NewTask::default()
         };
         new.check()
@@ -123,6 +124,7 @@ impl Task {
         }
         if !edit.depends.is_empty() {
             self.set(QueueTask::dependencies, depends);
+            self.keep_parts();
         }
         if !edit.labels.is_empty() {
             self.set_list(QueueTask::labels, &labels);

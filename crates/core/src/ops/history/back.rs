@@ -14,7 +14,7 @@ use crate::model::names::{Names, names_of};
 use crate::model::room::Room;
 use crate::model::{lease, merge};
 use crate::ops::edit::Target;
-use crate::ops::queue::lead::LEADER;
+use crate::ops::queue::LEADER;
 use crate::ops::queue::results;
 use crate::ops::{Actor, Error, Result, begin_to_ask, queue, views};
 use crate::store::{Edits, Engine, Entry, Revision, Transaction};

@@ -6,15 +6,19 @@ use std::collections::HashMap;
 use jiff::SignedDuration;
 use serde_json::Value;
 
-use super::QueueTransaction;
+use super::rules::{LEADER, check_circle, check_known, hold_dependents, who_waits};
+use super::{QueueTransaction, parts};
+use crate::hint;
 use crate::model::both::both;
 use crate::model::changes;
 use crate::model::documents::queue::QueueTask;
+use crate::model::hint::Hint;
 use crate::model::ids::{self, Key};
 use crate::model::key::Fields;
 use crate::model::kind::Doc;
 use crate::model::listing::Among;
 use crate::model::new_task::NewTask;
+use crate::model::next::{Next, With};
 use crate::model::quick_hash::{QuickMap, QuickSet};
 use crate::model::room::Room;
 use crate::model::task::{self, Status, Task};
@@ -27,8 +31,7 @@ use crate::store::texts::Texts;
 use crate::store::{Called, Engine, Kept};
 use crate::view::queue_texts;
 
-/// Who the log names for what a leader does.
-pub(in crate::ops) const LEADER: &str = "leader";
+pub use super::rules::Several;
 
 /// What `init` found and made, as files below the queue's room.
 #[derive(Debug, Default)]
@@ -38,11 +41,15 @@ pub struct Initialised {
 }
 
 /// Lays out the queue's room. What is there already stays as it is.
-pub fn init(engine: &dyn Engine, goal: &str, approach: Option<&str>, actor: &Actor) -> Result<Initialised> {
+///
+/// Another goal than the one that the plan has is refused; with `replace` it takes its place there.
+pub fn init(engine: &dyn Engine, begin: &Begin<'_>, actor: &Actor) -> Result<Initialised> {
+    let Begin { goal, approach, .. } = *begin;
     if goal.trim().is_empty() {
         return Err(Error::Input("the goal is blank: say what the team is to achieve".into()));
     }
     let mut tx = QueueTransaction::open(engine, actor)?;
+    let replaced = other_plan(&mut tx, begin)?;
     let (mut done, now) = (Initialised::default(), time::stamp(tx.now.at));
     let queue = tx.queue.clone();
     let called = |kept: Kept<'_>| engine.called(kept);
@@ -53,6 +60,9 @@ pub fn init(engine: &dyn Engine, goal: &str, approach: Option<&str>, actor: &Act
             tx.transaction.put(&queue, queue.default(tx.now.at))?;
             tx.change();
         }
+    }
+    if let Some(plan) = replaced {
+        tx.transaction.write_text_file(&TextFile::Plan, plan)?;
     }
     for (text_file, text) in [
         (TextFile::Plan, queue_texts::plan(goal, approach, &now, actor.door)),
@@ -72,6 +82,35 @@ pub fn init(engine: &dyn Engine, goal: &str, approach: Option<&str>, actor: &Act
     Ok(done)
 }
 
+/// What a team begins with.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Begin<'b> {
+    pub goal: &'b str,
+    pub approach: Option<&'b str>,
+    /// Take the place of another goal.
+    pub replace: bool,
+}
+
+/// Returns the plan with another goal than it has; `None` if it has this one, or does not tell.
+fn other_plan(tx: &mut QueueTransaction<'_>, begin: &Begin<'_>) -> Result<Option<String>> {
+    let Some(plan) = tx.transaction.text_file(&TextFile::Plan)? else { return Ok(None) };
+    let Some(known) = queue_texts::section(&plan, text_files::OBJECTIVE) else { return Ok(None) };
+    let asked = queue_texts::goal(begin.goal);
+    // People add to it; that is no other goal.
+    if known.contains(asked.trim()) {
+        return Ok(None);
+    }
+    if !begin.replace {
+        let first: String = known.lines().next().unwrap_or_default().chars().take(200).collect();
+        let message = format!("the team has another goal already: `{first}`");
+        return Err(Error::clash(
+            message,
+            hint!["put the new one in its place: ", Next::Repeat(With::Replace)],
+        ));
+    }
+    Ok(queue_texts::with_section(&plan, text_files::OBJECTIVE, &asked))
+}
+
 /// Adds one task. The same task under the same id is no second one.
 pub fn add(engine: &dyn Engine, new: &NewTask<'_>, actor: &Actor) -> Result<Task> {
     new.check().map_err(Error::Input)?;
@@ -85,6 +124,7 @@ pub fn add(engine: &dyn Engine, new: &NewTask<'_>, actor: &Actor) -> Result<Task
     for id in &new.dependencies {
         check_known(&mut tx, id, &new.description)?;
     }
+    let parent = new.parent.as_deref().map(|id| parts::parent(&mut tx, id, new)).transpose()?;
     let id = match &new.id {
         Some(id) => {
             // Somebody may have named it by hand before it came.
@@ -100,8 +140,14 @@ pub fn add(engine: &dyn Engine, new: &NewTask<'_>, actor: &Actor) -> Result<Task
         }
     };
     let mut task = Task::new(&id, new, Status::Created, tx.now.at);
+    if let Some(parent) = &parent {
+        task.wait_also_for(&parent.prerequisites());
+    }
     task.set_status(tx.open_status(&task)?);
     tx.put(task.clone())?;
+    if let Some(parent) = parent {
+        parts::join(&mut tx, parent, &id)?;
+    }
     tx.log(LEADER, "ADD_TASK", &format!("{id}: {}", new.description))?;
     tx.commit(LEADER, "add-task", actor)?;
     Ok(task)
@@ -115,45 +161,9 @@ fn open<'e>(engine: &'e dyn Engine, new: &[NewTask<'_>], actor: &Actor) -> Resul
         return Ok(tx);
     }
     drop(tx);
-    let named = new.iter().flat_map(|new| new.id.iter().chain(&new.dependencies));
+    let named = new.iter().flat_map(|new| new.id.iter().chain(&new.dependencies).chain(&new.parent));
     old::in_passing(engine, new.len(), &named.map(|id| id.as_ref()).collect(), actor);
     QueueTransaction::open(engine, actor)
-}
-
-/// Refuses to wait for nothing.
-pub(super) fn check_known(tx: &mut QueueTransaction<'_>, id: &str, of: &str) -> Result<()> {
-    match tx.transaction.item(&tx.queue, id)? {
-        Some(_) => Ok(()),
-        None => Err(Error::UnknownDependency { id: id.to_owned(), of: of.to_owned() }),
-    }
-}
-
-/// Refuses a task that would wait for what waits for it.
-pub(super) fn check_circle(
-    tx: &mut QueueTransaction<'_>,
-    id: &str,
-    dependencies: &[impl ToString],
-) -> Result<()> {
-    let mut dependents: HashMap<String, String> = HashMap::new();
-    let mut next: Vec<_> = dependencies.iter().map(|on| (on.to_string(), id.to_owned())).collect();
-    while let Some((on, of)) = next.pop() {
-        if dependents.contains_key(&on) {
-            continue;
-        }
-        dependents.insert(on.clone(), of);
-        if on == id {
-            let mut circle = vec![dependents[id].clone()];
-            while circle[circle.len() - 1] != id {
-                circle.push(dependents[&circle[circle.len() - 1]].clone());
-            }
-            circle.reverse();
-            return Err(Error::Circle { ids: circle });
-        }
-        let task = tx.transaction.item(&tx.queue, &on)?.map(Task::of);
-        let further = task.iter().flat_map(Task::dependencies);
-        next.extend(further.map(|further| (further.to_owned(), on.clone())));
-    }
-    Ok(())
 }
 
 fn start_queue(tx: &mut QueueTransaction<'_>) -> Result<()> {
@@ -393,62 +403,82 @@ fn walk_circle(start: usize, next: impl Fn(usize) -> Option<usize>) -> Vec<usize
     walked
 }
 
-/// Makes a task open again, whoever has it and however it stands. What is done stays done, unless forced.
-pub fn reset(engine: &dyn Engine, id: &Key, force: bool, actor: &Actor) -> Result<Task> {
+/// Does something to every one of several tasks, all in one commit; with `only_look` nothing is kept.
+fn each(
+    engine: &dyn Engine,
+    ids: &[Key],
+    (op, only_look): (&str, bool),
+    actor: &Actor,
+    mut act: impl FnMut(&mut QueueTransaction<'_>, &Key) -> Result<Task>,
+) -> Result<Several> {
     let mut tx = QueueTransaction::open_queue(engine, actor)?;
-    let task = tx.task(id.as_str())?;
-    let was = task.status();
-    let task = match was {
-        Status::Done if !force => return Err(task.wrong_state("reset").into()),
-        Status::Created | Status::Available if task.retry_at().is_none() => task,
-        _ => {
-            let task = tx.give_back(task, "reset", " (by the leader)")?;
-            tx.log(LEADER, "RESET", id.as_str())?;
-            task
-        }
-    };
-    if was == Status::Done {
-        hold_dependents(&mut tx, id.as_str())?;
-    }
-    tx.commit(LEADER, "reset", actor)?;
-    Ok(task)
+    let tasks = ids.iter().map(|id| act(&mut tx, id)).collect::<Result<Vec<_>>>()?;
+    let warnings = if only_look { Vec::new() } else { tx.commit(LEADER, op, actor)? };
+    Ok(Several { tasks, warnings })
 }
 
-/// What waits for a task that is open again has to wait again.
-fn hold_dependents(tx: &mut QueueTransaction<'_>, id: &str) -> Result<()> {
-    for dependent in tx.transaction.find(&tx.queue, Among::InNeedOf(id))? {
-        let mut task = Task::of(dependent);
-        if task.status() == Status::Available {
-            task.set_status(Status::Created);
-            tx.put(task)?;
+/// Makes tasks open again, whoever has them and however they stand. What is done stays done, unless forced.
+pub fn reset(
+    engine: &dyn Engine,
+    ids: &[Key],
+    force: bool,
+    only_look: bool,
+    actor: &Actor,
+) -> Result<Several> {
+    each(engine, ids, ("reset", only_look), actor, |tx, id| {
+        let task = tx.task(id.as_str())?;
+        let was = task.status();
+        let task = match was {
+            Status::Done if !force => return Err(task.wrong_state("reset").into()),
+            Status::Created | Status::Available if task.retry_at().is_none() => return Ok(task),
+            _ => tx.give_back(task, "reset", " (by the leader)")?,
+        };
+        tx.log(LEADER, "RESET", id.as_str())?;
+        if was == Status::Done {
+            hold_dependents(tx, id.as_str())?;
         }
-    }
-    Ok(())
+        parts::rejoin(tx, &task)?;
+        Ok(task)
+    })
 }
 
-/// Lets a failed task be tried again, at once or after a while.
-pub fn retry(engine: &dyn Engine, id: &Key, after: Option<f64>, actor: &Actor) -> Result<Task> {
-    let mut tx = QueueTransaction::open_queue(engine, actor)?;
-    let task = tx.task(id.as_str())?;
-    match task.status() {
-        Status::Failed => {}
-        // It was so already.
-        Status::Created | Status::Available if task.value().has(QueueTask::retries) => return Ok(task),
-        _ => return Err(task.wrong_state("retry").into()),
-    }
-    let mut task = tx.give_back(task, "retried", "")?;
+/// Lets failed tasks be tried again, at once or after a while.
+pub fn retry(engine: &dyn Engine, ids: &[Key], after: Option<f64>, actor: &Actor) -> Result<Several> {
     let wait = after.and_then(|after| SignedDuration::try_from_secs_f64(after).ok());
-    task.count_retry(wait.and_then(|wait| tx.now.at.checked_add(wait).ok()));
-    tx.put(task.clone())?;
-    tx.log(LEADER, "RETRY", id.as_str())?;
-    tx.commit(LEADER, "retry", actor)?;
-    Ok(task)
+    each(engine, ids, ("retry", false), actor, |tx, id| {
+        let task = tx.task(id.as_str())?;
+        match task.status() {
+            Status::Failed => {}
+            // It was so already.
+            Status::Created | Status::Available if task.value().has(QueueTask::retries) => return Ok(task),
+            _ => return Err(task.wrong_state("retry").into()),
+        }
+        let mut task = tx.give_back(task, "retried", "")?;
+        task.count_retry(wait.and_then(|wait| tx.now.at.checked_add(wait).ok()));
+        tx.put(task.clone())?;
+        tx.log(LEADER, "RETRY", id.as_str())?;
+        Ok(task)
+    })
 }
 
-/// Takes a task out of the work. Whoever has it is told when it reports.
-pub fn cancel(engine: &dyn Engine, id: &Key, actor: &Actor) -> Result<Task> {
-    let mut tx = QueueTransaction::open_queue(engine, actor)?;
-    let mut task = tx.task(id.as_str())?;
+/// Takes tasks out of the work, and their parts with them. Whoever has one is told when it reports.
+pub fn cancel(engine: &dyn Engine, ids: &[Key], only_look: bool, actor: &Actor) -> Result<Several> {
+    let mut blocked = Vec::new();
+    let mut done = each(engine, ids, ("cancel", only_look), actor, |tx, id| {
+        let task = cancel_one(tx, id.as_str())?;
+        blocked.push((id.clone(), tx.waiting_for(id.as_str())?));
+        Ok(task)
+    })?;
+    let stays = |other: &String| !ids.iter().any(|id| id.as_str() == other);
+    for (id, waiting) in blocked {
+        let waiting: Vec<_> = waiting.into_iter().filter(stays).collect();
+        done.warnings.extend(blocked_by_cancel(&id, &waiting));
+    }
+    Ok(done)
+}
+
+fn cancel_one(tx: &mut QueueTransaction<'_>, id: &str) -> Result<Task> {
+    let mut task = tx.task(id)?;
     match task.status() {
         Status::Cancelled => return Ok(task),
         Status::Done => return Err(task.wrong_state("cancel").into()),
@@ -456,9 +486,21 @@ pub fn cancel(engine: &dyn Engine, id: &Key, actor: &Actor) -> Result<Task> {
     }
     task.set_status(Status::Cancelled);
     tx.put(task.clone())?;
-    tx.log(LEADER, "CANCEL", id.as_str())?;
-    tx.commit(LEADER, "cancel", actor)?;
+    tx.log(LEADER, "CANCEL", id)?;
+    for part in task.parts() {
+        if !tx.is_done(part)? {
+            cancel_one(tx, part)?;
+        }
+    }
+    parts::leave(tx, &task)?;
     Ok(task)
+}
+
+/// Names the tasks that wait for one that was cancelled.
+fn blocked_by_cancel(id: &Key, waiting: &[String]) -> Option<Hint> {
+    let first = waiting.first()?;
+    let apart = Next::StopWaiting { id: first.clone(), on: id.to_string() };
+    Some(hint![format!("{} for `{id}`; to go on without it: ", who_waits(waiting)), apart])
 }
 
 /// What was put together.
@@ -484,7 +526,7 @@ pub fn aggregate(engine: &dyn Engine, actor: &Actor) -> Result<Aggregated> {
         return Err(Error::NoResults);
     }
     let plan = tx.transaction.text_file(&TextFile::Plan)?;
-    let goal = plan.as_deref().and_then(|plan| queue_texts::section(plan, "Objective"));
+    let goal = plan.as_deref().and_then(|plan| queue_texts::section(plan, text_files::OBJECTIVE));
     let summary = queue_texts::summary(goal.as_deref(), &results, &queue, &time::stamp(tx.now.at));
     tx.transaction.write_text_file(&TextFile::Summary, summary)?;
     tx.log(LEADER, "AGGREGATE", &format!("{} results", results.len()))?;

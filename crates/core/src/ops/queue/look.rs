@@ -63,6 +63,29 @@ pub(super) fn obstacle(
     Ok(later(task, now).or_else(|| working.iter().find_map(|other| overlap(task, other))))
 }
 
+/// Says why a worker cannot have the very task that it has asked for.
+pub(super) fn kept_back(task: &Task, obstacle: &Obstacle) -> Error {
+    let id = task.id();
+    let why = match obstacle {
+        Obstacle::Id => format!("its id is not valid: {RULE}"),
+        Obstacle::Dependency { id: part, .. } if task.parts().contains(&part.as_str()) => {
+            format!("it is done when its parts are, and `{part}` is not")
+        }
+        Obstacle::Dependency { id, status: None } => format!("it waits for `{id}`, which does not exist"),
+        Obstacle::Dependency { id, status: Some(status) } => {
+            format!("it waits for `{id}` ({})", word(*status))
+        }
+        Obstacle::Later { until } => format!("it is to be tried again at {}", time::stamp(*until)),
+        Obstacle::Capabilities { missing } => {
+            format!("it needs {}, which you have not registered", missing.join(", "))
+        }
+        Obstacle::Overlap { with, by, ours, theirs } => {
+            format!("its files overlap with `{with}`, which `{by}` works on: `{ours}` and `{theirs}`")
+        }
+    };
+    Error::refused(format!("`{id}` cannot be claimed: {why}"), hint!["see all of it: ", See::Task(id.into())])
+}
+
 fn missing(task: &Task, capabilities: &[String]) -> Vec<String> {
     let has = |need: &&str| capabilities.iter().any(|capability| capability == need);
     task.needs().into_iter().filter(|need| !has(need)).map(str::to_owned).collect()
@@ -272,7 +295,9 @@ fn standing(task: &Task, now: &Moment, door: &dyn Door) -> Reason {
             Reason::new("failed", door.tell(&text), None)
         }
         (Status::Done, _) => {
-            let mut told = format!("it is done, by `{owner}`");
+            // Who is made of parts is done by nobody.
+            let by = task.owner().map(|owner| format!(", by `{owner}`")).unwrap_or_default();
+            let mut told = format!("it is done{by}");
             if changes::is_hollow(task.value()) {
                 told += &format!(", {NO_CHANGE}");
             }

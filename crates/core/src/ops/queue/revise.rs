@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::QueueTransaction;
-use super::lead::{LEADER, check_circle, check_known};
+use super::rules::{LEADER, check_circle, check_known};
+use super::{QueueTransaction, parts};
 use crate::hint;
 use crate::model::documents::queue::QueueTask;
 use crate::model::ids::Key;
@@ -73,9 +73,18 @@ pub fn note(engine: &dyn Engine, id: &Key, text: &str, actor: &Actor) -> Result<
 pub fn remove(engine: &dyn Engine, ids: &[Key], only_look: bool, actor: &Actor) -> Result<Vec<Task>> {
     let mut tx = QueueTransaction::open_queue(engine, actor)?;
     let tasks = ids.iter().map(|id| tx.task(id.as_str())).collect::<Result<Vec<_>>>()?;
+    let stay = |part: &&str| !ids.iter().any(|id| id.as_str() == *part);
     for (id, task) in ids.iter().zip(&tasks) {
         if let Some(owner) = task.owner().filter(|_| task.is_active()) {
             return Err(held(id, owner, "it cannot be removed now"));
+        }
+        if let Some(part) = task.parts().into_iter().find(stay) {
+            let message = format!("`{id}` has parts, `{part}` among them");
+            return Err(Error::refused(message, "remove the parts with it"));
+        }
+        // What waits for its parts does not wait for those that are gone.
+        if task.parent().is_some_and(|parent| stay(&parent)) {
+            parts::leave(&mut tx, task)?;
         }
         check_unneeded(&mut tx, id, ids)?;
     }

@@ -186,13 +186,39 @@ impl<'e> QueueTransaction<'e> {
         Ok(settled)
     }
 
-    fn make_available(&mut self, mut task: Task) -> Result<bool> {
+    /// Returns the ids of the tasks that wait for one.
+    pub fn waiting_for(&mut self, id: &str) -> Result<Vec<String>> {
+        let waiting = self.transaction.find(&self.queue, Among::InNeedOf(id))?;
+        Ok(waiting.into_iter().map(|task| Task::of(task).id().to_owned()).collect())
+    }
+
+    /// Makes a task available that waits for nothing any more; one that is made of parts is done then. Returns whether it does.
+    pub fn make_available(&mut self, mut task: Task) -> Result<bool> {
         let ready = task.status() == Status::Created && self.open_status(&task)? == Status::Available;
-        if ready {
-            task.set_status(Status::Available);
-            self.put(task)?;
+        match ready {
+            true if task.parts().is_empty() => {
+                task.set_status(Status::Available);
+                self.put(task)?;
+            }
+            true => self.end_by_parts(&task)?,
+            false => {}
         }
         Ok(ready)
+    }
+
+    /// Ends a task whose parts are done, unless that has just happened.
+    fn end_by_parts(&mut self, task: &Task) -> Result<()> {
+        let mut task = self.task(task.id())?;
+        if task.status() != Status::Created {
+            return Ok(());
+        }
+        task.end_by_parts(&self.now);
+        self.put(task.clone())?;
+        if let Ok(id) = task.id().parse() {
+            self.transaction.write_text_file(&TextFile::Result(id), queue_texts::result(task.value()))?;
+        }
+        self.log("leader", "COMPLETED", &format!("{}: all its parts are done", task.id()))?;
+        self.release_dependents(task.id())
     }
 
     /// Commits in a role, and returns warnings. Nothing put down is nothing to commit.

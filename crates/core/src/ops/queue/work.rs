@@ -5,15 +5,18 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::look::Obstacle;
+use super::look::{self, Obstacle};
 use super::pick::{Able, Pick};
+use super::rules::who_waits;
 use super::{QueueTransaction, register};
+use crate::hint;
 use crate::model::documents::queue::{Lease, QueueTask, TaskResult, Worker, WorkerPause};
 use crate::model::files;
 use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
+use crate::model::next::Next;
 use crate::model::redact::redact;
 use crate::model::session::{BEAT, Session};
 use crate::model::task::{Claimant, Effect, LEASE, Refusal, Report, Status, Task};
@@ -28,6 +31,8 @@ use crate::view::queue_texts;
 #[derive(Debug)]
 pub struct ClaimRequest<'a> {
     pub worker: &'a Key,
+    /// This one, and no other.
+    pub task: Option<&'a Key>,
     /// How long the lease lasts without a sign of life.
     pub lease: Option<f64>,
 }
@@ -62,18 +67,77 @@ pub fn claim(engine: &dyn Engine, request: &ClaimRequest<'_>, actor: &Actor) -> 
     }
     let known = tx.transaction.item(&Doc::workers(), request.worker.as_str())?;
     let able = capabilities(known.as_ref());
+    if known.is_none() && request.task.is_none() {
+        check_name(&mut tx, request.worker)?;
+    }
+    if let Some(id) = request.task {
+        return claim_this(engine, tx, (request, id), known, &able, actor);
+    }
     let mut chosen = choose(&mut pick, &mut tx, &able, &mut retry)?;
     // Before saying no, make sure that nothing waits for nothing.
     if chosen.is_none() && tx.settle()? {
         pick.again();
         chosen = choose(&mut pick, &mut tx, &able, &mut retry)?;
     }
-    let worker = request.worker.as_str();
-    let Some(mut task) = chosen else {
+    let Some(task) = chosen else {
         let nothing = nothing_ready(&mut pick, &mut tx, retry)?;
-        tx.commit(worker, "expire", actor)?;
+        tx.commit(request.worker.as_str(), "expire", actor)?;
         return Ok(Claim::NothingReady(nothing));
     };
+    give(engine, tx, request, (task, known), actor)
+}
+
+/// Refuses a new worker that is called as a task: that was typed in the worker's place.
+fn check_name(tx: &mut QueueTransaction<'_>, worker: &Key) -> Result<()> {
+    match tx.transaction.item(&tx.queue, worker.as_str())? {
+        Some(_) => Err(Error::invalid(
+            format!("`{worker}` is a task, and no worker is called so"),
+            "say who you are, and then the task",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Gives a worker the task that it has asked for, unless something keeps it back.
+fn claim_this(
+    engine: &dyn Engine,
+    mut tx: QueueTransaction<'_>,
+    (request, id): (&ClaimRequest<'_>, &Key),
+    known: Option<Value>,
+    able: &[String],
+    actor: &Actor,
+) -> Result<Claim> {
+    let mut task = tx.task(id.as_str())?;
+    if task.status() == Status::Created && tx.settle()? {
+        task = tx.task(id.as_str())?;
+    }
+    let worker = request.worker.as_str();
+    if task.is_active() && task.owner() == Some(worker) {
+        return Ok(Claim::Claimed { task, warnings: Vec::new() });
+    }
+    if task.is_active() {
+        task.fence(Claimant { worker, epoch: None }, "claim")?;
+    }
+    if !task.is_open() {
+        return Err(task.wrong_state("claim").into());
+    }
+    let working = tx.active()?;
+    let look_up = &mut |id: &str| Ok(tx.transaction.item(&tx.queue, id)?.map(Task::of));
+    match look::obstacle(&task, able, &working, &tx.now, look_up)? {
+        Some(obstacle) => Err(look::kept_back(&task, &obstacle)),
+        None => give(engine, tx, request, (task, known), actor),
+    }
+}
+
+/// Gives a task to the worker who asked.
+fn give(
+    engine: &dyn Engine,
+    mut tx: QueueTransaction<'_>,
+    request: &ClaimRequest<'_>,
+    (mut task, known): (Task, Option<Value>),
+    actor: &Actor,
+) -> Result<Claim> {
+    let worker = request.worker.as_str();
     let namesake = register::note_claim(&mut tx, request.worker, known, actor)?;
     task.claim(worker, actor.session.as_deref(), request.lease.unwrap_or(LEASE), &tx.now);
     tx.put(task.clone())?;
@@ -211,7 +275,8 @@ pub fn settle(
         End::Failed(_) => "fail",
         End::Released => "release",
     };
-    change(engine, on, actor, op, |tx, task, by| {
+    let mut blocked = Vec::new();
+    let mut done = change(engine, on, actor, op, |tx, task, by| {
         let effect = match end {
             End::Done(report) => task.complete(by, report, &tx.now)?,
             End::Failed(reason) => task.fail(by, reason, &tx.now)?,
@@ -232,11 +297,20 @@ pub fn settle(
                 finish(tx, on, task, "COMPLETED")?;
                 tx.release_dependents(task.id())?;
             }
-            End::Failed(_) => finish(tx, on, task, "FAILED")?,
+            End::Failed(_) => {
+                finish(tx, on, task, "FAILED")?;
+                blocked = tx.waiting_for(task.id())?;
+            }
             End::Released => tx.log(by.worker, "RELEASED", task.id())?,
         }
         Ok(effect)
-    })
+    })?;
+    if !blocked.is_empty() {
+        let retry = Next::Retry(on.task.to_string());
+        let told = format!("{} for `{}`; to have it tried again: ", who_waits(&blocked), on.task);
+        done.warnings.push(hint![told, retry]);
+    }
+    Ok(done)
 }
 
 fn change(
