@@ -14,6 +14,7 @@ mod looks;
 mod papers;
 mod picking;
 mod revisions;
+mod signs;
 mod watching;
 
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub use looks::*;
 pub use papers::*;
 pub use picking::*;
 pub use revisions::*;
+pub use signs::*;
 pub use watching::*;
 
 /// Makes an engine on an empty store, with this patience.
@@ -96,6 +98,13 @@ macro_rules! with_guarantees {
             items_seen_from_above
             items_are_appended_and_removed
             picking_tells_what_is_due_and_occupied
+
+            signs_of_life_come_with_the_commit
+            signs_of_life_make_no_revision
+            the_last_sign_of_an_item_counts
+            a_sign_is_of_one_item
+            signs_of_many_at_once
+            signs_come_with_a_change_of_the_same_commit
 
             papers_come_with_the_commit
             papers_of_a_dropped_transaction_are_not_written

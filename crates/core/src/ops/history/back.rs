@@ -65,7 +65,7 @@ pub fn restore(
     actor: &Actor,
 ) -> Result<TakenBack> {
     let (doc, mut transaction) = (target.doc, terms.begin(engine, &target.doc.room)?);
-    target.expect_revision(&mut *transaction)?;
+    target.expect_unchanged(engine, &mut *transaction)?;
     let mut past = Past::begin(&mut *transaction, doc)?;
     let (mut found, mut first) = (false, u64::MAX);
     engine.look_back(&doc.room, Some(doc), &mut |record| {
@@ -91,7 +91,7 @@ pub fn restore(
 pub fn undo(engine: &dyn Engine, target: &Target<'_>, terms: Terms, actor: &Actor) -> Result<TakenBack> {
     // The lock comes first: what others commit between looking back and going back must not be run over.
     let (doc, mut transaction) = (target.doc, terms.begin(engine, &target.doc.room)?);
-    target.expect_revision(&mut *transaction)?;
+    target.expect_unchanged(engine, &mut *transaction)?;
     let mut past = Past::begin(&mut *transaction, doc)?;
     let (mut undone, mut found) = (HashSet::new(), None);
     engine.look_back(&doc.room, Some(doc), &mut |record| {

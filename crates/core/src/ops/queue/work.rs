@@ -14,6 +14,7 @@ use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
+use crate::model::lease::HEARTBEAT;
 use crate::model::paper::Paper;
 use crate::model::redact::redact;
 use crate::model::session::{BEAT, Session};
@@ -111,18 +112,18 @@ fn nothing_ready(
 ) -> Result<NothingReady> {
     let working = pick.working(&mut *desk.transaction)?;
     let others_work = !working.is_empty();
-    let next = working.iter().filter_map(|task| task.lease_left(&desk.now)).chain(retry).min();
+    let signs = desk.transaction.signs(&desk.queue)?;
+    let left = |task: &Task| signs.left(task.value(), &desk.now);
+    let next = working.iter().filter_map(left).chain(retry).min();
     let look_again = next.map(|next| Duration::try_from(next).unwrap_or(Duration::ZERO));
     Ok(NothingReady { look_again, others_work })
 }
 
 /// Takes back the tasks whose leases have run out.
 fn take_back_expired(desk: &mut Desk<'_>) -> Result<()> {
-    for task in desk.due()? {
-        if task.is_expired(&desk.now) {
-            let details = format!(" (lease {} ran out without a sign of life)", task.epoch());
-            desk.give_back(task, "expired", &details)?;
-        }
+    for task in desk.expired()? {
+        let details = format!(" (lease {} ran out without a sign of life)", task.epoch());
+        desk.give_back(task, "expired", &details)?;
     }
     Ok(())
 }
@@ -284,21 +285,26 @@ pub fn heartbeat(
     let expected = [Expected::Active(&queue), Expected::Item(&workers, worker.as_str())];
     let mut desk = Desk::open_with(engine, &[&queue.room], &expected, actor)?;
     let wanted = |task: &Task| {
-        task.owner() == Some(worker.as_str())
+        task.is_active()
+            && task.owner() == Some(worker.as_str())
             && only.is_none_or(|only| task.id() == only.as_str())
             && epoch.is_none_or(|epoch| task.epoch() == epoch)
     };
-    let mut renewed = desk.active()?;
+    let mut renewed = match only {
+        Some(only) => desk.transaction.item(&queue, only.as_str())?.into_iter().map(Task::of).collect(),
+        None => desk.active()?,
+    };
     renewed.retain(wanted);
+    let mut is_written = false;
     for task in &mut renewed {
-        task.renew(&desk.now);
-        desk.put(task.clone())?;
+        is_written |= desk.renew(task)?;
     }
-    match renewed.is_empty() {
-        true => without_task(&mut desk, worker, only, epoch)?,
-        false => register::note(&mut desk, worker, actor)?,
+    if renewed.is_empty() {
+        without_task(&mut desk, worker, only, epoch)?;
+    } else if is_written {
+        register::note(&mut desk, worker, actor)?;
     }
-    desk.commit_with(worker.as_str(), "heartbeat", actor, Durability::Lazy)?;
+    desk.commit_with(worker.as_str(), HEARTBEAT, actor, Durability::Lazy)?;
     register::sign_of_session(engine, actor);
     Ok(renewed)
 }
@@ -317,13 +323,13 @@ pub fn renew_session(engine: &dyn Engine, session: &SessionId, actor: &Actor) ->
         return Ok(());
     }
     let mut desk = Desk::open_with(engine, &[&queue.room], &[Expected::Active(&queue)], actor)?;
+    let signs = desk.transaction.signs(&queue)?;
     for mut task in desk.active()? {
-        if Session::has(session, &task) && task.used(&desk.now) >= BEAT {
-            task.renew(&desk.now);
-            desk.put(task)?;
+        if Session::has(session, &task) && signs.used(task.value(), &desk.now) >= BEAT {
+            desk.renew(&mut task)?;
         }
     }
-    desk.commit_with(session.as_str(), "heartbeat", actor, Durability::Lazy).map(drop)
+    desk.commit_with(session.as_str(), HEARTBEAT, actor, Durability::Lazy).map(drop)
 }
 
 /// What a heartbeat means that renews nothing.
