@@ -233,7 +233,11 @@ impl<'a> Target<'a> {
     }
 
     /// Refuses when the document has moved on, by more than signs of life: those change nothing that anybody decides upon.
-    pub(super) fn expect_unchanged(&self, engine: &dyn Engine, transaction: &mut dyn Transaction) -> Result<()> {
+    pub(super) fn expect_unchanged(
+        &self,
+        engine: &dyn Engine,
+        transaction: &mut dyn Transaction,
+    ) -> Result<()> {
         match self.expect_revision(transaction) {
             Err(Error::Conflict { expected, found, .. })
                 if self.entry().is_none() && is_all_heartbeats(engine, self.doc, expected, found)? =>

@@ -39,7 +39,9 @@ pub fn stored(engine: &dyn Engine, doc: &Doc) -> Result<Document> {
 pub fn found(engine: &dyn Engine, doc: &Doc) -> Result<Option<Document>> {
     let Some(mut document) = engine.read(doc)? else { return Ok(None) };
     let signs = signs(engine, doc)?;
-    if !signs.is_empty() && let Some(tasks) = document.value.at_mut(Queue::tasks).and_then(Value::as_array_mut) {
+    if !signs.is_empty()
+        && let Some(tasks) = document.value.at_mut(Queue::tasks).and_then(Value::as_array_mut)
+    {
         tasks.iter_mut().for_each(|task| signs.renew(task));
     }
     Ok(Some(document))
@@ -90,7 +92,7 @@ fn get_part(engine: &dyn Engine, doc: &Doc, path: &Path) -> Result<Option<Value>
             let signs = if is_leased(doc) { look.signs(doc)? } else { Signs::default() };
             look.item(doc, item.id)?.map(|mut found| {
                 signs.renew(&mut found);
-                item.alone(found)
+                item.alone(&found)
             })
         }
     };
@@ -126,10 +128,10 @@ impl<'a> Part<'a> {
 impl Item<'_> {
     /// Returns a document that has only this item.
     pub fn alone_in(&self, transaction: &mut dyn Transaction, doc: &Doc) -> Result<Option<Value>> {
-        Ok(transaction.item(doc, self.id)?.map(|item| self.alone(item)))
+        Ok(transaction.item(doc, self.id)?.map(|item| self.alone(&item)))
     }
 
-    fn alone(&self, item: Value) -> Value {
+    fn alone(&self, item: &Value) -> Value {
         json!({ self.field: [item] })
     }
 }
@@ -172,8 +174,8 @@ pub fn each_item(engine: &dyn Engine, doc: &Doc, visit: &mut dyn FnMut(&Raw)) ->
     let Ok(signs) = signs(engine, doc) else { return false };
     let mut renewed = Raw::default();
     let mut visit = |item: &Raw| {
-        let is_signed = !signs.is_empty()
-            && item.string(QueueTask::id.name()).is_some_and(|id| signs.of(&id).is_some());
+        let is_signed =
+            !signs.is_empty() && item.string(QueueTask::id.name()).is_some_and(|id| signs.of(&id).is_some());
         match is_signed.then(|| renew_text(item, &signs, &mut renewed)).flatten() {
             Some(()) => visit(&renewed),
             None => visit(item),

@@ -170,7 +170,13 @@ impl Engine for MemoryEngine {
             }
             before.insert(room, Before { docs, edited, papers: state.papers.clone() });
         }
-        Ok(Box::new(MemoryTransaction { engine: self, before, new: Vec::new(), texts: Vec::new(), signs: Vec::new() }))
+        Ok(Box::new(MemoryTransaction {
+            engine: self,
+            before,
+            new: Vec::new(),
+            texts: Vec::new(),
+            signs: Vec::new(),
+        }))
     }
 
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {

@@ -340,6 +340,23 @@ scenarios! {
         act: |store| store.append("queue", "tasks", task("t2")),
         ..PLAIN
     },
+    a_heartbeat_for_a_short_lease_and_a_long_one: Scenario {
+        kinds: &["queue"],
+        prepare: |store| {
+            for (id, lease) in [("t1", Some(30.0)), ("t2", None)] {
+                add(store, id, &[]).unwrap();
+                let request = work::ClaimRequest { worker: &"w1".parse().unwrap(), lease };
+                work::claim(&store.engine, &request, &actor()).unwrap();
+            }
+        },
+        act: |store| {
+            let later = Actor { clock: Arc::new(now() + jiff::SignedDuration::from_secs(10)), ..actor() };
+            let renewed = work::heartbeat(&store.engine, &"w1".parse().unwrap(), None, None, &later)?;
+            assert_eq!(renewed.len(), 2);
+            Ok(())
+        },
+        ..PLAIN
+    },
     delete_a_document: Scenario {
         prepare: |store| {
             with_config(store);
@@ -575,7 +592,7 @@ scenarios! {
         prepare: |store| many_segments(store, "active_agents", 24),
         act: |store| {
             let doc = doc("active_agents");
-            let oldest = history::history(&store.engine, &doc)?[0].revision;
+            let oldest = history::history(&store.engine, &doc, history::Told::All)?[0].revision;
             Ok(history::restore(
                 &store.engine,
                 &Target::whole(&doc, None),
