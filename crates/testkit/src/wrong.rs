@@ -429,7 +429,7 @@ impl Transaction for WrongTransaction<'_>, exclusive {
             Some(Flaw::MixesSigns) => {
                 for item in self.inner.find(doc, Among::Active)? {
                     let id = item["id"].as_str().unwrap_or_default().to_owned();
-                    self.inner.sign(doc, Sign { id, lease: sign.lease.clone() }, now)?;
+                    self.inner.sign(doc, Sign { id, ..sign.clone() }, now)?;
                 }
             }
             _ => {}

@@ -79,19 +79,28 @@ pub fn is_stale(held: &Value, now: &Moment) -> bool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sign {
     pub id: String,
+    /// Who has it, and so is alive.
+    pub by: String,
     pub lease: Value,
 }
 
 impl Sign {
     /// Returns the sign of somebody whose lease was renewed just now.
     pub fn of(held: &Value) -> Sign {
-        let id = held.text(QueueTask::id).unwrap_or_default().into();
-        Sign { id, lease: held[QueueTask::lease].clone() }
+        let (id, by) = (held.text(QueueTask::id), held.text(QueueTask::claimed_by));
+        let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        Sign { id: text(id), by: text(by), lease: held[QueueTask::lease].clone() }
     }
 
     /// Whether the lease is over that it renewed, so that nobody misses it.
     pub fn is_over(&self, now: &Moment) -> bool {
         left_of(&self.lease, now).is_none_or(|left| left <= SignedDuration::ZERO)
+    }
+
+    /// Returns when it was given.
+    fn given(&self) -> Option<Timestamp> {
+        let seconds = self.lease.number(Lease::seconds).unwrap_or(LEASE);
+        expires(&self.lease)?.checked_sub(length(seconds)).ok()
     }
 
     fn is_after(&self, other: &Sign) -> bool {
@@ -141,6 +150,18 @@ impl Signs {
     /// Returns how long ago the lease of an item was renewed, as [`used`] does.
     pub fn used(&self, held: &Value, now: &Moment) -> SignedDuration {
         used_of(self.left(held, now), held)
+    }
+
+    /// Returns when each of those who gave them was last heard of.
+    pub fn last_seen(&self) -> HashMap<&str, Timestamp> {
+        let mut seen = HashMap::new();
+        for sign in self.0.values() {
+            if let Some(given) = sign.given() {
+                let known = seen.entry(&*sign.by).or_insert(given);
+                *known = given.max(*known);
+            }
+        }
+        seen
     }
 
     fn renewing(&self, held: &Value) -> Option<&Sign> {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Error, Result};
 use crate::hint;
-use crate::model::documents::queue::{Queue, QueueTask};
+use crate::model::documents::queue::{Agents, Queue, QueueTask, Worker};
 use crate::model::hint::Hint;
 use crate::model::json;
 use crate::model::key::{Fields, FieldsMut};
@@ -16,6 +16,7 @@ use crate::model::next::Next;
 use crate::model::path::{Path, Segment};
 use crate::model::raw::Raw;
 use crate::model::room::Room;
+use crate::model::time;
 use crate::store::engine::{counts_in, items};
 use crate::store::{Document, Engine, Transaction};
 
@@ -38,6 +39,9 @@ pub fn stored(engine: &dyn Engine, doc: &Doc) -> Result<Document> {
 /// Returns a document, if there is one, with its leases as they count.
 pub fn found(engine: &dyn Engine, doc: &Doc) -> Result<Option<Document>> {
     let Some(mut document) = engine.read(doc)? else { return Ok(None) };
+    if *doc == Doc::workers() {
+        see_workers(&mut document.value, &engine.signs(&Doc::queue())?);
+    }
     let signs = signs(engine, doc)?;
     if !signs.is_empty()
         && let Some(tasks) = document.value.at_mut(Queue::tasks).and_then(Value::as_array_mut)
@@ -45,6 +49,19 @@ pub fn found(engine: &dyn Engine, doc: &Doc) -> Result<Option<Document>> {
         tasks.iter_mut().for_each(|task| signs.renew(task));
     }
     Ok(Some(document))
+}
+
+/// Lets the register know of the last signs of life.
+fn see_workers(register: &mut Value, signs: &Signs) {
+    let seen = signs.last_seen();
+    let workers = register.at_mut(Agents::agents).and_then(Value::as_array_mut).into_iter().flatten();
+    for worker in workers {
+        let known = worker.text(Worker::last_seen).and_then(time::read);
+        let last = worker.text(Worker::id).and_then(|id| seen.get(id).copied());
+        if let Some(last) = last.filter(|last| known.is_none_or(|known| known < *last)) {
+            worker.set(Worker::last_seen, time::stamp(last));
+        }
+    }
 }
 
 /// Returns what renewed the leases of a document beside it.

@@ -24,7 +24,7 @@ fn claimed(id: &str, epoch: u64) -> Value {
 }
 
 fn sign(id: &str, epoch: u64, seconds: i64) -> Sign {
-    Sign { id: id.into(), lease: lease::new(epoch, 90.0, &moment(seconds)) }
+    Sign { id: id.into(), by: "w1".into(), lease: lease::new(epoch, 90.0, &moment(seconds)) }
 }
 
 /// Gives signs in one commit.
@@ -92,7 +92,7 @@ pub fn the_last_sign_of_an_item_counts(make: Make<'_>) {
 
 pub fn a_sign_is_of_one_item(make: Make<'_>) {
     let (engine, queue) = (make(SOON), doc("queue"));
-    let odd = ["a", "A", "aa", "a\",\"lease\":{", "\u{e9}\n"];
+    let odd = ["a", "A", "aa", "a\",\"by\":", "\u{e9}\n"];
     add_tasks(&*engine, odd.iter().map(|id| claimed(id, 1)).collect());
     for (id, seconds) in odd.iter().zip(10..) {
         give(&*engine, &queue, &[sign(id, 1, seconds)]);

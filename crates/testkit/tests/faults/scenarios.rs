@@ -340,23 +340,6 @@ scenarios! {
         act: |store| store.append("queue", "tasks", task("t2")),
         ..PLAIN
     },
-    a_heartbeat_for_a_short_lease_and_a_long_one: Scenario {
-        kinds: &["queue"],
-        prepare: |store| {
-            for (id, lease) in [("t1", Some(30.0)), ("t2", None)] {
-                add(store, id, &[]).unwrap();
-                let request = work::ClaimRequest { worker: &"w1".parse().unwrap(), lease };
-                work::claim(&store.engine, &request, &actor()).unwrap();
-            }
-        },
-        act: |store| {
-            let later = Actor { clock: Arc::new(now() + jiff::SignedDuration::from_secs(10)), ..actor() };
-            let renewed = work::heartbeat(&store.engine, &"w1".parse().unwrap(), None, None, &later)?;
-            assert_eq!(renewed.len(), 2);
-            Ok(())
-        },
-        ..PLAIN
-    },
     delete_a_document: Scenario {
         prepare: |store| {
             with_config(store);

@@ -117,9 +117,13 @@ fn disks() -> [(SimFs, i64); 2] {
 }
 
 fn run(disk: &SimFs, plan: Plan) -> (SimFs, Result<(), Failure>) {
+    run_at(AFTER, disk, plan)
+}
+
+fn run_at(seconds: i64, disk: &SimFs, plan: Plan) -> (SimFs, Result<(), Failure>) {
     let fs = disk.after_kill();
     fs.set_plan(plan);
-    let result = beat(&store(&fs), "w1", AFTER);
+    let result = beat(&store(&fs), "w1", seconds);
     (fs, result)
 }
 
@@ -153,6 +157,29 @@ fn killed_anywhere_a_sign_is_given_or_not() {
                 check_disk(&fs.after_kill(), &disk, allowed, &[given], &point);
             }
         }
+    }
+}
+
+/// After half of the lease the sign is a commit, as any other.
+#[test]
+fn killed_anywhere_a_sign_is_written_down_or_not() {
+    const LATE: i64 = LENGTH / 2;
+    let disk = signed();
+    let (fs, result) = run_at(LATE, &disk, Plan::None);
+    result.unwrap();
+    assert_eq!(
+        ends(&stored(&fs)[0].clone().unwrap().1["tasks"][0]),
+        at(LATE + LENGTH).now(),
+        "in the document"
+    );
+    assert_eq!(fs.get(SIGNS), disk.get(SIGNS), "and not beside it");
+    for plan in (1..=fs.calls()).flat_map(kills) {
+        let (fs, result) = run_at(LATE, &disk, plan);
+        let (fs, point) = (fs.after_kill(), format!("{plan:?} -> {result:?}"));
+        let allowed: &[i64] = if result.is_ok() { &[LATE] } else { &[BEFORE, LATE] };
+        let [one, other] = leases(&fs);
+        assert!(ends_after(allowed).contains(&one) && other == BEFORE + LENGTH, "{point}: {one}, {other}");
+        assert_eq!(check(&fs, false), [], "{point}");
     }
 }
 
@@ -220,7 +247,7 @@ fn spoiled_signs_are_none() {
         check_disk(&fs, &disk, &[0, BEFORE], &[0, BEFORE], name);
     }
     // Every byte of a slot.
-    for byte in 0..384 {
+    for byte in 0..512 {
         let disk = signed();
         let fs = disk.after_kill();
         let mut bytes = fs.get(SIGNS).unwrap();
@@ -287,7 +314,11 @@ fn another_boot_goes_by_the_calendar() {
         Moment { at: now() + SignedDuration::from_secs(seconds) + set, boot: Some(boot) }
     };
     let mut held = serde_json::json!({"id": "t1", "lease": lease::new(1, LEASE, &moment(0, 0, "a"))});
-    let sign = lease::Sign { id: "t1".into(), lease: lease::new(1, LEASE, &moment(AFTER, 3600, "a")) };
+    let sign = lease::Sign {
+        id: "t1".into(),
+        by: "w1".into(),
+        lease: lease::new(1, LEASE, &moment(AFTER, 3600, "a")),
+    };
     let signs: lease::Signs = [sign].into_iter().collect();
     let left = |now: &Moment| signs.left(&held, now).unwrap().as_secs();
     assert_eq!(left(&moment(AFTER, 3600, "a")), LENGTH);

@@ -15,8 +15,8 @@ use crate::model::lease::{Sign, Signs};
 use crate::model::time::Moment;
 use crate::store::error::Result;
 
-/// How long a slot is. The longest id that is one fits in.
-const SLOT: usize = 384;
+/// How long a slot is. The longest ids of a task and a worker fit in.
+const SLOT: usize = 512;
 
 /// How many there are at most. Whoever finds none free has their leases renewed in the document.
 const MOST: usize = 4096;
@@ -94,9 +94,9 @@ fn line_of(sign: &Sign) -> Option<Vec<u8>> {
 
 /// Whether two slots are of the same item. They begin with its id.
 fn is_of_same(one: &[u8], other: &[u8]) -> bool {
-    let id = |slot: &[u8]| slot.windows(LEASE.len()).position(|piece| piece == LEASE);
-    id(other).is_some_and(|end| one.get(..end + LEASE.len()) == other.get(..end + LEASE.len()))
+    let end = other.windows(BEHIND.len()).position(|piece| piece == BEHIND).map(|at| at + BEHIND.len());
+    end.is_some_and(|end| one.get(..end) == other.get(..end))
 }
 
-/// What follows the id. No id has it inside, where a quotation mark is written with a backslash.
-const LEASE: &[u8] = b",\"lease\":";
+/// What stands behind the id. No id has it inside, where a quotation mark is written with a backslash.
+const BEHIND: &[u8] = b"\",\"by\":";
