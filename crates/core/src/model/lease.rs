@@ -75,6 +75,14 @@ pub fn is_stale(held: &Value, now: &Moment) -> bool {
     seconds < SHORT || used(held, now).saturating_mul(2) >= length(seconds)
 }
 
+/// Lets an older state of something have the lease that it has now, if that is the same one and was renewed since.
+pub fn keep_later(now: &Value, then: &mut Value) {
+    let (Some(lease), Some(older)) = (now.at(QueueTask::lease), then.at(QueueTask::lease)) else { return };
+    if older.is_object() && epoch(now) == epoch(then) && is_later(lease, older) {
+        then[QueueTask::lease] = lease.clone();
+    }
+}
+
 /// A sign of life: the lease of an item as it was renewed, beside the document that may have an older one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sign {
@@ -220,4 +228,66 @@ fn length(seconds: f64) -> SignedDuration {
 fn jump(lease: &Value, now: &Moment) -> Option<SignedDuration> {
     let ((given, began), boot) = (clock(lease)?, now.boot.as_ref()?);
     (given == boot.id).then(|| boot.began.duration_since(began))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Moment {
+        Moment { at: Timestamp::from_second(1_760_000_000 + seconds).unwrap(), boot: None }
+    }
+
+    fn held(epoch: u64, seconds: f64, since: i64) -> Value {
+        json!({"id": "t", "claimed_by": "w", "lease": new(epoch, seconds, &at(since))})
+    }
+
+    fn signs(held: &[Value]) -> Signs {
+        held.iter().map(Sign::of).collect()
+    }
+
+    #[test]
+    fn the_document_is_written_after_half_of_the_lease_and_always_for_a_short_one() {
+        let stale = |seconds, now| is_stale(&held(1, seconds, 0), &at(now));
+        assert_eq!([stale(600.0, 0), stale(600.0, 299), stale(600.0, 300)], [false, false, true]);
+        assert_eq!([stale(60.0, 0), stale(59.9, 0)], [false, true]);
+        assert!(is_stale(&json!({"id": "t"}), &at(0)), "there is none");
+    }
+
+    #[test]
+    fn the_later_of_document_and_sign_counts() {
+        let left = |held: &Value, signs: &Signs| signs.left(held, &at(100)).unwrap().as_secs();
+        let task = held(2, 600.0, 0);
+        assert_eq!(left(&task, &Signs::default()), 500);
+        assert_eq!(left(&task, &signs(&[held(2, 600.0, 90)])), 590);
+        assert_eq!(left(&held(2, 600.0, 95), &signs(&[held(2, 600.0, 90)])), 595, "written since");
+        for other in [held(1, 600.0, 90), held(3, 600.0, 90), held(2, 3600.0, 90)] {
+            assert_eq!(left(&task, &signs(&[other])), 500, "of another lease");
+        }
+        let mut free = json!({"id": "t", "lease": null, "last_claim": {"epoch": 2}});
+        signs(&[held(2, 600.0, 90)]).renew(&mut free);
+        assert_eq!(free["lease"], Value::Null, "who has no lease gets none");
+    }
+
+    #[test]
+    fn of_several_signs_the_last_one_counts_in_whatever_order() {
+        let mut all = [held(1, 600.0, 90), held(2, 600.0, 20), held(2, 600.0, 40)];
+        for _ in 0..3 {
+            all.rotate_left(1);
+            assert_eq!(signs(&all).of("t"), Some(&Sign::of(&held(2, 600.0, 40))));
+            assert_eq!(signs(&all).last_seen(), HashMap::from([("w", at(40).at)]));
+        }
+    }
+
+    #[test]
+    fn going_back_does_not_shorten_a_lease() {
+        let kept = |now: &Value, mut then: Value| {
+            keep_later(now, &mut then);
+            then
+        };
+        let (now, before) = (held(1, 600.0, 90), held(1, 600.0, 0));
+        assert_eq!(kept(&now, before.clone()), now);
+        assert_eq!(kept(&before, now.clone()), now);
+        assert_eq!(kept(&held(2, 600.0, 90), before.clone()), before, "another lease");
+    }
 }
