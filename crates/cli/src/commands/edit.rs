@@ -41,7 +41,7 @@ pub struct EditArgs {
 
 pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
     let doc = context.select(&args.select)?;
-    let before = read::document(&*context.engine, &doc)?.value;
+    let before = read::stored(&*context.engine, &doc)?.value;
     let copy = Copy::make(&context.engine.called(Kept::Document(&doc)).name, &before)?;
     let wins = if args.theirs { Side::Theirs } else { Side::Ours };
     let apply = |typed: Value| match typed == before {

@@ -44,6 +44,7 @@ pub fn run(context: &Context<'_>, args: &HistoryArgs) -> Result<()> {
     let request = ShowHistory {
         document: args.select.of()?,
         limit: args.window.limit(context.output),
+        all: args.window.all,
         archived: args.archived,
         item: args.item.clone(),
     };

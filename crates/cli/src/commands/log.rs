@@ -38,6 +38,7 @@ pub fn run(context: &Context<'_>, args: &LogArgs) -> Result<()> {
         actor: args.actor.clone(),
         kind: args.kind.as_ref().map(|kind| kind.parse().map_err(CliError::invalid)).transpose()?,
         limit: args.window.limit(context.output),
+        all: args.window.all,
     };
     context.perform(request, |Log(revisions)| {
         show_revisions(context.output, revisions)?;

@@ -28,9 +28,9 @@ pub struct Window {
     /// Only the newest N (on a terminal 50, unless --all or --json says otherwise)
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Everything that is kept, also on a terminal
+    /// Everything that is kept, also on a terminal, with the renewals of leases
     #[arg(long, conflicts_with = "limit")]
-    all: bool,
+    pub all: bool,
 }
 
 impl Window {

@@ -576,7 +576,7 @@ scenarios! {
         prepare: |store| many_segments(store, "active_agents", 24),
         act: |store| {
             let doc = doc("active_agents");
-            let oldest = history::history(&store.engine, &doc)?[0].revision;
+            let oldest = history::history(&store.engine, &doc, history::Told::All)?[0].revision;
             Ok(history::restore(
                 &store.engine,
                 &Target::whole(&doc, None),

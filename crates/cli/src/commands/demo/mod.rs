@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anthill_core::error::Code;
 use anthill_core::model::kind::Doc;
 use anthill_core::model::task::{Status, Task};
+use anthill_core::ops::read;
 use anthill_core::store::engine::items;
 use clap::Args;
 use serde_json::{Value, json};
@@ -217,7 +218,9 @@ impl Stage<'_> {
     }
 
     fn queue(&self) -> Result<Value> {
-        Ok(self.context.engine.read(&Doc::queue())?.map(|document| document.value).unwrap_or_default())
+        Ok(read::found(&*self.context.engine, &Doc::queue())?
+            .map(|document| document.value)
+            .unwrap_or_default())
     }
 
     /// Tells what happened and where to look.

@@ -146,7 +146,7 @@ fn follow(context: &Context<'_>) -> Result<()> {
     let mut changed = true;
     loop {
         let queue = || -> Result<Value> {
-            let found = context.engine.read(&doc)?.map(|document| document.value);
+            let found = read::found(&*context.engine, &doc)?.map(|document| document.value);
             Ok(found.unwrap_or_else(|| doc.default(context.actor.now())))
         };
         // Others may be at work. The whole queue is the last resort: it may be long.

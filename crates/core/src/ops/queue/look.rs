@@ -217,6 +217,8 @@ fn neighbours(engine: &dyn Engine, id: &str) -> Result<Option<Vec<Value>>> {
     let mut known = HashSet::from([task.id().to_owned()]);
     found.retain(|other| known.insert(other.text(QueueTask::id).unwrap_or_default().to_owned()));
     found.insert(0, task.into_value());
+    let signs = look.signs(&queue)?;
+    found.iter_mut().for_each(|task| signs.renew(task));
     Ok(Some(found))
 }
 

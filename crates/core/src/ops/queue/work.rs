@@ -14,6 +14,7 @@ use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
+use crate::model::lease::HEARTBEAT;
 use crate::model::redact::redact;
 use crate::model::session::{BEAT, Session};
 use crate::model::task::{Claimant, Effect, LEASE, Refusal, Report, Status, Task};
@@ -111,18 +112,18 @@ fn nothing_ready(
 ) -> Result<NothingReady> {
     let working = pick.working(&mut *tx.transaction)?;
     let others_work = !working.is_empty();
-    let next = working.iter().filter_map(|task| task.lease_left(&tx.now)).chain(retry).min();
+    let signs = tx.transaction.signs(&tx.queue)?;
+    let left = |task: &Task| signs.left(task.value(), &tx.now);
+    let next = working.iter().filter_map(left).chain(retry).min();
     let look_again = next.map(|next| Duration::try_from(next).unwrap_or(Duration::ZERO));
     Ok(NothingReady { look_again, others_work })
 }
 
 /// Takes back the tasks whose leases have run out.
 fn take_back_expired(tx: &mut QueueTransaction<'_>) -> Result<()> {
-    for task in tx.due()? {
-        if task.is_expired(&tx.now) {
-            let details = format!(" (lease {} ran out without a sign of life)", task.epoch());
-            tx.give_back(task, "expired", &details)?;
-        }
+    for task in tx.expired()? {
+        let details = format!(" (lease {} ran out without a sign of life)", task.epoch());
+        tx.give_back(task, "expired", &details)?;
     }
     Ok(())
 }
@@ -290,21 +291,26 @@ pub fn heartbeat(
     let expected = [Expected::Active(&queue), Expected::Item(&workers, worker.as_str())];
     let mut tx = QueueTransaction::open_with(engine, &[&queue.room], &expected, actor)?;
     let wanted = |task: &Task| {
-        task.owner() == Some(worker.as_str())
+        task.is_active()
+            && task.owner() == Some(worker.as_str())
             && only.is_none_or(|only| task.id() == only.as_str())
             && epoch.is_none_or(|epoch| task.epoch() == epoch)
     };
-    let mut renewed = tx.active()?;
+    let mut renewed = match only {
+        Some(only) => tx.transaction.item(&queue, only.as_str())?.into_iter().map(Task::of).collect(),
+        None => tx.active()?,
+    };
     renewed.retain(wanted);
+    let mut is_written = false;
     for task in &mut renewed {
-        task.renew(&tx.now);
-        tx.put(task.clone())?;
+        is_written |= tx.renew(task)?;
     }
-    match renewed.is_empty() {
-        true => without_task(&mut tx, worker, only, epoch)?,
-        false => register::note(&mut tx, worker, actor)?,
+    if renewed.is_empty() {
+        without_task(&mut tx, worker, only, epoch)?;
+    } else if is_written {
+        register::note(&mut tx, worker, actor)?;
     }
-    tx.commit_with(worker.as_str(), "heartbeat", actor, Durability::Lazy)?;
+    tx.commit_with(worker.as_str(), HEARTBEAT, actor, Durability::Lazy)?;
     register::sign_of_session(engine, actor);
     Ok(renewed)
 }
@@ -323,13 +329,13 @@ pub fn renew_session(engine: &dyn Engine, session: &SessionId, actor: &Actor) ->
         return Ok(());
     }
     let mut tx = QueueTransaction::open_with(engine, &[&queue.room], &[Expected::Active(&queue)], actor)?;
+    let signs = tx.transaction.signs(&queue)?;
     for mut task in tx.active()? {
-        if Session::has(session, &task) && task.used(&tx.now) >= BEAT {
-            task.renew(&tx.now);
-            tx.put(task)?;
+        if Session::has(session, &task) && signs.used(task.value(), &tx.now) >= BEAT {
+            tx.renew(&mut task)?;
         }
     }
-    tx.commit_with(session.as_str(), "heartbeat", actor, Durability::Lazy).map(drop)
+    tx.commit_with(session.as_str(), HEARTBEAT, actor, Durability::Lazy).map(drop)
 }
 
 /// What a heartbeat means that renews nothing.

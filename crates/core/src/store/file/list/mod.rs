@@ -305,14 +305,7 @@ impl List {
 
     /// Returns the items that are looked for.
     pub fn find(&mut self, among: Among<'_>) -> Answer<Vec<Value>> {
-        let found = self.find_positions(among)?;
-        let found = found.into_iter().map(|position| self.at(position)).collect::<Answer<Vec<_>>>()?;
-        if among == Among::Active {
-            // Now that all of them are at hand, it is known again when the next one is due.
-            let dues = found.iter().filter_map(|item| self.listing.hold_of(item).due);
-            sure(self.index.set_dues(dues))?;
-        }
-        Ok(found)
+        self.find_positions(among)?.into_iter().map(|position| self.at(position)).collect()
     }
 
     pub fn may_be_due(&mut self, now: &Moment) -> Answer<bool> {
@@ -321,10 +314,14 @@ impl List {
 
     /// Returns the active items that may be due by now.
     pub fn due(&mut self, now: &Moment) -> Answer<Vec<Value>> {
-        match self.index.due(now) {
-            Some(due) => due.into_iter().map(|position| self.at(position)).collect(),
-            None => self.find(Among::Active),
+        if let Some(due) = self.index.due(now) {
+            return due.into_iter().map(|position| self.at(position)).collect();
         }
+        // Now that all of them are at hand, it is known again when the next one is due.
+        let active = self.find(Among::Active)?;
+        let dues = active.iter().filter_map(|item| self.listing.hold_of(item).due);
+        sure(self.index.set_dues(dues))?;
+        Ok(active)
     }
 
     pub fn may_be_occupied(&mut self, keys: &[u64]) -> Answer<bool> {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Loaded, RoomTransaction};
 use crate::model::kind::Doc;
+use crate::model::lease::{Sign, Signs};
 use crate::model::listing::{Among, Marks};
 use crate::model::text_file::{TextFile, TextFiles, Writing};
 use crate::model::time::Moment;
@@ -14,7 +15,7 @@ use crate::store::file::addresses::{DocFiles, PaperFiles};
 use crate::store::file::edits::Edit;
 use crate::store::file::list::List;
 use crate::store::file::place::HeadDoc;
-use crate::store::file::{addresses, text_files};
+use crate::store::file::{addresses, signs, text_files};
 use crate::store::texts::Texts;
 
 impl RoomTransaction<'_> {
@@ -130,6 +131,18 @@ impl RoomTransaction<'_> {
         Ok(self.ask(doc, |list| list.may_be_occupied(keys))?.unwrap_or(true))
     }
 
+    pub fn sign(&mut self, doc: &Doc, sign: Sign, now: &Moment) -> Result<bool> {
+        let given = self.signs.iter().map(|(slot, _)| slot);
+        let Some(slot) = signs::slot_for(&self.place, doc, &sign, given, now) else { return Ok(false) };
+        self.signs.push((slot, sign));
+        Ok(true)
+    }
+
+    pub fn signs(&mut self, doc: &Doc) -> Result<Signs> {
+        let own = self.signs.iter().map(|(_, sign)| sign.clone());
+        Ok(signs::all(&self.place, doc)?.into_iter().chain(own).collect())
+    }
+
     pub fn frame(&mut self, doc: &Doc) -> Result<Option<Value>> {
         match self.ask(doc, |list| list.read_frame())? {
             Some(frame) => Ok(Some(Value::Object(frame))),
@@ -209,7 +222,7 @@ impl RoomTransaction<'_> {
             self.place.fs.folder_stamp(&path).map_err(|error| self.place.failed("look at", &path, error))?;
         self.folders.insert(dir, stamp);
         let names = self.place.fs.entries(&path).map_err(|error| self.place.failed("list", &path, error))?;
-        let named = |name: &String| addresses::paper_named(&self.place.room, sort, name);
+        let named = |name: &String| addresses::text_file_named(&self.place.room, sort, name);
         Ok(names.iter().filter_map(named).collect())
     }
 
