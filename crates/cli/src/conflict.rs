@@ -6,7 +6,7 @@ use anthill_core::view::shell;
 use anthill_core::view::text::escape;
 use anthill_live::foreign;
 
-use crate::output::shorten;
+use crate::sentence::shorten;
 
 /// How many lines of a side are shown.
 const LINES: usize = 5;

@@ -4,21 +4,27 @@ use std::mem::ManuallyDrop;
 
 use anthill_core::api::{Answer, Caller, Request, Surroundings};
 use anthill_core::model::ids::ProjectId;
+use anthill_core::model::kind::Doc;
 use anthill_core::ops::{self, Error};
 use anthill_core::store::Finding;
 use anthill_core::view::shell;
 use anthill_live::runner;
 use jiff::tz::TimeZone;
 
-use crate::commands::doctor;
+use crate::args::Select;
 use crate::context::Context;
 use crate::env;
 use crate::error::{CliError, Result};
-use crate::git;
+use crate::{git, obstacles};
 
 impl Context<'_> {
     pub fn caller(&self) -> Caller<'_> {
         Caller { engine: &*self.engine, actor: &self.actor, around: self }
+    }
+
+    /// Finds the document that the arguments mean.
+    pub fn select(&self, select: &Select) -> Result<Doc> {
+        select.of()?.find(&self.caller()).map_err(in_words)
     }
 
     /// Performs a request and prints the answer as JSON, or lets `tell` say what came of it.
@@ -85,7 +91,7 @@ impl Surroundings for Context<'_> {
     }
 
     fn obstacles(&self) -> ops::Result<Vec<Finding>> {
-        doctor::obstacles(self)
+        obstacles::find(self)
     }
 
     fn zone(&self) -> TimeZone {
@@ -139,7 +145,7 @@ mod tests {
     use anthill_core::api::registry::USE_CASES;
     use clap::CommandFactory;
 
-    use crate::args::Cli;
+    use crate::command_line::Cli;
 
     /// Commands that are no use case, and why.
     const OTHERS: &[(&str, &str)] = &[

@@ -21,15 +21,15 @@ use anthill_live::hooks::notice::Notice;
 use clap::ColorChoice;
 
 use crate::args::Global;
-use crate::commands::hooks_run;
-use crate::context::{Context, Roots};
+use crate::clock::clock;
+use crate::error::Result;
 use crate::output::Output;
-use crate::{env, start};
+use crate::roots::Roots;
+use crate::{engine, env, hook_runner, process};
 
 /// What is to be told to hooks, once for each store. Outside of any context: also who ends the process in the middle of an answer
 /// sets it off.
 static NOTED: Mutex<Vec<Errand>> = Mutex::new(Vec::new());
-static IS_NOTED: AtomicBool = AtomicBool::new(false);
 static KEEPS_RUNNING: AtomicBool = AtomicBool::new(false);
 
 /// Says that this process does not end soon: hooks are set off at every change.
@@ -38,10 +38,7 @@ pub fn keep_running() {
 }
 
 /// Starts the process that runs the hooks, if there is something for it to do.
-pub fn set_off() {
-    if !IS_NOTED.swap(false, Ordering::Relaxed) {
-        return;
-    }
+fn set_off() {
     for errand in std::mem::take(&mut *NOTED.lock().unwrap_or_else(PoisonError::into_inner)) {
         match errand.start() {
             // Only a process that stays has to bury its children.
@@ -88,7 +85,7 @@ impl HookObserver {
             Some(known) => known.notices.push_str(&errand.notices),
             None => noted.push(errand),
         }
-        IS_NOTED.store(true, Ordering::Relaxed);
+        process::at_end(set_off);
         drop(noted);
         if KEEPS_RUNNING.load(Ordering::Relaxed) {
             set_off();
@@ -152,7 +149,7 @@ impl Errand {
     }
 
     fn start(&self) -> io::Result<Child> {
-        let mut child = Command::new(start::program()?)
+        let mut child = Command::new(process::program()?)
             .args(self.arguments())
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -181,9 +178,13 @@ impl Errand {
     fn give_up(&self, error: &io::Error) {
         let output = Output::new(false, ColorChoice::Auto);
         output.warning(&format!("hooks were not run: {error}"));
-        let noted = Context::new(&self.global, &output)
-            .and_then(|context| hooks_run::excuse(&context, &self.notices, error));
         // What cannot be logged was told above.
-        drop(noted);
+        drop(self.excuse(error));
+    }
+
+    fn excuse(&self, error: &io::Error) -> Result<()> {
+        let roots = Roots::new(self.global.home.clone(), self.global.root.clone());
+        let engine = engine::open(&self.global, &roots)?;
+        hook_runner::excuse(&hook_runner::new(&engine, &roots, clock()?)?, &self.notices, error)
     }
 }

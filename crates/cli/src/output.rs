@@ -14,7 +14,8 @@ use clap::{ColorChoice, ValueEnum};
 use serde_json::Value;
 
 use crate::error::{CliError, REPEATED, Result, bounded, cut, io_error};
-use crate::start::{self, ExitCode};
+use crate::process::{self, ExitCode};
+use crate::sentence::shorten;
 use crate::words::Words;
 
 /// How a value is shown.
@@ -70,7 +71,7 @@ impl Output {
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
         match written {
             // Whoever closed the pipe has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => start::end(ExitCode::SUCCESS),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => process::end(ExitCode::SUCCESS),
             other => other.map_err(|error| io_error("write to stdout", &error)),
         }
     }
@@ -90,6 +91,24 @@ impl Output {
     /// Tells a person what was done or found, as data.
     pub fn said(&self, text: &str) -> Result<()> {
         self.data(&escape(text))
+    }
+
+    /// Tells what was done, and what to type next.
+    pub fn said_with_next(&self, text: &str, next: &str) -> Result<()> {
+        self.said(text)?;
+        if !next.is_empty() {
+            self.status(&format!("next: {next}"));
+        }
+        Ok(())
+    }
+
+    /// Shows items as a table; says what to do when there are none.
+    pub fn table(&self, items: &[Value], rows: impl Fn(&[Value]) -> Value, none: &str) -> Result<()> {
+        if items.is_empty() {
+            self.status(none);
+            return Ok(());
+        }
+        self.value(&rows(items), Format::Table)
     }
 
     /// Prints lines in the colours of their tones.
@@ -270,12 +289,4 @@ fn table(table: &Table) -> String {
     drawn.set_header(table.header.iter().map(|name| name.to_uppercase()));
     drawn.add_rows(table.rows.iter().map(|row| row.iter().map(|cell| shorten(cell, 80))));
     drawn.trim_fmt()
-}
-
-/// Keeps a line readable whatever is in it.
-pub fn shorten(text: &str, limit: usize) -> String {
-    match text.char_indices().nth(limit) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }

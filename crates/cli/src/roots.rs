@@ -6,6 +6,7 @@
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::{fmt, io};
 
 use anthill_core::store::file::owners;
@@ -16,8 +17,39 @@ use crate::env;
 /// What marks a directory as a project.
 const MARKS: [&str; 4] = [".coordination", "coordination/pm_state.json", ".claude", ".git"];
 
+/// Where state is kept, absolute. The project is looked for when it is needed first.
+#[derive(Debug, Clone)]
+pub struct Roots(Arc<RootsFound>);
+
+#[derive(Debug)]
+struct RootsFound {
+    home: Option<PathBuf>,
+    root: Option<PathBuf>,
+    project: OnceLock<PathBuf>,
+}
+
+impl Roots {
+    /// Takes what was named; the rest is looked for.
+    pub fn new(home: Option<PathBuf>, root: Option<PathBuf>) -> Roots {
+        Roots(Arc::new(RootsFound { home, root, project: OnceLock::new() }))
+    }
+
+    pub fn home(&self) -> io::Result<PathBuf> {
+        absolute(home(self.0.home.as_deref())).map_err(|error| explained("the home root", error))
+    }
+
+    pub fn project(&self) -> io::Result<PathBuf> {
+        if let Some(project) = self.0.project.get() {
+            return Ok(project.clone());
+        }
+        let find = || absolute(project(self.0.root.as_deref(), &self.home()?)?);
+        let project = find().map_err(|error| explained("the project root", error))?;
+        Ok(self.0.project.get_or_init(|| project).clone())
+    }
+}
+
 /// Returns the home root.
-pub fn home(given: Option<&Path>) -> PathBuf {
+fn home(given: Option<&Path>) -> PathBuf {
     let told = given
         .map(Path::to_owned)
         .or_else(|| env::path(env::ANTHILL_HOME))
@@ -29,7 +61,7 @@ pub fn home(given: Option<&Path>) -> PathBuf {
 /// checkout, so that all worktrees of a repository share one state.
 ///
 /// A place that cannot be looked at is an error: guessing would put state where nobody finds it.
-pub fn project(given: Option<&Path>, home: &Path) -> io::Result<PathBuf> {
+fn project(given: Option<&Path>, home: &Path) -> io::Result<PathBuf> {
     if let Some(root) = given.map(Path::to_owned).or_else(|| env::path(env::ANTHILL_ROOT)) {
         return Ok(root);
     }
@@ -168,6 +200,17 @@ fn main_checkout(dir: &Path) -> io::Result<PathBuf> {
         }
         _ => stays,
     }
+}
+
+fn explained(what: &str, error: io::Error) -> io::Error {
+    if stranger(&error).is_some() {
+        return error;
+    }
+    io::Error::new(error.kind(), format!("cannot find {what}: {error}"))
+}
+
+fn absolute(path: PathBuf) -> io::Result<PathBuf> {
+    if path.is_absolute() { Ok(path) } else { Ok(std::env::current_dir()?.join(path)) }
 }
 
 /// Tells "there is no such thing, at least not for us" from a disk that fails.

@@ -16,13 +16,12 @@ use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::args::seconds;
 use crate::context::Context;
 use crate::env;
 use crate::error::{CliError, Result, io_error};
-use crate::output::shorten;
-use crate::planning::amount;
-use crate::start::{self, ExitCode};
+use crate::process::{self, ExitCode};
+use crate::sentence::shorten;
+use crate::typed::{amount, seconds};
 
 #[derive(Debug, Args)]
 pub struct CareArgs {
@@ -60,7 +59,7 @@ pub fn site(context: &Context<'_>) -> Result<Site> {
 
 /// Returns this program as a watchdog, if it knows where it is.
 fn watchdog() -> Option<Vec<OsString>> {
-    let program = start::program().ok()?;
+    let program = process::program().ok()?;
     Some(vec![program.into(), "worker".into(), "watchdog".into()])
 }
 

@@ -5,7 +5,7 @@ use anthill_core::model::kind::{Kind, Scope};
 use anthill_core::model::next::{DocName, Input, Lease, Next, See, With};
 use anthill_core::view::shell::word;
 
-use crate::start;
+use crate::process;
 
 /// The door of those who type.
 #[derive(Debug)]
@@ -248,7 +248,7 @@ fn typed(DocName { kind, id }: &DocName) -> String {
 
 /// Returns the command as it was typed.
 fn as_typed() -> String {
-    let words = start::arguments().iter().map(|text| word(&text.to_string_lossy()));
+    let words = process::arguments().iter().map(|text| word(&text.to_string_lossy()));
     std::iter::once("anthill".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 

@@ -17,7 +17,7 @@ use anthill_core::model::present::Arrival;
 use anthill_core::ops::client::{self, Charge, Reply, World};
 use anthill_live::changes::{self, Before, Effort};
 use anthill_live::{foreign, runner};
-use clap::{Args, ColorChoice};
+use clap::{Args, ColorChoice, FromArgMatches};
 use jiff::tz::TimeZone;
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,11 +25,12 @@ use rustix::io::retry_on_intr;
 use rustix::stdio::stdin;
 use serde_json::{Value, json};
 
-use crate::args::{Cli, Global};
+use crate::args::Global;
 use crate::context::Context;
-use crate::direct::{self, Direct, Opt, Words};
+use crate::direct::{self, Direct};
+use crate::line::{Opt, Words, likely_word};
 use crate::output::{self, Output};
-use crate::start::ExitCode;
+use crate::process::ExitCode;
 use crate::{env, git};
 
 /// Take one hook event of a coding agent's client on stdin
@@ -74,7 +75,7 @@ const USAGE: u8 = 64;
 /// Runs the command line if it is `hook`, also with options that nobody knows; `None` leaves it to others.
 pub fn run_line(args: &[OsString]) -> Option<ExitCode> {
     let words: Vec<String> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
-    let at = direct::likely_word(&words)?;
+    let at = likely_word(&words)?;
     if words.get(at).map(String::as_str) != Some("hook") || asks_for_help(&words) {
         return None;
     }
@@ -98,7 +99,8 @@ pub fn run_line(args: &[OsString]) -> Option<ExitCode> {
 #[inline(never)]
 fn parsed(args: &[OsString]) -> Option<Global> {
     let line: Vec<_> = std::iter::once("anthill".into()).chain(args.iter().cloned()).collect();
-    Cli::read(&line).ok().map(|cli| cli.global)
+    let hook = HookArgs::augment_args(clap::Command::new("hook"));
+    Global::from_arg_matches(&Global::read_with(hook, &line)?).ok()
 }
 
 fn asks_for_help(words: &[String]) -> bool {

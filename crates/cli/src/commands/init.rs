@@ -9,9 +9,10 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use crate::args::Global;
-use crate::context::{Context, parse_new_id};
+use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::install::{Detail, Install, Places, Scope, Told, Wish, program, show, tell};
+use crate::typed::parse_new_id;
 
 /// Set up a project: hooks, protocol, agents, commands, ignore rules
 ///

@@ -6,9 +6,9 @@ use anthill_live::hooks::obstacle::Owner;
 use clap::Args;
 use serde_json::Value;
 
-use crate::args::kind_parser;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::{CliError, Result, io_error};
+use crate::typed::{kind_parser, parse_id};
 
 /// Run a command after every change of a kind of document
 ///

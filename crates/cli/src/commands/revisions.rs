@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
+use anthill_core::api::documents::Edited;
 use anthill_core::api::history::GoneBack;
 use anthill_core::model::diff::Change;
 use anthill_core::model::kind::Kind;
@@ -14,7 +15,8 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::{Output, shorten};
+use crate::output::Output;
+use crate::sentence::shorten;
 
 /// How many revisions somebody sees who does not say how many.
 const SCREENFUL: usize = 50;
@@ -123,4 +125,10 @@ pub fn change_line(change: &Change, names: &Names) -> String {
     let path = named(change, names);
     let path = if path.is_empty() { "(document)" } else { &path };
     format!("    {path}: {} -> {}", short(&change.before), short(&change.after))
+}
+
+/// Tells of a change to one document.
+pub fn tell_revision(context: &Context<'_>, what: &str, edited: &Edited) -> Result<()> {
+    context.output.status(&format!("{what}, now at revision {}", edited.changed.revision));
+    Ok(())
 }

@@ -9,11 +9,13 @@ use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::context::{Context, parse_id};
-use crate::direct::{self, Direct, Opt, Takes, Words};
+use crate::context::Context;
+use crate::direct::{self, Direct};
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
 use crate::output::Output;
-use crate::start::ExitCode;
+use crate::process::ExitCode;
+use crate::typed::parse_id;
 
 /// Show how everything stands: sessions, tasks, phases, errors, messages
 ///

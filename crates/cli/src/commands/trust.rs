@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::error::{Result, io_error};
 use crate::output::Format;
+use crate::project_gates;
 
 /// Let hooks run a command, or a project the commands that its files name
 ///
@@ -63,7 +64,7 @@ pub fn run(context: &Context<'_>, args: &TrustArgs) -> Result<()> {
 }
 
 fn trust_project(context: &Context<'_>, dry_run: bool) -> Result<()> {
-    let (root, gates) = super::agent_loop::gates(context)?;
+    let (root, gates) = project_gates::find(context)?;
     let fingerprints = consent::fingerprints(&root, &gates.list);
     let fingerprints = fingerprints.map_err(|error| io_error("read the scripts of gates", &error))?;
     if fingerprints.is_empty() && !context.output.json {

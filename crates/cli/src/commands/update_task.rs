@@ -4,10 +4,12 @@ use anthill_core::model::plan::SessionTaskStatus;
 use anthill_core::ops::Error;
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use crate::args::ExpectArgs;
+use crate::context::Context;
 use crate::door::in_words;
 use crate::error::{CliError, Result};
-use crate::planning::{ExpectArgs, one_of, report};
+use crate::planning::report;
+use crate::typed::{one_of, parse_id};
 
 /// Change a task of a session
 ///

@@ -14,11 +14,12 @@ use anthill_live::foreign;
 use clap::Args;
 use serde_json::json;
 
-use crate::args::{ScopeArgs, kind_parser};
+use crate::args::ScopeArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result, io_error};
 use crate::output::Format;
-use crate::start::ExitCode;
+use crate::process::ExitCode;
+use crate::typed::kind_parser;
 use crate::words::told;
 
 /// Check documents against their schemas

@@ -8,10 +8,11 @@ use anthill_core::model::time;
 use anthill_core::store::{Event, Long, Stream, Watch};
 use clap::Args;
 
-use crate::args::{Select, seconds};
+use crate::args::Select;
 use crate::context::Context;
 use crate::error::{Result, io_error};
 use crate::output::safe_json;
+use crate::typed::seconds;
 
 /// Print every change of a document as it happens, one JSON object per line
 ///

@@ -5,9 +5,11 @@
 //! a crash finishes it.
 
 pub mod fs;
+mod places;
 mod plan;
 pub mod program;
 mod record;
+mod scope;
 mod targets;
 mod texts;
 
@@ -15,142 +17,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anthill_core::error::Code;
-use anthill_core::model::clients::{self, CLIENTS, Client, DEFAULT, Dir, File};
 use anthill_core::model::ids::ProjectId;
-use clap::ValueEnum;
-use clap::builder::PossibleValue;
 use serde_json::{Value, json};
 
 use self::fs::Guard;
+pub use self::places::Places;
 pub use self::plan::Plan;
 use self::plan::{Change, shown};
 use self::record::{Installed, Record};
+pub use self::scope::Scope;
 pub use self::targets::Wish;
 use crate::context::Context;
-use crate::env;
 use crate::error::{CliError, Result, io_error};
 use crate::output::Format;
-
-/// Whose settings are changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    Project,
-    User,
-    Local,
-    Plugin,
-}
-
-impl Scope {
-    pub fn word(self) -> &'static str {
-        match self {
-            Scope::Project => "project",
-            Scope::User => "user",
-            Scope::Local => "local",
-            Scope::Plugin => "plugin",
-        }
-    }
-
-    fn about(self) -> String {
-        let files = || CLIENTS.iter().flat_map(|client| self.files(client)).map(|file| file.path);
-        match self {
-            Scope::Project => "Those of this project, which everybody who works on it shares".into(),
-            Scope::User => "Yours, for all projects".into(),
-            Scope::Local => {
-                let files: Vec<_> = files().map(|file| format!("`{file}`")).collect();
-                format!("Yours, for this project: hooks in {} and nothing else", files.join(", "))
-            }
-            Scope::Plugin => format!("None: makes a plugin for {}", self.titles()),
-        }
-    }
-
-    /// Whether it exists for a client.
-    pub fn has(self, client: &Client) -> bool {
-        !self.files(client).is_empty() || self == Scope::Plugin && client.files.plugin.is_some()
-    }
-
-    /// Names the clients that it exists for.
-    pub fn titles(self) -> String {
-        clients::titles(|client| self.has(client))
-    }
-
-    fn files(self, client: &Client) -> &'static [File] {
-        match self {
-            Scope::Project => client.files.project,
-            Scope::User => client.files.user,
-            Scope::Local => client.files.local,
-            Scope::Plugin => &[],
-        }
-    }
-}
-
-impl ValueEnum for Scope {
-    fn value_variants<'a>() -> &'a [Scope] {
-        &[Scope::Project, Scope::User, Scope::Local, Scope::Plugin]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.word()).help(self.about()))
-    }
-}
-
-/// The directories in which clients look.
-#[derive(Debug)]
-pub struct Places {
-    pub project: PathBuf,
-    /// The home root, `~/.claude`.
-    pub home: PathBuf,
-    /// The user's home directory.
-    pub user: PathBuf,
-    /// Where a plugin goes.
-    pub plugin: PathBuf,
-}
-
-impl Places {
-    pub fn find(context: &Context<'_>, plugin: Option<&Path>) -> Result<Places> {
-        let found = |place: std::io::Result<PathBuf>| {
-            place.map_err(|error| io_error("find the files of clients", &error))
-        };
-        let home = found(context.roots.home())?;
-        let plugin = match plugin {
-            Some(told) => found(std::path::absolute(told))?,
-            None => home.join("anthill-plugin"),
-        };
-        let user = env::path(env::HOME).unwrap_or_else(|| "/".into());
-        Ok(Places { project: found(context.roots.project())?, home, user, plugin })
-    }
-
-    /// Returns the client that is meant unless told, and those that the project shows traces of.
-    pub fn clients(&self) -> Vec<&'static Client> {
-        let has = |trace: &str| self.project.join(trace).exists();
-        let is_used =
-            |client: &&Client| *client == DEFAULT || client.files.traces.iter().any(|trace| has(trace));
-        CLIENTS.into_iter().filter(is_used).collect()
-    }
-
-    fn dir(&self, dir: Dir) -> &Path {
-        match dir {
-            Dir::Project => &self.project,
-            Dir::Home => &self.home,
-            Dir::User => &self.user,
-        }
-    }
-
-    /// Returns the directory that paths in the record are relative to.
-    fn base(&self, scope: Scope) -> &Path {
-        match scope {
-            Scope::Project | Scope::Local => &self.project,
-            Scope::User | Scope::Plugin => &self.home,
-        }
-    }
-
-    /// Returns the file of the record.
-    fn record(&self, scope: Scope) -> PathBuf {
-        match scope {
-            Scope::Project | Scope::Local => record::place(&self.home, Some(&self.project)),
-            Scope::User | Scope::Plugin => record::place(&self.home, None),
-        }
-    }
-}
 
 /// An installation at work on one scope.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use anthill_core::ops::{self, Actor};
 use anthill_core::store::Engine;
 use jiff::Timestamp;
 
-use super::{Event, Job, Until};
+use super::job::{Event, Job, Until};
 use crate::runner::shift::{Pause, Shift};
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;

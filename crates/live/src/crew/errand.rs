@@ -15,8 +15,8 @@ use anthill_core::view::brief::Brief;
 use anthill_core::view::papers;
 use jiff::Timestamp;
 
-use super::Event;
 use super::dispatch::Crew;
+use super::job::Event;
 use crate::runner::asking::{Ailing, Answered, Asking, Reply};
 use crate::runner::health;
 use crate::runner::minder::{Beat, Call, Cut, Minder, Pulse};

@@ -13,12 +13,13 @@ use anthill_live::hooks::fingerprint;
 use clap::Args;
 use serde_json::json;
 
-use crate::args::seconds;
-use crate::context::{Context, parse_new_id};
+use crate::context::Context;
 use crate::env;
 use crate::error::{CliError, Result, io_error};
 use crate::install::fs;
 use crate::output::Format;
+use crate::project_gates;
+use crate::typed::{parse_new_id, seconds};
 
 /// Add a quality gate to `.claude/anthill.toml`
 ///
@@ -57,7 +58,7 @@ pub fn run(context: &Context<'_>, args: &AddGateArgs) -> Result<()> {
         let typed = format!("anthill loop add-gate {name} -- {}", shell::word(&line));
         return Err(CliError::new(Code::Refused, message).hinted(format!("ask your user to type: {typed}")));
     }
-    let (root, before) = super::gates(context)?;
+    let (root, before) = project_gates::find(context)?;
     let new =
         NewGate { name: name.as_str(), line: &line, timeout: args.timeout, count: args.count.as_deref() };
     let is_new = add(&root, &before, &new)?;

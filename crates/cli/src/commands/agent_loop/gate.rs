@@ -10,13 +10,14 @@ use anthill_live::gates::config::{self, NewGate};
 use anthill_live::gates::{Event, Gate, Gates, Run, judge, run_one};
 use clap::Args;
 
-use crate::args::seconds;
-use crate::context::{Context, parse_id};
+use crate::args::ExpectArgs;
+use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::Output;
-use crate::planning::{ExpectArgs, one_of};
+use crate::process::ExitCode;
+use crate::project_gates;
 use crate::staff;
-use crate::start::ExitCode;
+use crate::typed::{one_of, parse_id, seconds};
 use crate::{consent, hooks};
 
 /// Run a quality gate and record how it came out; with --all, end the iteration
@@ -100,7 +101,7 @@ pub fn run(context: &Context<'_>, args: &GateArgs) -> Result<ExitCode> {
 
 /// Returns the gate that is meant, with what was typed for it.
 fn chosen(context: &Context<'_>, name: Key, args: &GateArgs) -> Result<Gate> {
-    let (root, gates) = super::gates(context)?;
+    let (root, gates) = project_gates::find(context)?;
     let known = gates.find(name.as_str()).cloned();
     let mut gate = match (known, args.command.is_empty()) {
         (Some(gate), true) => gate,
@@ -116,7 +117,7 @@ fn chosen(context: &Context<'_>, name: Key, args: &GateArgs) -> Result<Gate> {
 }
 
 pub fn every(context: &Context<'_>) -> Result<Vec<Gate>> {
-    let (root, gates) = super::gates(context)?;
+    let (root, gates) = project_gates::find(context)?;
     if gates.list.is_empty() {
         let message = "no gate is configured, and the project's files tell of none";
         return Err(CliError::new(Code::Refused, message).hinted(how_to_add("test")));

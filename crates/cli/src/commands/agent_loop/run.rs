@@ -5,15 +5,15 @@ use anthill_live::looping::{self, End, Event, Job};
 use anthill_live::runner::brief;
 use clap::Args;
 
-use super::gate;
-use crate::args::seconds;
+use super::{gate, taken_back};
 use crate::context::Context;
 use crate::error::Result;
 use crate::hooks;
-use crate::output::{Format, shorten};
-use crate::planning::text;
+use crate::output::Format;
+use crate::process::ExitCode;
+use crate::sentence::{shorten, text};
 use crate::staff::{self, CareArgs};
-use crate::start::ExitCode;
+use crate::typed::seconds;
 
 /// Let an agent do the items, and judge by the gates, until the loop is complete
 ///
@@ -100,7 +100,7 @@ fn tell(context: &Context<'_>, gates: &[Gate], event: &Event<'_>) {
         }
         Event::Paused { until, reason } => output.status(&staff::paused(&context.actor, *until, reason)),
         Event::Gate(event) => gate::progress(output, event),
-        Event::TakenBack(given) => output.status(&super::taken_back(given)),
+        Event::TakenBack(given) => output.status(&taken_back::sentence(given)),
         Event::Waiting { id, by } => output.progress(&format!("{id}: {by} has it; waiting")),
         Event::Judged(done) => {
             done.warnings.iter().for_each(|warning| output.warning(warning));

@@ -7,9 +7,11 @@ use anthill_core::view::records;
 use clap::Args;
 use serde_json::Value;
 
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
-use crate::output::{Format, shorten};
+use crate::output::Format;
+use crate::sentence::shorten;
+use crate::typed::parse_id;
 
 /// Show what one agent found and recommends
 ///

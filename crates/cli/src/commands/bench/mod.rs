@@ -4,7 +4,9 @@
 //! - `floor`: the empty program; `peers`: what others do the same work; `tasks`: the work.
 //! - `stats`, `row`, `report`, `plot`, `svg`: figures, and how they are shown. All of these are pure.
 
+mod contest;
 mod floor;
+mod measured;
 mod peers;
 mod plot;
 mod report;
@@ -26,11 +28,12 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Map, Value, json};
 
+use self::contest::Bench;
 use self::peers::Peer;
 use self::report::Growth;
 use self::rounds::Budget;
 use self::row::Row;
-use self::rows::{Bench, Step};
+use self::rows::Step;
 use self::stage::{Floor, Stage};
 use crate::error::{CliError, Result, io_error};
 use crate::output::{Format, Output};

@@ -5,8 +5,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::shorten;
-use crate::planning::text;
+use crate::sentence::{shorten, text};
 
 /// Show what a backup would give back, and give it back with --apply
 ///

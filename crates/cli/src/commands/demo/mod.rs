@@ -11,16 +11,15 @@ use std::time::{Duration, Instant};
 use anthill_core::error::Code;
 use anthill_core::model::kind::Doc;
 use anthill_core::model::task::{Status, Task};
-use anthill_core::store::engine::items;
 use clap::Args;
 use serde_json::{Value, json};
 
-use self::show::Show;
+use self::show::{Show, tasks};
 use crate::args::Global;
 use crate::context::Context;
 use crate::error::{CliError, Result, io_error};
 use crate::output::{Format, Output};
-use crate::start::ExitCode;
+use crate::process::ExitCode;
 
 /// See a team at work: a plan, three workers, one of them killed in the middle
 ///
@@ -267,10 +266,6 @@ In a project of yours:
   anthill leader add-task \"the first task\"
   anthill worker run ant-1 --until-empty --agent claude     # or codex, gemini, opencode, 'a line of shell'
 Remove the demonstration: rm -r DIR";
-
-fn tasks(queue: &Value) -> Vec<Task> {
-    items(Doc::queue().kind, queue).into_iter().cloned().map(Task::of).collect()
-}
 
 fn worked_on_by_the_victim(tasks: &[Task]) -> Option<&Task> {
     tasks.iter().find(|task| task.status() == Status::InProgress && task.owner() == Some(VICTIM))

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::io::IsTerminal;
 
+use anthill_core::model::kind::Doc;
 use anthill_core::model::task::Task;
+use anthill_core::store::engine::items;
 use anthill_core::view::board::{self, Line, Tone};
 use serde_json::Value;
 
@@ -45,7 +47,7 @@ impl<'o> Show<'o> {
 
     /// Tells what is new in the queue, and draws the board again.
     pub fn progress(&mut self, context: &Context<'_>, queue: &Value) {
-        for task in super::tasks(queue) {
+        for task in tasks(queue) {
             let now = standing(&task);
             if self.told.insert(task.id().to_owned(), now.clone()).is_some_and(|before| before != now) {
                 self.event(&format!("{}: {now}", task.id()));
@@ -91,4 +93,9 @@ fn standing(task: &Task) -> String {
         (None, Some(last)) => format!("{status} again: the lease of {last} is over"),
         (None, None) => status,
     }
+}
+
+/// Returns the tasks of a queue.
+pub fn tasks(queue: &Value) -> Vec<Task> {
+    items(Doc::queue().kind, queue).into_iter().cloned().map(Task::of).collect()
 }

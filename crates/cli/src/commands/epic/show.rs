@@ -4,10 +4,12 @@ use anthill_core::model::plan::stories;
 use anthill_core::view::plan;
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use crate::args::ProjectArgs;
+use crate::context::Context;
 use crate::error::Result;
 use crate::output::Format;
-use crate::planning::{ProjectArgs, text};
+use crate::sentence::text;
+use crate::typed::parse_id;
 
 /// Show an epic and its stories
 ///

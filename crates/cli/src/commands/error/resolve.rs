@@ -1,9 +1,10 @@
 use anthill_core::api::records::ResolveError;
 use clap::Args;
 
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ExpectArgs, text};
+use crate::sentence::text;
 
 /// Mark an error as recovered
 ///

@@ -5,9 +5,9 @@ use clap::Args;
 
 use super::add_task::priority;
 use super::report;
-use crate::args::{names, prose};
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::{CliError, Result};
+use crate::typed::{names, parse_id, prose};
 
 /// Change a task: its words, priority, dependencies, files, labels
 ///
@@ -62,7 +62,7 @@ pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
     if let Some(owner) = &revised.at_work {
         context.output.warning(&format!("`{owner}` is at work on it and has seen it as it was before"));
     }
-    context.answer::<EditTask>(&revised, |revised| report(context, "Edited", &revised.task))
+    context.answer::<EditTask>(&revised, |revised| report::tell(context, "Edited", &revised.task))
 }
 
 impl EditArgs {

@@ -3,8 +3,9 @@ use anthill_core::model::task::word;
 use anthill_core::view::papers;
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::parse_id;
 
 /// Say why a task is not running: which dependency, overlap, capability or lease
 ///

@@ -9,9 +9,9 @@ use anthill_core::ops::queue::lead;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::commands::read_file;
 use crate::context::Context;
 use crate::error::{CliError, Result};
+use crate::typed::read_file;
 
 /// Add many tasks at once from a file: all of them, or none
 ///

@@ -2,10 +2,10 @@ use anthill_core::api::queue::lead::InitQueue;
 use anthill_core::store::Called;
 use clap::Args;
 
-use crate::args::prose;
 use crate::context::Context;
 use crate::error::Result;
 use crate::git;
+use crate::typed::prose;
 
 /// Lay out the queue of this project; what is there already stays
 ///

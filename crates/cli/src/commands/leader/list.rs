@@ -6,9 +6,9 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::status::left;
-use crate::args::names;
 use crate::context::Context;
 use crate::error::Result;
+use crate::typed::names;
 
 /// List tasks, by how they stand
 ///

@@ -11,18 +11,18 @@ mod init;
 mod list;
 mod note;
 mod remove;
+mod report;
 mod reset;
 mod retry;
 mod show;
 pub(super) mod status;
 
-use anthill_core::model::task::{Task, word};
 use clap::Subcommand;
 
 use crate::context::Context;
 use crate::direct::one;
 use crate::error::Result;
-use crate::start::ExitCode;
+use crate::process::ExitCode;
 
 /// Plan work: add tasks, follow them, put the results together
 ///
@@ -79,9 +79,4 @@ pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
         "status" => one(rest, status::run),
         _ => None,
     }
-}
-
-/// Tells what a task is now.
-fn report(context: &Context<'_>, what: &str, task: &Task) -> Result<()> {
-    context.output.said(&format!("{what} ({}): {}", word(task.status()), task.id()))
 }

@@ -2,8 +2,9 @@ use anthill_core::api::queue::lead::RemoveTasks;
 use anthill_core::model::task::{Task, word};
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::parse_id;
 
 /// Take tasks out of the queue, with their results
 ///

@@ -3,8 +3,9 @@ use anthill_core::view::task;
 use clap::Args;
 
 use super::status::left;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::parse_id;
 
 /// Show everything about one task
 ///

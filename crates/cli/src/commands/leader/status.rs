@@ -16,8 +16,9 @@ use jiff::SignedDuration;
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
 use crate::output::compact;
 use crate::words::told;
 

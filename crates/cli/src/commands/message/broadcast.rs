@@ -1,10 +1,11 @@
 use anthill_core::api::messages::Broadcast;
 use clap::Args;
 
-use super::{LetterArgs, perhaps};
-use crate::commands::parse_value;
-use crate::context::{Context, parse_id};
+use super::letter::{LetterArgs, perhaps};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::parse_id;
+use crate::typed::parse_value;
 
 /// Send a message to every session at work
 ///

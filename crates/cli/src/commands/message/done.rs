@@ -1,9 +1,11 @@
 use anthill_core::api::messages::FinishMessage;
 use clap::Args;
 
-use crate::context::{Context, parse_id};
-use crate::direct::{Direct, Opt, Words};
+use crate::context::Context;
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Words};
+use crate::typed::parse_id;
 
 /// Say that a message is done with
 ///

@@ -5,11 +5,12 @@ use anthill_core::api::request::Limit;
 use anthill_live::waiting;
 use clap::{Args, ValueEnum};
 
-use crate::args::{limit_parser, seconds};
-use crate::context::{Context, parse_id};
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::context::Context;
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
 use crate::output::Format;
+use crate::typed::{limit_parser, parse_id, seconds};
 
 /// Read the messages of a session
 ///

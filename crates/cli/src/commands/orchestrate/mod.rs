@@ -19,14 +19,13 @@ use anthill_live::orchestrate::{self as live, Agents, End, Job};
 use clap::Args;
 use serde_json::Value;
 
-use super::pipeline::requirements;
-use crate::args::{prose, seconds};
+use super::pipeline::input::requirements;
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::Format;
-use crate::planning::{one_of, words_of};
+use crate::process::ExitCode;
 use crate::staff::{self, CareArgs};
-use crate::start::ExitCode;
+use crate::typed::{one_of, prose, seconds, words_of};
 use crate::{env, hooks};
 
 /// Who works unless told.

@@ -17,7 +17,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::output::{Output, shorten};
+use crate::output::Output;
+use crate::sentence::shorten;
 use crate::staff;
 use crate::words::CommandLine;
 

@@ -1,10 +1,11 @@
 use anthill_core::api::pipeline::PlanRun;
 use clap::Args;
 
-use super::{read_json, tell_next};
+use super::input::read_json;
+use super::next_step;
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::ExpectArgs;
 
 /// Adopt a plan
 ///
@@ -36,7 +37,7 @@ pub fn run(context: &Context<'_>, args: &PlanArgs) -> Result<()> {
         let what = if done.changed { "Planned" } else { "Unchanged" };
         let groups: Vec<&str> = done.pipeline.group_ids().collect();
         context.output.said(&format!("{what}: {}", groups.join(" ")))?;
-        tell_next(context, &done.pipeline);
+        next_step::tell(context, &done.pipeline);
         Ok(())
     })
 }

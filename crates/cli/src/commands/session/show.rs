@@ -7,10 +7,11 @@ use anthill_core::ops::sessions::look::Shown;
 use clap::Args;
 use serde_json::Value;
 
-use super::tell_expired;
-use crate::context::{Context, parse_id};
+use super::report::tell_expired;
+use crate::context::Context;
 use crate::error::Result;
-use crate::output::shorten;
+use crate::sentence::shorten;
+use crate::typed::parse_id;
 
 /// Show a session and what it has in hand
 ///

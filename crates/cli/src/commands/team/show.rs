@@ -2,10 +2,10 @@ use anthill_core::api::planning::{ShowTeam, project};
 use anthill_core::view::plan;
 use clap::Args;
 
+use crate::args::ProjectArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::Format;
-use crate::planning::ProjectArgs;
 
 /// Show who works on a project, and how many open stories each has
 ///

@@ -3,9 +3,10 @@ use anthill_core::model::ids::Key;
 use anthill_core::model::session::Session;
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::env;
 use crate::error::Result;
+use crate::typed::parse_id;
 
 /// Tell what a worker should know for a task: the same that `worker run` and hooks tell
 ///

@@ -9,11 +9,12 @@ use anthill_core::view::shell;
 use anthill_live::waiting;
 use clap::Args;
 
-use crate::args::{seconds, span};
-use crate::context::{Context, parse_id};
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::context::Context;
+use crate::direct::Direct;
 use crate::door::in_words;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
+use crate::typed::{parse_id, seconds, span};
 
 /// Take the best task that is ready
 ///

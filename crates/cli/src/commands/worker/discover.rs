@@ -1,9 +1,9 @@
 use anthill_core::api::queue::work::Discover;
 use clap::Args;
 
-use crate::args::prose;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::{parse_id, prose};
 
 /// Tell everybody what you found out
 ///

@@ -1,9 +1,9 @@
 use anthill_core::api::queue::work::RegisterWorker;
 use clap::Args;
 
-use crate::args::names;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::{names, parse_id};
 
 /// Tell the team who you are and what you can do
 ///

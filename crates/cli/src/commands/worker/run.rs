@@ -9,13 +9,14 @@ use anthill_live::runner::brief;
 use clap::Args;
 use serde_json::json;
 
-use crate::args::seconds;
-use crate::context::{Context, parse_new_id};
+use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::hooks;
-use crate::output::{Format, Output, shorten};
+use crate::output::{Format, Output};
+use crate::process::ExitCode;
+use crate::sentence::shorten;
 use crate::staff::{self, CareArgs};
-use crate::start::ExitCode;
+use crate::typed::{parse_new_id, seconds};
 
 /// Run a command or an agent for every task that the worker can claim
 ///
