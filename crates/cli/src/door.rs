@@ -5,9 +5,8 @@ use std::mem::ManuallyDrop;
 use anthill_core::api::{Answer, Caller, Request, Surroundings};
 use anthill_core::model::ids::ProjectId;
 use anthill_core::model::kind::Doc;
-use anthill_core::ops::{self, Error};
+use anthill_core::ops;
 use anthill_core::store::Finding;
-use anthill_core::view::shell;
 use anthill_live::runner;
 use jiff::tz::TimeZone;
 
@@ -24,7 +23,7 @@ impl Context<'_> {
 
     /// Finds the document that the arguments mean.
     pub fn select(&self, select: &Select) -> Result<Doc> {
-        select.of()?.find(&self.caller()).map_err(in_words)
+        select.of()?.find(&self.caller()).map_err(CliError::from)
     }
 
     /// Performs a request and prints the answer as JSON, or lets `tell` say what came of it.
@@ -36,7 +35,7 @@ impl Context<'_> {
 
     /// Performs a request for somebody who decides what to do with the answer.
     pub fn ask<R: Request>(&self, request: R) -> Result<R::Answer> {
-        request.perform(&self.caller()).map_err(in_words)
+        request.perform(&self.caller()).map_err(CliError::from)
     }
 
     /// Prints an answer as JSON, or lets `tell` say what came of it.
@@ -100,43 +99,6 @@ impl Surroundings for Context<'_> {
 
     fn mark(&self) -> String {
         format!("{} {}", self.actor.user, std::process::id())
-    }
-}
-
-/// Says what to type next where only the command line can know it.
-pub fn in_words(error: ops::Error) -> CliError {
-    let base = |error: &Error| CliError::new(error.code(), error.to_string());
-    match &error {
-        Error::NothingReady { worker, others_work } => {
-            let wait = match others_work {
-                true => "others are at work; wait for what they set free",
-                false => "wait for the next task",
-            };
-            base(&error)
-                .hinted(format!("{wait}: anthill worker claim {worker} --wait 600"))
-                .hinted("see what is open and why: anthill leader status")
-        }
-        Error::Unnamed { kind, by, path } => {
-            let base = CliError::invalid(format!("{kind} needs --{by} ID: it is kept at `{path}`"));
-            match *by {
-                "project-id" => base.hinted("or give this project one: anthill init --project-id ID"),
-                _ => base,
-            }
-        }
-        Error::NoReader { .. } => base(&error)
-            .hinted("see who is there: anthill session list")
-            .hinted("leave out --require-session to send it all the same; nothing was sent"),
-        Error::NoArchive { kind } => base(&error).hinted(format!("see its changes: anthill history {kind}")),
-        Error::WhoseTask => base(&error)
-            .hinted("name it: anthill worker brief TASK")
-            .hinted("or its worker: anthill worker brief --worker W"),
-        Error::NothingInHand { .. } => base(&error)
-            .hinted("take one: anthill worker claim W")
-            .hinted("or name any task: anthill worker brief TASK"),
-        Error::SeveralInHand { ids, .. } => {
-            base(&error).hinted(format!("name one: anthill worker brief {}", shell::word(&ids[0])))
-        }
-        _ => error.into(),
     }
 }
 

@@ -76,7 +76,7 @@ impl From<Failure> for CliError {
     fn from(failure: Failure) -> CliError {
         let Failure { code, message, hints, facts, indeterminate } = failure;
         let hints = hints.iter().map(words::told).collect();
-        CliError { hints, indeterminate, details: facts, ..CliError::new(code, message) }
+        CliError { hints, indeterminate, details: facts, ..CliError::new(code, words::told(&message)) }
     }
 }
 

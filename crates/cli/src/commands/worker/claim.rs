@@ -11,7 +11,6 @@ use clap::Args;
 
 use crate::context::Context;
 use crate::direct::Direct;
-use crate::door::in_words;
 use crate::error::Result;
 use crate::line::{Opt, Takes, Words};
 use crate::typed::{parse_id, seconds, span};
@@ -75,7 +74,7 @@ pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
     let claimed = request.perform_by(&caller, |request| {
         waiting::claim(caller.engine, &mut *listener, request, caller.actor, Some(deadline), &mut wait_on)
     });
-    context.answer::<ClaimTask>(&claimed.map_err(in_words)?, |claimed| tell(context, claimed))
+    context.answer::<ClaimTask>(&claimed?, |claimed| tell(context, claimed))
 }
 
 fn tell(context: &Context<'_>, Claimed { worker, task, .. }: &Claimed) -> Result<()> {
