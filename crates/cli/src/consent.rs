@@ -3,7 +3,6 @@
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 
-use anthill_core::ops::trust;
 use anthill_live::gates::{Gate, consent};
 
 use crate::context::Context;
@@ -26,10 +25,7 @@ pub fn obtain(context: &Context<'_>, root: &Path, gates: &[Gate]) -> Result<()> 
         return Ok(consent::check(engine, root, gates)?);
     }
     let meant: Vec<Gate> = waiting.into_iter().map(|waiting| waiting.gate.clone()).collect();
-    let failed = |error: io::Error| io_error("read the scripts of gates", &error);
-    let fingerprints = consent::fingerprints(root, &meant).map_err(failed)?;
-    trust::trust(engine, &fingerprints, &context.actor)?;
-    Ok(())
+    Ok(consent::give(engine, root, &meant, &context.actor)?)
 }
 
 fn can_ask(context: &Context<'_>) -> bool {

@@ -5,16 +5,16 @@ use std::mem::ManuallyDrop;
 use anthill_core::api::{Answer, Caller, Request, Surroundings};
 use anthill_core::model::ids::ProjectId;
 use anthill_core::model::kind::Doc;
-use anthill_core::ops;
+use anthill_core::ops::{self, Error};
 use anthill_core::store::Finding;
-use anthill_live::runner;
+use anthill_live::{obstacles, runner};
 use jiff::tz::TimeZone;
 
 use crate::args::Select;
 use crate::context::Context;
 use crate::env;
 use crate::error::{CliError, Result};
-use crate::{git, obstacles};
+use crate::git;
 
 impl Context<'_> {
     pub fn caller(&self) -> Caller<'_> {
@@ -90,7 +90,9 @@ impl Surroundings for Context<'_> {
     }
 
     fn obstacles(&self) -> ops::Result<Vec<Finding>> {
-        obstacles::find(self)
+        let root = self.roots.project();
+        let root = root.map_err(|error| Error::Input(format!("cannot look at hooks: {error}")))?;
+        obstacles::find(&*self.engine, &root, self.actor.door)
     }
 
     fn zone(&self) -> TimeZone {

@@ -6,6 +6,7 @@
 #![allow(rustdoc::broken_intra_doc_links, reason = "help texts show path expressions such as `epics[0]`")]
 #![cfg_attr(all(target_env = "musl", not(test)), no_main)]
 
+mod agent_args;
 #[cfg(any(target_env = "musl", test))]
 mod arena;
 mod args;
@@ -30,14 +31,12 @@ mod hook_runner;
 mod hooks;
 mod install;
 mod line;
-mod obstacles;
 mod output;
 mod planning;
 mod process;
 mod project_gates;
 mod roots;
 mod sentence;
-mod staff;
 mod start;
 mod typed;
 mod words;

@@ -14,6 +14,11 @@ pub struct ExitCode(u8);
 
 impl ExitCode {
     pub const SUCCESS: ExitCode = ExitCode(0);
+
+    /// Returns what a shell would say of the signal that stopped us.
+    pub fn of_signal(signal: i32) -> ExitCode {
+        u8::try_from(128 + signal).unwrap_or(1).into()
+    }
 }
 
 impl From<u8> for ExitCode {

@@ -10,6 +10,8 @@
 //! - [`crew`]: run a command for every task that can be claimed.
 //! - [`orchestrate`]: run an agent for every order of the pipeline, to its end.
 //! - [`runner`]: how they all run a command.
+//! - [`watching`]: tell every change of a document.
+//! - [`obstacles`]: what keeps a project from working as it was told to.
 
 pub mod changes;
 pub mod crew;
@@ -18,6 +20,8 @@ pub mod gates;
 mod git;
 pub mod hooks;
 pub mod looping;
+pub mod obstacles;
 pub mod orchestrate;
 pub mod runner;
 pub mod waiting;
+pub mod watching;

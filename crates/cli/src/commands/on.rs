@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::{CliError, Result, io_error};
+use crate::sentence::text;
 use crate::typed::{kind_parser, parse_id};
 
 /// Run a command after every change of a kind of document
@@ -86,12 +87,8 @@ fn tell(context: &Context<'_>, what: &str, hook: &Value) -> Result<()> {
 
 fn list(context: &Context<'_>, found: &[Value]) -> Result<()> {
     let session = session(context);
-    let (owner, triggered) = (owner(context, session)?, hooks::triggered(&*context.engine, session)?);
-    for hook in found {
-        let obstacle = match owner.obstacle(&*context.engine, hook)? {
-            None if !triggered.contains(text(hook, "on")) => Some(owner.unregistered(hook)),
-            other => other,
-        };
+    let obstacles = owner(context, session)?.obstacles(&*context.engine, found)?;
+    for (hook, obstacle) in found.iter().zip(obstacles) {
         let state = obstacle
             .map_or(String::new(), |why| format!("  (does not run: {})", why.told(context.actor.door)));
         let line = format!("{}  on {}: {}{state}", text(hook, "id"), text(hook, "on"), text(hook, "command"));
@@ -109,11 +106,6 @@ fn list(context: &Context<'_>, found: &[Value]) -> Result<()> {
 }
 
 fn owner<'s>(context: &Context<'_>, session: &'s SessionId) -> Result<Owner<'s>> {
-    let state = context.engine.read(&Doc::session(session))?.map(|state| state.value).unwrap_or_default();
     let root = context.roots.project().map_err(|error| io_error("look at the command", &error))?;
-    Ok(Owner::new(session, state["context"]["working_directory"].as_str(), &root))
-}
-
-fn text<'h>(hook: &'h Value, field: &str) -> &'h str {
-    hook[field].as_str().unwrap_or_default()
+    Ok(Owner::find(&*context.engine, session, &root)?)
 }

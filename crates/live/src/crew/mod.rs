@@ -14,8 +14,10 @@ use std::thread;
 use anthill_core::model::ids::Key;
 use anthill_core::model::kind::Doc;
 use anthill_core::model::usage::Usage;
+use anthill_core::ops::settings::Settings;
 use anthill_core::ops::{self, Actor};
 use anthill_core::store::{Engine, Listener};
+use serde_json::{Value, json};
 
 use self::dispatch::Crew;
 pub use self::job::{Doer, Event, Job, Until};
@@ -40,6 +42,7 @@ pub struct Summary {
 
 /// Runs the job until it has done enough or is stopped, and tells what happens.
 pub fn run(engine: &dyn Engine, job: &Job, actor: &Actor, tell: &mut dyn FnMut(Event)) -> Result<Summary> {
+    Settings::read(engine)?.allow_agents(job.parallel as u64)?;
     job.doer.agent().map_or(Ok(()), |agent| place::check(agent, &job.site))?;
     let shift = Arc::new(Shift::default());
     let signals = signals::heed(&shift)?;
@@ -84,6 +87,23 @@ pub(crate) fn look_out(mut queue: Box<dyn Listener>, shift: Weak<Shift>) {
 }
 
 impl Summary {
+    /// Returns it for a program.
+    pub fn json(&self, worker: &Key) -> Value {
+        let ids = |keys: &[Key]| keys.iter().map(Key::to_string).collect::<Vec<_>>();
+        let mut summary = json!({
+            "worker": worker.as_str(), "done": ids(&self.done), "failed": ids(&self.failed),
+            "released": ids(&self.released), "lost": ids(&self.lost),
+        });
+        let usage = self.usage;
+        if usage != Usage::default() {
+            summary["used"] = json!({
+                "cost_usd": usage.cost_usd, "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens, "cached_tokens": usage.cached_tokens,
+            });
+        }
+        summary
+    }
+
     fn note(&mut self, event: &Event) {
         match event {
             Event::Done(task) => self.done.push(task.clone()),

@@ -6,12 +6,13 @@ use std::path::Path;
 use anthill_core::hint;
 use anthill_core::model::next::Next;
 use anthill_core::ops::trust::{self, Fingerprint, Verdict};
-use anthill_core::ops::{Error, Result};
+use anthill_core::ops::{Actor, Error, Result};
 use anthill_core::store::Engine;
 use anthill_core::view::text::escape;
 
 use super::{Gate, Run, config};
 use crate::hooks::fingerprint;
+use crate::runner;
 
 /// A gate that waits for consent.
 #[derive(Debug)]
@@ -51,6 +52,13 @@ pub fn missing<'g>(engine: &dyn Engine, root: &Path, gates: &'g [Gate]) -> Resul
         }
     }
     Ok(waiting)
+}
+
+/// Lets these gates run in this project from now on, as they are. It is a person who says so.
+pub fn give(engine: &dyn Engine, root: &Path, gates: &[Gate], actor: &Actor) -> runner::Result<()> {
+    let failed = |source| runner::Error::Io { action: "read the scripts of gates", source };
+    let fingerprints = fingerprints(root, gates).map_err(failed)?;
+    Ok(trust::trust(engine, &fingerprints, actor).map(drop)?)
 }
 
 /// Refuses gates that wait for consent.

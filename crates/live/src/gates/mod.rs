@@ -4,6 +4,7 @@
 //! (`detect.rs`), else from whoever types one. They never come from state, which others may write, and what is configured
 //! runs only with the user's consent ([`consent`]).
 
+mod choice;
 pub mod config;
 pub mod consent;
 mod detect;
@@ -14,11 +15,12 @@ mod run;
 
 use std::path::Path;
 
+pub use self::choice::{GateChoice, NoGate};
 pub use self::gate::{Gate, TIMEOUT};
 pub(crate) use self::judging::Bench;
 pub use self::judging::judge;
 pub(crate) use self::run::run_within;
-pub use self::run::{Event, Ran, run_one};
+pub use self::run::{Event, Findings, Ran, run_and_note};
 pub use crate::runner::Run;
 
 /// Where gates come from.

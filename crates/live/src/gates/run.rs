@@ -5,8 +5,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anthill_core::model::agent_loop::Ended;
-use anthill_core::ops;
+use anthill_core::model::agent_loop::{Ended, Severity};
+use anthill_core::ops::agent_loop::{self, Done};
+use anthill_core::ops::{self, Actor};
 use anthill_core::store::Engine;
 
 use super::{Gate, consent};
@@ -40,8 +41,29 @@ pub enum Event<'g> {
     Warning(String),
 }
 
-/// Runs one gate.
-pub fn run_one(
+/// What somebody found, beside what a gate's command says.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Findings {
+    pub issues: Option<u64>,
+    pub severity: Option<Severity>,
+}
+
+/// Runs one gate and notes how it came out.
+pub fn run_and_note(
+    engine: &dyn Engine,
+    gate: &Gate,
+    findings: Findings,
+    site: &Site,
+    (expect, actor): (Option<u64>, &Actor),
+    tell: &(dyn Fn(Event<'_>) + Sync),
+) -> ops::Result<Done> {
+    let mut report = run_one(engine, gate, site, tell)?.report(gate);
+    report.check.issues = findings.issues.or(report.check.issues);
+    report.check.severity = findings.severity;
+    agent_loop::note_gates(engine, &[report], false, expect, actor)
+}
+
+fn run_one(
     engine: &dyn Engine,
     gate: &Gate,
     site: &Site,

@@ -22,6 +22,7 @@ use std::time::Duration;
 use anthill_core::error::Code;
 use anthill_core::hint;
 use anthill_core::model::documents::pipeline::RunStatus;
+use anthill_core::model::documents::state::Features;
 use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::model::next::See;
 use anthill_core::model::pipeline::table::Role;
@@ -29,6 +30,8 @@ use anthill_core::model::pipeline::{Caps, KINDS, NO_GROUP, Order, Pipeline, REPL
 use anthill_core::model::room::Room;
 use anthill_core::model::time;
 use anthill_core::ops::orchestrate::{self as tries, Budget};
+use anthill_core::ops::pipeline::NewRun;
+use anthill_core::ops::settings::Settings;
 use anthill_core::ops::{self, Actor, pipeline};
 use anthill_core::store::{Engine, Listener, Seat};
 use jiff::Timestamp;
@@ -154,17 +157,50 @@ pub enum End {
     Signal(i32),
 }
 
+/// Which run it is about.
+#[derive(Debug)]
+pub enum Wanted {
+    /// A new one, or the one that there is for the same requirements.
+    New(NewRun),
+    /// The one that there is; refused if it is for other requirements than these.
+    Known { requirements: Option<String> },
+}
+
+/// Refuses where the configuration has turned orchestration off.
+pub fn check_allowed(engine: &dyn Engine) -> ops::Result<()> {
+    Settings::read(engine)?.need(Features::enable_orchestration, "orchestration")
+}
+
+/// Begins a run or takes one up, and works on it until it is over. Tells what happens.
+pub fn run(
+    engine: &dyn Engine,
+    wanted: &Wanted,
+    job: &Job,
+    actor: &Actor,
+    tell: &mut dyn FnMut(Event),
+) -> Result<End> {
+    check_allowed(engine)?;
+    if let Wanted::Known { requirements } = wanted {
+        tries::resume(engine, requirements.as_deref())?;
+    }
+    let seat = take_seat(engine)?;
+    if let Wanted::New(new) = wanted {
+        tries::begin(engine, new, actor)?;
+    }
+    attend(engine, job, actor, &*seat, tell)
+}
+
 /// Makes sure that nobody else starts agents for the same run, until the answer is dropped. Who was killed has the seat
 /// until its last agent is gone.
-pub fn take_seat(engine: &dyn Engine) -> Result<Box<dyn Seat>> {
+fn take_seat(engine: &dyn Engine) -> Result<Box<dyn Seat>> {
     tries::seat(engine, PATIENCE)?.ok_or_else(|| {
         let hint = hint!["see how far it is: ", See::Pipeline];
         ops::Error::refused("another orchestrator is at work on this run", hint).into()
     })
 }
 
-/// Runs the pipeline until it is over, and tells what happens. Who does so, and how it ended, is written down.
-pub fn run(
+/// Runs the pipeline until it is over. Who does so, and how it ended, is written down.
+fn attend(
     engine: &dyn Engine,
     job: &Job,
     actor: &Actor,

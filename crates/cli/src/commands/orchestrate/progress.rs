@@ -16,10 +16,10 @@ use anthill_live::runner::brief;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::Value;
 
+use crate::agent_args;
 use crate::context::Context;
 use crate::output::Output;
 use crate::sentence::shorten;
-use crate::staff;
 use crate::words::CommandLine;
 
 pub struct Progress<'o> {
@@ -59,7 +59,7 @@ impl<'o> Progress<'o> {
         let line = || {
             match event {
                 Event::Warning(warning) => output.warning(warning),
-                Event::Paused { until, reason } => output.status(&staff::paused(actor, *until, reason)),
+                Event::Paused { until, reason } => output.status(&agent_args::paused(actor, *until, reason)),
                 event => output.status(&line_of(event)),
             }
             groups.iter().for_each(|group| output.status(group));

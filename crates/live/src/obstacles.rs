@@ -1,27 +1,27 @@
 //! What keeps the project from working as it was told to, although nothing is damaged.
 
+use std::path::Path;
+
 use anthill_core::error::Code;
 use anthill_core::hint;
+use anthill_core::model::hint::Door;
 use anthill_core::model::next::{Next, See};
 use anthill_core::ops::merge::asides;
-use anthill_core::ops::{self, Error, doctor};
-use anthill_core::store::{Aside, Finding};
-use anthill_live::gates::Gates;
-use anthill_live::gates::consent::{self, Waiting};
-use anthill_live::hooks::obstacle;
+use anthill_core::ops::{Result, doctor};
+use anthill_core::store::{Aside, Engine, Finding};
 
-use crate::context::Context;
+use crate::gates::Gates;
+use crate::gates::consent::{self, Waiting};
+use crate::hooks::obstacle;
 
-pub fn find(context: &Context<'_>) -> ops::Result<Vec<Finding>> {
-    let root =
-        context.roots.project().map_err(|error| Error::Input(format!("cannot look at hooks: {error}")))?;
-    let mut found = obstacle::check(&*context.engine, &root)?;
-    let rooms = context.engine.rooms()?;
-    found.extend(asides(&*context.engine, &rooms)?.iter().map(unjoined));
+/// Looks at hooks, edits by hand, settings and gates of the project at `root`.
+pub fn find(engine: &dyn Engine, root: &Path, door: &dyn Door) -> Result<Vec<Finding>> {
+    let mut found = obstacle::check(engine, root)?;
+    found.extend(asides(engine, &engine.rooms()?)?.iter().map(unjoined));
     // A configuration that cannot be read is told by whoever needs it.
-    let gates = Gates::of(&root).map(|gates| gates.list).unwrap_or_default();
-    found.extend(doctor::without_effect(&*context.engine, context.actor.door));
-    found.extend(consent::missing(&*context.engine, &root, &gates)?.iter().map(distrusted));
+    let gates = Gates::of(root).map(|gates| gates.list).unwrap_or_default();
+    found.extend(doctor::without_effect(engine, door));
+    found.extend(consent::missing(engine, root, &gates)?.iter().map(distrusted));
     Ok(found)
 }
 
