@@ -69,7 +69,7 @@ pub fn is_person() -> bool {
 }
 
 /// Returns what was typed as it is kept: without secrets, unless a person typed it, who knows what they write.
-pub fn told(text: &str) -> Cow<'_, str> {
+pub fn without_secrets(text: &str) -> Cow<'_, str> {
     if is_person() { text.into() } else { redact(text) }
 }
 

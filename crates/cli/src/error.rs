@@ -75,8 +75,8 @@ impl CliError {
 impl From<Failure> for CliError {
     fn from(failure: Failure) -> CliError {
         let Failure { code, message, hints, facts, indeterminate } = failure;
-        let hints = hints.iter().map(words::told).collect();
-        CliError { hints, indeterminate, details: facts, ..CliError::new(code, words::told(&message)) }
+        let hints = hints.iter().map(words::in_words).collect();
+        CliError { hints, indeterminate, details: facts, ..CliError::new(code, words::in_words(&message)) }
     }
 }
 

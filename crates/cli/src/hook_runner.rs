@@ -30,12 +30,12 @@ pub fn new<'e>(engine: &'e dyn Engine, roots: &Roots, clock: Arc<dyn Clock>) -> 
 }
 
 /// Reads the changes that hooks are to hear of, a line each.
-pub fn notices(told: &str) -> impl Iterator<Item = Notice> {
-    told.lines().filter_map(Notice::decode)
+pub fn notices(changes: &str) -> impl Iterator<Item = Notice> {
+    changes.lines().filter_map(Notice::decode)
 }
 
 /// Leaves a line in the logs of the sessions whose hooks should have heard of these changes.
-pub fn excuse(runner: &Runner<'_>, told: &str, error: &io::Error) -> Result<()> {
+pub fn excuse(runner: &Runner<'_>, changes: &str, error: &io::Error) -> Result<()> {
     let why = format!("it could not be started: {error}");
-    Ok(notices(told).try_for_each(|notice| runner.excuse(&notice, &why))?)
+    Ok(notices(changes).try_for_each(|notice| runner.excuse(&notice, &why))?)
 }

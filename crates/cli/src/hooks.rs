@@ -29,7 +29,7 @@ use crate::{engine, env, hook_runner, process};
 
 /// What is to be told to hooks, once for each store. Outside of any context: also who ends the process in the middle of an answer
 /// sets it off.
-static NOTED: Mutex<Vec<Errand>> = Mutex::new(Vec::new());
+static NOTED: Mutex<Vec<PendingHooks>> = Mutex::new(Vec::new());
 static KEEPS_RUNNING: AtomicBool = AtomicBool::new(false);
 
 /// Says that this process does not end soon: hooks are set off at every change.
@@ -39,14 +39,14 @@ pub fn keep_running() {
 
 /// Starts the process that runs the hooks, if there is something for it to do.
 fn set_off() {
-    for errand in std::mem::take(&mut *NOTED.lock().unwrap_or_else(PoisonError::into_inner)) {
-        match errand.start() {
+    for pending in std::mem::take(&mut *NOTED.lock().unwrap_or_else(PoisonError::into_inner)) {
+        match pending.start() {
             // Only a process that stays has to bury its children.
             Ok(mut child) if KEEPS_RUNNING.load(Ordering::Relaxed) => {
                 drop(thread::spawn(move || child.wait()));
             }
             Ok(_) => {}
-            Err(error) => errand.give_up(&error),
+            Err(error) => pending.give_up(&error),
         }
     }
 }
@@ -80,10 +80,10 @@ impl HookObserver {
             // Who has a second change while the first one waits may not be about to end.
             keep_running();
         }
-        let errand = Errand { notices, ..self.errand() };
-        match noted.iter_mut().find(|known| known.is_of_the_store_of(&errand)) {
-            Some(known) => known.notices.push_str(&errand.notices),
-            None => noted.push(errand),
+        let pending = PendingHooks { notices, ..self.pending() };
+        match noted.iter_mut().find(|known| known.is_of_the_store_of(&pending)) {
+            Some(known) => known.notices.push_str(&pending.notices),
+            None => noted.push(pending),
         }
         process::at_end(set_off);
         drop(noted);
@@ -93,9 +93,9 @@ impl HookObserver {
         Ok(())
     }
 
-    fn errand(&self) -> Errand {
+    fn pending(&self) -> PendingHooks {
         let (home, root) = (self.roots.home().ok(), self.roots.project().ok());
-        Errand { global: Global { home, root, ..self.global.clone() }, notices: String::new() }
+        PendingHooks { global: Global { home, root, ..self.global.clone() }, notices: String::new() }
     }
 }
 
@@ -132,17 +132,17 @@ fn mirror(engine: &dyn Engine, changes: &[Changed<'_>], entry: &Entry) -> ops::R
 
 /// What the process that runs the hooks is told.
 #[derive(Debug)]
-struct Errand {
+struct PendingHooks {
     /// Where the change was made, by absolute paths.
     global: Global,
     /// One line each.
     notices: String,
 }
 
-impl Errand {
-    fn is_of_the_store_of(&self, other: &Errand) -> bool {
-        let place = |errand: &Errand| {
-            let Global { home, root, store, .. } = &errand.global;
+impl PendingHooks {
+    fn is_of_the_store_of(&self, other: &PendingHooks) -> bool {
+        let place = |pending: &PendingHooks| {
+            let Global { home, root, store, .. } = &pending.global;
             (home.clone(), root.clone(), store.clone())
         };
         place(self) == place(other)

@@ -89,13 +89,13 @@ impl Output {
     }
 
     /// Tells a person what was done or found, as data.
-    pub fn said(&self, text: &str) -> Result<()> {
+    pub fn print(&self, text: &str) -> Result<()> {
         self.data(&escape(text))
     }
 
     /// Tells what was done, and what to type next.
-    pub fn said_with_next(&self, text: &str, next: &str) -> Result<()> {
-        self.said(text)?;
+    pub fn print_with_next(&self, text: &str, next: &str) -> Result<()> {
+        self.print(text)?;
         if !next.is_empty() {
             self.status(&format!("next: {next}"));
         }

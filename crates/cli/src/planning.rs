@@ -8,5 +8,5 @@ use crate::error::Result;
 /// Tells what was done to a thing, whose id comes last, and what to type next.
 pub fn report(context: &Context<'_>, done: &Done, (what, id): (&str, &str), next: &str) -> Result<()> {
     let what = if done.changed { what } else { "Unchanged" };
-    context.output.said_with_next(&format!("{what}: {id}"), next)
+    context.output.print_with_next(&format!("{what}: {id}"), next)
 }

@@ -13,12 +13,12 @@ pub struct CommandLine;
 
 impl Door for CommandLine {
     fn say(&self, step: &Next) -> String {
-        said(step)
+        what_to_type(step)
     }
 }
 
 /// Returns what to type, in words.
-pub fn told(hint: &Hint) -> String {
+pub fn in_words(hint: &Hint) -> String {
     CommandLine.tell(hint)
 }
 
@@ -29,7 +29,7 @@ pub trait Words {
 
 impl Words for Hint {
     fn words(&self) -> String {
-        told(self)
+        in_words(self)
     }
 }
 
@@ -45,7 +45,7 @@ impl Words for String {
     }
 }
 
-fn said(step: &Next) -> String {
+fn what_to_type(step: &Next) -> String {
     let command = match step {
         Next::With(with) => return choice(with),
         Next::Repeat(with) => return format!("{} {}", as_typed(), choice(with)),

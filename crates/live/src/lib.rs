@@ -6,22 +6,22 @@
 //! - [`hooks`]: run what sessions registered for a change.
 //! - [`foreign`]: read files that others wrote.
 //! - `changes`: what really changes while an agent is at work; `git`: how it is asked.
-//! - [`looping`]: let a command do the items of the loop, until its gates pass.
-//! - [`crew`]: run a command for every task that can be claimed.
-//! - [`orchestrate`]: run an agent for every order of the pipeline, to its end.
+//! - [`loop_run`]: let a command do the items of the loop, until its gates pass.
+//! - [`worker_run`]: run a command for every task that can be claimed.
+//! - [`pipeline_run`]: run an agent for every order of the pipeline, to its end.
 //! - [`runner`]: how they all run a command.
 //! - [`watching`]: tell every change of a document.
 //! - [`obstacles`]: what keeps a project from working as it was told to.
 
 pub mod changes;
-pub mod crew;
 pub mod foreign;
 pub mod gates;
 mod git;
 pub mod hooks;
-pub mod looping;
+pub mod loop_run;
 pub mod obstacles;
-pub mod orchestrate;
+pub mod pipeline_run;
 pub mod runner;
 pub mod waiting;
 pub mod watching;
+pub mod worker_run;

@@ -30,8 +30,7 @@ pub fn listen(engine: &dyn Engine) -> Result<Box<dyn Listener>> {
     Ok(engine.listen(&[Doc::queue(), Doc::workers()])?)
 }
 
-/// Claims a task, waiting for one until `deadline`. `wait_on` is asked before every sleep, with what is known,
-/// whether to go on.
+/// Claims a task, waiting for one until `deadline`. Before every sleep, `wait_on` decides whether to go on.
 pub fn claim(
     engine: &dyn Engine,
     listener: &mut dyn Listener,

@@ -36,13 +36,17 @@ pub fn run(context: &Context<'_>, args: &DoctorArgs) -> Result<ExitCode> {
 fn tell(context: &Context<'_>, Examined { findings, obstacles, notes, looked, .. }: &Examined) -> Result<()> {
     for finding in findings {
         let label = if finding.repaired { "repaired" } else { finding.code.facts().word };
-        context.output.status(&format!("{label}: {}\n    {}", finding.message, words::told(&finding.fix)));
+        context.output.status(&format!(
+            "{label}: {}\n    {}",
+            finding.message,
+            words::in_words(&finding.fix)
+        ));
         if let Some(hint) = conflict::hint(&finding.subject).filter(|_| !finding.repaired) {
             context.output.status(&format!("    {}", hint.replace('\n', "\n    ")));
         }
     }
     for obstacle in obstacles {
-        context.output.warning(&format!("{}\n    {}", obstacle.message, words::told(&obstacle.fix)));
+        context.output.warning(&format!("{}\n    {}", obstacle.message, words::in_words(&obstacle.fix)));
     }
     for note in notes {
         context.output.status(&format!("note: {note}"));

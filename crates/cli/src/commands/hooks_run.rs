@@ -21,18 +21,18 @@ pub fn run(context: &Context<'_>, args: &HooksRunArgs) -> Result<()> {
     // Away from the terminal, and from signals that are meant for whoever started us. The leader of a group cannot leave
     // it, but its child can; and we were started as one, for the group of our starter may be killed at any moment.
     if rustix::process::setsid().is_err() && !args.detached {
-        return detach().or_else(|error| excuse(&runner()?, &told()?, &error));
+        return detach().or_else(|error| excuse(&runner()?, &read_changes()?, &error));
     }
-    let (told, runner) = (told()?, runner()?);
-    Ok(notices(&told).try_for_each(|notice| runner.attend(notice))?)
+    let (changes, runner) = (read_changes()?, runner()?);
+    Ok(notices(&changes).try_for_each(|notice| runner.attend(notice))?)
 }
 
 fn detach() -> io::Result<()> {
     Command::new(process::program()?).args(process::arguments()).arg("--detached").spawn().map(drop)
 }
 
-fn told() -> Result<String> {
-    let mut told = String::new();
-    io::stdin().read_to_string(&mut told).map_err(|error| io_error("read from stdin", &error))?;
-    Ok(told)
+fn read_changes() -> Result<String> {
+    let mut changes = String::new();
+    io::stdin().read_to_string(&mut changes).map_err(|error| io_error("read from stdin", &error))?;
+    Ok(changes)
 }

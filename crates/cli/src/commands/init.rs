@@ -11,7 +11,7 @@ use clap::builder::PossibleValuesParser;
 use crate::args::Global;
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::install::{Detail, Install, Places, Scope, Told, Wish, program, show, tell};
+use crate::install::{Detail, Install, InstallReport, Places, Scope, Wish, program, show, tell};
 use crate::typed::parse_new_id;
 
 /// Set up a project: hooks, protocol, agents, commands, ignore rules
@@ -95,7 +95,8 @@ pub fn run(context: &Context<'_>, global: &Global, args: &InitArgs) -> Result<()
         notes.extend(args.guard.then(|| turn_on_guard(context)).transpose()?);
         install.apply(&plan, &wish)?;
     }
-    let told = Told { applied: !args.dry_run, did: "Set up, changed", nothing: "Nothing to change", notes };
+    let told =
+        InstallReport { applied: !args.dry_run, did: "Set up, changed", nothing: "Nothing to change", notes };
     tell(context, &[plan], &places.project, &told)
 }
 

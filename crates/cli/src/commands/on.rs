@@ -73,7 +73,7 @@ fn register(context: &Context<'_>, kind: &str, command: &str, id: Option<&str>) 
     context.answer::<AddHook>(&registered, |registered| tell(context, &what, &registered.hook))?;
     match owner(context, session)?.obstacle(&*context.engine, &registered.hook)? {
         Some(obstacle) => {
-            context.output.warning(&format!("it will not run: {}", obstacle.told(context.actor.door)));
+            context.output.warning(&format!("it will not run: {}", obstacle.in_words(context.actor.door)));
         }
         None if registered.repeated => {}
         None => context.output.status("it runs after the next change"),
@@ -82,7 +82,7 @@ fn register(context: &Context<'_>, kind: &str, command: &str, id: Option<&str>) 
 }
 
 fn tell(context: &Context<'_>, what: &str, hook: &Value) -> Result<()> {
-    context.output.said(&format!("{what}: {}", text(hook, "id")))
+    context.output.print(&format!("{what}: {}", text(hook, "id")))
 }
 
 fn list(context: &Context<'_>, found: &[Value]) -> Result<()> {
@@ -90,9 +90,9 @@ fn list(context: &Context<'_>, found: &[Value]) -> Result<()> {
     let obstacles = owner(context, session)?.obstacles(&*context.engine, found)?;
     for (hook, obstacle) in found.iter().zip(obstacles) {
         let state = obstacle
-            .map_or(String::new(), |why| format!("  (does not run: {})", why.told(context.actor.door)));
+            .map_or(String::new(), |why| format!("  (does not run: {})", why.in_words(context.actor.door)));
         let line = format!("{}  on {}: {}{state}", text(hook, "id"), text(hook, "on"), text(hook, "command"));
-        context.output.said(&line.replace('\n', " "))?;
+        context.output.print(&line.replace('\n', " "))?;
     }
     if found.is_empty() {
         context.output.status(&format!(

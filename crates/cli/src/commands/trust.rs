@@ -56,7 +56,7 @@ pub fn run(context: &Context<'_>, args: &TrustArgs) -> Result<()> {
         }
         (_, Some(command)) => {
             let request = Distrust { command: command.clone() };
-            context.perform(request, |_| context.output.said(&format!("Trusted no longer: {command}")))
+            context.perform(request, |_| context.output.print(&format!("Trusted no longer: {command}")))
         }
         _ if args.project => trust_project(context, args.dry_run),
         _ => context.perform(ListTrusted {}, |trusted| list(context, trusted.items())),
@@ -86,7 +86,7 @@ fn trust(context: &Context<'_>, commands: &[Fingerprint], place: &Path, dry_run:
         return context.output.changed(&value, Format::Json);
     }
     for entry in &entries {
-        context.output.said(&format!("{done}{}: {}", covered(entry), text(entry)))?;
+        context.output.print(&format!("{done}{}: {}", covered(entry), text(entry)))?;
     }
     for Fingerprint { command, files, .. } in commands {
         let first = command.split_whitespace().next().unwrap_or_default();
@@ -106,7 +106,7 @@ fn trust(context: &Context<'_>, commands: &[Fingerprint], place: &Path, dry_run:
 fn list(context: &Context<'_>, trusted: &[Value]) -> Result<()> {
     for entry in trusted {
         let of = entry["project"].as_str().map(|root| format!("  (gate of {root})")).unwrap_or_default();
-        context.output.said(&format!("{}{}{of}", text(entry), covered(entry)))?;
+        context.output.print(&format!("{}{}{of}", text(entry), covered(entry)))?;
     }
     if trusted.is_empty() {
         context.output.status("nothing is trusted yet: anthill trust CMD");

@@ -241,7 +241,7 @@ pub fn show(context: &Context<'_>, plans: &[Plan], root: &Path, detail: Detail) 
 }
 
 /// Tells what was changed, or would be.
-pub fn tell(context: &Context<'_>, plans: &[Plan], root: &Path, told: &Told<'_>) -> Result<()> {
+pub fn tell(context: &Context<'_>, plans: &[Plan], root: &Path, told: &InstallReport<'_>) -> Result<()> {
     let changes = || plans.iter().flat_map(|plan| &plan.changes);
     if context.output.json {
         let changes: Vec<Value> = changes().map(|change| change.json(root)).collect();
@@ -257,14 +257,14 @@ pub fn tell(context: &Context<'_>, plans: &[Plan], root: &Path, told: &Told<'_>)
         (_, true) => format!("{} {files}", told.did),
         (_, false) => format!("Would change {files}; nothing was written"),
     };
-    context.output.said(&line)?;
+    context.output.print(&line)?;
     told.notes.iter().for_each(|note| context.output.status(note));
     Ok(())
 }
 
 /// What to say at the end.
 #[derive(Debug)]
-pub struct Told<'t> {
+pub struct InstallReport<'t> {
     pub applied: bool,
     /// What was done, with the number of files behind it.
     pub did: &'t str,

@@ -66,14 +66,15 @@ pub fn check(engine: &dyn Engine, root: &Path, gates: &[Gate]) -> Result<()> {
     let waiting = missing(engine, root, gates)?;
     match waiting.is_empty() {
         true => Ok(()),
-        false => {
-            Err(Error::refused(told(&waiting), hint!["read them, then let them run: ", Next::TrustProject]))
-        }
+        false => Err(Error::refused(
+            refusal(&waiting),
+            hint!["read them, then let them run: ", Next::TrustProject],
+        )),
     }
 }
 
 /// Says which gates do not run, and what they would run.
-fn told(waiting: &[Waiting<'_>]) -> String {
+fn refusal(waiting: &[Waiting<'_>]) -> String {
     let lines: Vec<String> = waiting.iter().map(Waiting::shown).collect();
     format!("`{}` names commands that are not trusted:\n{}", config::FILE, lines.join("\n"))
 }

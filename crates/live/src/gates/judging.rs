@@ -13,7 +13,7 @@ use anthill_core::store::{Engine, Seat};
 use serde_json::Value;
 
 use super::{Event, Gate, consent, run_within};
-use crate::runner::shift::Shift;
+use crate::runner::run_state::RunState;
 use crate::runner::watchdog::Watchdog;
 use crate::runner::{Result, Site};
 
@@ -21,11 +21,11 @@ use crate::runner::{Result, Site};
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the gates run with.
-pub(crate) struct Bench<'b> {
+pub(crate) struct GateRunner<'b> {
     pub engine: &'b dyn Engine,
     pub gates: &'b [Gate],
     pub site: &'b Site,
-    pub shift: &'b Shift,
+    pub state: &'b RunState,
     pub watchdog: &'b Watchdog,
 }
 
@@ -37,16 +37,16 @@ pub fn judge(
     (expect, actor): (Option<u64>, &Actor),
     tell: &(dyn Fn(Event<'_>) + Sync),
 ) -> Result<Done> {
-    let (shift, watchdog) = (Shift::default(), Watchdog::start(site.watchdog.as_deref()));
+    let (state, watchdog) = (RunState::default(), Watchdog::start(site.watchdog.as_deref()));
     if let Err(error) = watchdog.trouble() {
         tell(Event::Warning(format!("a gate's command will outlive us if we are killed: {error}")));
     }
-    let bench = Bench { engine, gates, site, shift: &shift, watchdog: &watchdog };
-    let judged = bench.judge(expect, actor, tell)?;
-    Ok(judged.expect("BUG: nobody ends this shift"))
+    let runner = GateRunner { engine, gates, site, state: &state, watchdog: &watchdog };
+    let judged = runner.judge(expect, actor, tell)?;
+    Ok(judged.expect("BUG: nobody ends this run"))
 }
 
-impl Bench<'_> {
+impl GateRunner<'_> {
     /// Runs the gates and judges, or takes what somebody else judged meanwhile; `None` when everybody stops.
     pub fn judge(
         &self,
@@ -62,7 +62,7 @@ impl Bench<'_> {
             return Ok(Some(agent_loop::judged(self.engine)?));
         }
         consent::check(self.engine, &self.site.root, self.gates)?;
-        let Some(ran) = run_within(self.gates, self.site, (self.shift, self.watchdog), tell) else {
+        let Some(ran) = run_within(self.gates, self.site, (self.state, self.watchdog), tell) else {
             return Ok(None);
         };
         let reports: Vec<GateReport> =
@@ -77,7 +77,7 @@ impl Bench<'_> {
         if seat.is_none() {
             tell(Event::Waiting);
         }
-        while seat.is_none() && self.shift.signal().is_none() {
+        while seat.is_none() && self.state.signal().is_none() {
             seat = take(PATIENCE)?;
         }
         Ok(seat)

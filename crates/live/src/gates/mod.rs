@@ -17,7 +17,7 @@ use std::path::Path;
 
 pub use self::choice::{GateChoice, NoGate};
 pub use self::gate::{Gate, TIMEOUT};
-pub(crate) use self::judging::Bench;
+pub(crate) use self::judging::GateRunner;
 pub use self::judging::judge;
 pub(crate) use self::run::run_within;
 pub use self::run::{Event, Findings, Ran, run_and_note};

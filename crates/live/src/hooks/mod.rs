@@ -121,7 +121,7 @@ impl Runner<'_> {
         let session = &listening.session;
         let owner = Owner::new(session, listening.working_directory.as_deref(), &self.root);
         if let Some(obstacle) = owner.obstacle(self.engine, hook)? {
-            return self.log_once(session, hook, &obstacle.told(self.actor.door));
+            return self.log_once(session, hook, &obstacle.in_words(self.actor.door));
         }
         let command = hook["command"].as_str().unwrap_or_default();
         let command = self.prepare(command, &owner.place, notice, listening);

@@ -29,7 +29,7 @@ pub struct Obstacle {
 
 impl Obstacle {
     /// Returns all of it, in the words of a door.
-    pub fn told(&self, door: &dyn Door) -> String {
+    pub fn in_words(&self, door: &dyn Door) -> String {
         format!("{}; {}", self.why, door.tell(&self.fix))
     }
 }

@@ -15,8 +15,8 @@ use jiff::Zoned;
 use super::agent::{Agent, CONVERSATION};
 use super::clip::tail;
 use super::health;
-use super::minder::{Call, Cut, Finished, Minder};
 use super::report::{self, Speaker, Verdict};
+use super::supervisor::{Call, Cut, Finished, Supervisor};
 use super::trouble::{Trouble, with_details};
 use crate::changes::{self, Effort};
 
@@ -46,7 +46,7 @@ pub enum Reply {
     Answered(Answered),
     /// Everybody stops, or the work is not ours any more.
     Cut(Cut, Tries),
-    /// The service behind the agent does not serve: nothing is said about the work.
+    /// The service behind the agent is not available: this says nothing about the work.
     Ailing(Ailing),
 }
 
@@ -92,7 +92,7 @@ impl Asking<'_> {
     }
 }
 
-impl Minder<'_> {
+impl Supervisor<'_> {
     /// Runs a command until it has answered, or another try would not help; and looks at what really changed meanwhile.
     pub fn ask(&mut self, call: &mut Call<'_>, asking: &Asking<'_>) -> io::Result<Reply> {
         let before = call.command.get_current_dir().and_then(|dir| changes::look(dir, Effort::RUN));

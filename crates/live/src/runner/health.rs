@@ -11,7 +11,7 @@ use jiff::{Timestamp, Zoned};
 use super::Error;
 use super::agent::Agent;
 use super::clip::tail;
-use super::minder::Finished;
+use super::supervisor::Finished;
 use super::trouble::{Trouble, brief};
 
 /// What is longer than this is no message of a client, but words of its agent.
@@ -84,7 +84,7 @@ fn message(finished: &Finished) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::minder::Cut;
+    use crate::runner::supervisor::Cut;
 
     fn now() -> Zoned {
         Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC)

@@ -5,7 +5,7 @@ use anthill_core::model::task::Report;
 use serde_json::{Map, Value};
 
 use super::clip::{head, tail};
-use super::minder::Finished;
+use super::supervisor::Finished;
 use super::trouble::Trouble;
 
 /// How long the summary of a task may be.
@@ -94,7 +94,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::runner::minder::Cut;
+    use crate::runner::supervisor::Cut;
 
     fn ended(raw: i32, stdout: &str, stderr: &str) -> Finished {
         Finished::made(raw, None, stdout, stderr)

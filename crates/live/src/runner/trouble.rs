@@ -8,7 +8,7 @@ use anthill_core::model::outcome::Answer;
 use serde_json::Value;
 
 use super::clip::tail;
-use super::minder::{Cut, Finished};
+use super::supervisor::{Cut, Finished};
 
 /// How much of what a command said goes with the reason of a failure.
 const DETAILS: usize = 4 << 10;

@@ -40,6 +40,6 @@ pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
     context.perform(request, |done| {
         let id = done.item.as_deref().unwrap_or_default();
         let what = if done.changed { "Added" } else { "There already" };
-        context.output.said_with_next(&format!("{what}: {id}"), "anthill loop take")
+        context.output.print_with_next(&format!("{what}: {id}"), "anthill loop take")
     })
 }

@@ -68,7 +68,7 @@ pub fn run(context: &Context<'_>, args: &AddGateArgs) -> Result<()> {
         return context.output.changed(&gate, Format::Json);
     }
     let what = if is_new { "Added" } else { "There already" };
-    context.output.said(&format!("{what}: {name}"))?;
+    context.output.print(&format!("{what}: {name}"))?;
     tell_of_detected(context, &before, &name);
     context.output.status(&format!("next: anthill loop gate {name}"));
     Ok(())

@@ -26,6 +26,6 @@ pub fn run(context: &Context<'_>, args: &DoneArgs) -> Result<()> {
         let what = if done.changed { "Done" } else { "Done already" };
         let open = done.work.items().iter().filter(|item| is_open(item)).count();
         let next = if open > 0 { "anthill loop take" } else { "anthill loop gate --all" };
-        context.output.said_with_next(&format!("{what}: {}", args.id), next)
+        context.output.print_with_next(&format!("{what}: {}", args.id), next)
     })
 }

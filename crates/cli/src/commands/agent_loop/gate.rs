@@ -131,7 +131,7 @@ pub fn progress(output: &Output, event: &Event<'_>) {
 }
 
 fn tell(context: &Context<'_>, gates: &[Gate], done: &Done) -> Result<()> {
-    context.output.said(&lines(gates, done).join("\n"))?;
+    context.output.print(&lines(gates, done).join("\n"))?;
     let next = match &done.verdict {
         None | Some(Verdict::Complete) => return Ok(()),
         Some(Verdict::Failed(_)) => "anthill loop take",

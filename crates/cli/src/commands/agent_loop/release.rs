@@ -39,6 +39,6 @@ pub fn run(context: &Context<'_>, args: &ReleaseArgs) -> Result<()> {
             [] => format!("Nobody has it: {}", args.id.as_deref().unwrap_or_default()),
             ids => format!("Released: {}", ids.join(" ")),
         };
-        context.output.said_with_next(&said, "anthill loop take")
+        context.output.print_with_next(&said, "anthill loop take")
     })
 }

@@ -27,7 +27,7 @@ pub fn run(context: &Context<'_>, args: &ResetArgs) -> Result<()> {
             context.output.status("there is no loop to remove");
             return Ok(());
         }
-        context.output.said(&format!("Removed the loop: {}", text(&known.value, "task")))?;
+        context.output.print(&format!("Removed the loop: {}", text(&known.value, "task")))?;
         context.output.status("take it back: anthill undo work_queue");
         Ok(())
     })

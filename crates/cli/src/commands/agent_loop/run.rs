@@ -1,7 +1,7 @@
 use anthill_core::model::clients::DEFAULT;
 use anthill_core::ops::agent_loop;
 use anthill_live::gates::Gate;
-use anthill_live::looping::{self, End, Event, Job};
+use anthill_live::loop_run::{self, End, Event, Job};
 use anthill_live::runner::brief;
 use clap::Args;
 
@@ -67,7 +67,7 @@ pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
     };
     hooks::keep_running();
     let (end, usage) =
-        looping::run(&*context.engine, &job, actor, &|event| tell(context, &job.gates, &event))?;
+        loop_run::run(&*context.engine, &job, actor, &|event| tell(context, &job.gates, &event))?;
     if context.output.json {
         context.output.changed(&agent_loop::show(&*context.engine)?.queue, Format::Json)?;
     }

@@ -60,6 +60,6 @@ pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
             true => "anthill loop add TITLE -p S1, then anthill loop take",
             false => "anthill loop take",
         };
-        context.output.said_with_next(&said, next)
+        context.output.print_with_next(&said, next)
     })
 }

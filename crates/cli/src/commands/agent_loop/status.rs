@@ -31,7 +31,7 @@ fn tell(context: &Context<'_>, work: &WorkLoop) -> Result<()> {
     let items = view::agent_loop::items(&work.queue, &context.actor.clock.moment());
     lines.push(if items.is_empty() { "items: none".into() } else { "items".into() });
     lines.extend(items.iter().map(|item| format!("  {item}")));
-    context.output.said(&lines.join("\n"))?;
+    context.output.print(&lines.join("\n"))?;
     let waiting = consent::missing(&*context.engine, &root, &gates.list)?;
     if !waiting.is_empty() {
         let names: Vec<&str> = waiting.iter().map(|waiting| waiting.gate.name.as_str()).collect();

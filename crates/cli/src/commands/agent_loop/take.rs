@@ -57,6 +57,6 @@ pub fn run(context: &Context<'_>, args: &TakeArgs) -> Result<()> {
             let lines = about.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
             lines.for_each(|line| said += &format!("\n{line}"));
         }
-        context.output.said_with_next(&said, &format!("anthill loop done {}", shell::word(id)))
+        context.output.print_with_next(&said, &format!("anthill loop done {}", shell::word(id)))
     })
 }

@@ -48,7 +48,7 @@ fn tell(context: &Context<'_>, result: &Value) -> Result<()> {
     for recommendation in plan::texts(result, AgentResult::recommendations) {
         head += &format!("\n  recommends: {}", shorten(&recommendation.replace(['\n', '\r', '\t'], " "), 80));
     }
-    context.output.said(&head)?;
+    context.output.print(&head)?;
     match result.read(AgentResult::findings) {
         Some(findings) if !findings.is_empty() => {
             context.output.value(&records::findings(findings), Format::Table)

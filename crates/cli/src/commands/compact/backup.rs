@@ -35,7 +35,7 @@ pub fn run(context: &Context<'_>, args: &BackupArgs) -> Result<()> {
     context.perform(request, |done| {
         let held = contents::names(&done.backup.value);
         let key = &done.backup.key;
-        context.output.said(&format!("Saved {held}: {key}"))?;
+        context.output.print(&format!("Saved {held}: {key}"))?;
         done.removed.iter().for_each(|file| context.output.status(&format!("Removed an old one: {file}")));
         context.output.status(&format!("next: anthill compact restore {key}"));
         Ok(())

@@ -33,7 +33,7 @@ impl<'o> Show<'o> {
     pub fn say(&mut self, text: &str) {
         if !self.output.json {
             // A demonstration that nobody can see any more still ends well.
-            let _ = self.output.said(text);
+            let _ = self.output.print(text);
         }
     }
 
@@ -48,7 +48,7 @@ impl<'o> Show<'o> {
     /// Tells what is new in the queue, and draws the board again.
     pub fn progress(&mut self, context: &Context<'_>, queue: &Value) {
         for task in tasks(queue) {
-            let now = standing(&task);
+            let now = status_of(&task);
             if self.told.insert(task.id().to_owned(), now.clone()).is_some_and(|before| before != now) {
                 self.event(&format!("{}: {now}", task.id()));
             }
@@ -85,7 +85,7 @@ fn lines(context: &Context<'_>, queue: &Value) -> Vec<Line> {
 }
 
 /// Says in a few words how a task stands.
-fn standing(task: &Task) -> String {
+fn status_of(task: &Task) -> String {
     let status = task.value()["status"].as_str().unwrap_or_default().replace('_', " ");
     let ended = task.value()["last_claim"]["by"].as_str();
     match (task.owner(), ended) {

@@ -75,7 +75,7 @@ fn tell(context: &Context<'_>, done: &Done) -> Result<()> {
         }
         (_, false) => format!("Recorded ({class}, {})", retries(error)),
     };
-    context.output.said(&format!("{what}: {}", text(error, "id")))?;
+    context.output.print(&format!("{what}: {}", text(error, "id")))?;
     context.output.status(&next(error));
     Ok(())
 }

@@ -25,6 +25,6 @@ pub fn run(context: &Context<'_>, args: &ResolveArgs) -> Result<()> {
     let request = ResolveError { id: args.id.clone(), expect_revision: args.expect.expect_revision };
     context.perform(request, |done| {
         let what = if done.changed { "Resolved" } else { "Resolved already" };
-        context.output.said(&format!("{what}: {}", text(&done.error, "id")))
+        context.output.print(&format!("{what}: {}", text(&done.error, "id")))
     })
 }

@@ -25,6 +25,6 @@ pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Result<()> {
         let reasons = explained.reasons.iter().map(|reason| format!("  - {}", reason.text));
         let usage = task.value().get("usage").filter(|usage| usage.is_object());
         let used = usage.map(|usage| format!("  - its agents have used {}", papers::used(usage)));
-        context.output.said(&std::iter::once(head).chain(reasons).chain(used).collect::<Vec<_>>().join("\n"))
+        context.output.print(&std::iter::once(head).chain(reasons).chain(used).collect::<Vec<_>>().join("\n"))
     })
 }

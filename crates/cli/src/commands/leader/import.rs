@@ -66,7 +66,7 @@ pub fn run(context: &Context<'_>, args: &ImportArgs) -> Result<()> {
     }
     let same = tasks.len() - imported.added;
     let same = if same > 0 { format!(", {same} were there already") } else { String::new() };
-    context.output.said(&format!("Imported {} tasks{same}", imported.added))
+    context.output.print(&format!("Imported {} tasks{same}", imported.added))
 }
 
 /// Returns a bar that shows itself only where somebody sees it.

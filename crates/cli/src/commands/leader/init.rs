@@ -36,10 +36,10 @@ pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
     let request = InitQueue { goal: args.goal.clone(), approach: args.approach.clone() };
     context.perform(request, |done| {
         if !done.created.is_empty() {
-            context.output.said(&format!("Created:\n{}", list(&done.created)))?;
+            context.output.print(&format!("Created:\n{}", list(&done.created)))?;
         }
         if !done.kept.is_empty() {
-            context.output.said(&format!("Kept as they are:\n{}", list(&done.kept)))?;
+            context.output.print(&format!("Kept as they are:\n{}", list(&done.kept)))?;
         }
         propose_ignoring(context);
         context.output.status("next: anthill leader add-task \"what is to be done\" -p 1 --files PATH…");

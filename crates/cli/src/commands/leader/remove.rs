@@ -31,6 +31,6 @@ pub fn run(context: &Context<'_>, args: &RemoveArgs) -> Result<()> {
         let what = if args.dry_run { "Would remove" } else { "Removed" };
         let tasks = removed.items().iter().cloned().map(Task::of);
         let lines = tasks.map(|task| format!("{what} ({}): {}", word(task.status()), task.id()));
-        context.output.said(&lines.collect::<Vec<_>>().join("\n"))
+        context.output.print(&lines.collect::<Vec<_>>().join("\n"))
     })
 }

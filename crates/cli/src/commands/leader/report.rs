@@ -5,5 +5,5 @@ use crate::error::Result;
 
 /// Tells what a task is now.
 pub fn tell(context: &Context<'_>, what: &str, task: &Task) -> Result<()> {
-    context.output.said(&format!("{what} ({}): {}", word(task.status()), task.id()))
+    context.output.print(&format!("{what} ({}): {}", word(task.status()), task.id()))
 }

@@ -20,7 +20,7 @@ use crate::direct::Direct;
 use crate::error::Result;
 use crate::line::{Opt, Takes, Words};
 use crate::output::compact;
-use crate::words::told;
+use crate::words;
 
 /// Show how far the work is: counts, who works on what, what waits and why
 ///
@@ -95,14 +95,14 @@ fn draw(context: &Context<'_>, queue: &Value) -> Vec<Line> {
 /// Tells of edits of the queue that could not be joined.
 fn aside(context: &Context<'_>) -> Vec<Line> {
     let asides = context.engine.asides(&Doc::queue().room).unwrap_or_default();
-    board::notices(asides.iter().map(|aside| told(&in_words(aside))), context.output.width())
+    board::notices(asides.iter().map(|aside| words::in_words(&in_words(aside))), context.output.width())
 }
 
 /// Names the tasks that nobody gets, as their ids are none. What cannot be looked at is no reason to have no board.
 fn unfit(context: &Context<'_>) -> Vec<Line> {
     let findings = doctor::odd_ids(&*context.engine, &Doc::queue()).unwrap_or_default();
     let messages: Vec<_> = findings.iter().map(|finding| finding.message.clone()).collect();
-    findings.first().map_or_else(Vec::new, |first| board::unfit(&messages, &told(&first.fix)))
+    findings.first().map_or_else(Vec::new, |first| board::unfit(&messages, &words::in_words(&first.fix)))
 }
 
 /// Names what is wrong with tasks that are handed out all the same, or would be if they did not wait for what never comes.

@@ -51,8 +51,8 @@ pub fn run(context: &Context<'_>, args: &BroadcastArgs) -> Result<()> {
     context.perform(request, |sent| {
         let to: Vec<_> = sent.items().iter().filter_map(|message| message["to"].as_str()).collect();
         match to.is_empty() {
-            true => context.output.said("No other session is at work: nothing was sent"),
-            false => context.output.said(&format!("Sent to {}: {}", to.len(), to.join(", "))),
+            true => context.output.print("No other session is at work: nothing was sent"),
+            false => context.output.print(&format!("Sent to {}: {}", to.len(), to.join(", "))),
         }
     })
 }

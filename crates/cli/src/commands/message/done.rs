@@ -35,7 +35,7 @@ pub fn run(context: &Context<'_>, args: &DoneArgs) -> Result<()> {
     let request = FinishMessage { session: parse_id(&args.session)?, id: parse_id(&args.id)? };
     let id = &args.id;
     context.perform(request, |done| {
-        context.output.said(&match done.message["status"].as_str() {
+        context.output.print(&match done.message["status"].as_str() {
             Some("expired") => format!("Had expired unread: {id}"),
             _ if done.repeated => format!("Was done with already: {id}"),
             _ => format!("Done with {id}"),

@@ -75,6 +75,6 @@ pub fn run(context: &Context<'_>, args: &SendArgs) -> Result<()> {
     context.perform(request, |Delivered { posted, .. }| {
         let (id, seq) = (text(&posted.message, "id"), &posted.message["seq"]);
         let told = if posted.repeated { "Had been sent" } else { "Sent" };
-        context.output.said(&format!("{told} to {}: {id} (number {seq} from {})", args.to, args.from))
+        context.output.print(&format!("{told} to {}: {id} (number {seq} from {})", args.to, args.from))
     })
 }

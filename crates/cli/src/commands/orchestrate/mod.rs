@@ -14,7 +14,7 @@ use anthill_core::ops::settings::Settings;
 use anthill_core::view::pipeline::status;
 use anthill_core::view::prompt;
 use anthill_core::view::shell;
-use anthill_live::orchestrate::{self as live, Agents, End, Job, Wanted};
+use anthill_live::pipeline_run::{self, Agents, End, Job, Wanted};
 use clap::Args;
 use serde_json::Value;
 
@@ -106,11 +106,11 @@ pub struct OrchestrateArgs {
 
 pub fn run(context: &Context<'_>, args: &OrchestrateArgs) -> Result<ExitCode> {
     let wanted = args.requirements.as_deref().map(requirements).transpose()?;
-    let wanted = wanted.map(|wanted| env::told(&wanted).into_owned());
+    let wanted = wanted.map(|wanted| env::without_secrets(&wanted).into_owned());
     if args.dry_run {
         return preview(context, args, wanted);
     }
-    live::check_allowed(&*context.engine)?;
+    pipeline_run::check_allowed(&*context.engine)?;
     let job = job(context, args)?;
     let wanted = match wanted {
         Some(wanted) if !args.resume => Wanted::New(new_run(args, wanted)),
@@ -118,7 +118,9 @@ pub fn run(context: &Context<'_>, args: &OrchestrateArgs) -> Result<ExitCode> {
     };
     hooks::keep_running();
     let mut progress = progress::Progress::new(context, args.watch);
-    let end = live::run(&*context.engine, &wanted, &job, &context.actor, &mut |event| progress.tell(&event));
+    let end = pipeline_run::run(&*context.engine, &wanted, &job, &context.actor, &mut |event| {
+        progress.tell(&event);
+    });
     progress.clear();
     conclude(context, args, &end?)
 }
@@ -177,7 +179,7 @@ fn preview(context: &Context<'_>, args: &OrchestrateArgs, wanted: Option<String>
         let head = format!("{} {} ({})", word(order.role), order.group, word(order.purpose));
         context
             .output
-            .said(&format!("## {head}\n\n{}\n", prompt::spoken(&run, order, context.actor.door)))?;
+            .print(&format!("## {head}\n\n{}\n", prompt::spoken(&run, order, context.actor.door)))?;
     }
     context.output.status(&format!("{} orders would be started; nothing was changed", orders.len()));
     Ok(ExitCode::SUCCESS)
@@ -187,7 +189,7 @@ fn conclude(context: &Context<'_>, args: &OrchestrateArgs, end: &End) -> Result<
     let report = orchestrate::report(&*context.engine, &context.actor)?;
     let run = pipeline::show(&*context.engine)?;
     if !context.output.json {
-        context.output.said(report.trim_end())?;
+        context.output.print(report.trim_end())?;
     }
     if matches!(end, End::Limit(_) | End::Budget(_) | End::Stuck(_)) {
         return Err(stopped(&run, args, end));

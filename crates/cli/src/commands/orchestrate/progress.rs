@@ -11,7 +11,7 @@ use anthill_core::ops::{Actor, pipeline};
 use anthill_core::store::Engine;
 use anthill_core::view::pipeline::table;
 use anthill_core::view::text::escape;
-use anthill_live::orchestrate::Event;
+use anthill_live::pipeline_run::Event;
 use anthill_live::runner::brief;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::Value;

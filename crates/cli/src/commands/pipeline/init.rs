@@ -45,7 +45,7 @@ pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
     };
     context.perform(request, |done| {
         let what = if done.changed { "Started" } else { "Unchanged" };
-        context.output.said(&format!("{what}: {}", done.pipeline.session()))?;
+        context.output.print(&format!("{what}: {}", done.pipeline.session()))?;
         next_step::tell(context, &done.pipeline);
         Ok(())
     })

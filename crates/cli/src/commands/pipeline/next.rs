@@ -33,7 +33,7 @@ pub fn run(context: &Context<'_>, args: &NextArgs) -> Result<()> {
             let head =
                 format!("{} {} ({}): {}", word(order.role), order.group, word(order.purpose), order.id);
             let prompt = prompt::prompt(&done.pipeline, order, context.actor.door);
-            context.output.said(&format!("## {head}\n\n{prompt}\n"))?;
+            context.output.print(&format!("## {head}\n\n{prompt}\n"))?;
         }
         if orders.is_empty() {
             next_step::tell(context, &done.pipeline);

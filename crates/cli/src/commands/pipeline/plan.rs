@@ -36,7 +36,7 @@ pub fn run(context: &Context<'_>, args: &PlanArgs) -> Result<()> {
     context.perform(PlanRun { plan, expect_revision }, |done| {
         let what = if done.changed { "Planned" } else { "Unchanged" };
         let groups: Vec<&str> = done.pipeline.group_ids().collect();
-        context.output.said(&format!("{what}: {}", groups.join(" ")))?;
+        context.output.print(&format!("{what}: {}", groups.join(" ")))?;
         next_step::tell(context, &done.pipeline);
         Ok(())
     })

@@ -70,7 +70,7 @@ pub fn run(context: &Context<'_>, args: &ReportArgs) -> Result<()> {
         let what = if reported.done.changed { "Reported" } else { "Unchanged" };
         let field = if reported.is_of_group() { "status" } else { "current_phase" };
         let stands = text(reported.entry(), field);
-        context.output.said(&format!("{what}: {} {stands}", reported.group))?;
+        context.output.print(&format!("{what}: {} {stands}", reported.group))?;
         next_step::tell(context, &reported.done.pipeline);
         Ok(())
     })

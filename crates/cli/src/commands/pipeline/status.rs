@@ -24,7 +24,7 @@ pub struct StatusArgs {}
 pub fn run(context: &Context<'_>) -> Result<()> {
     let door = context.actor.door;
     context.perform(ShowRun {}, |Standing { run, conducted }| {
-        context.output.said(&head(run, *conducted, door).join("\n"))?;
+        context.output.print(&head(run, *conducted, door).join("\n"))?;
         if run.is_planned() {
             context.output.value(&table(run, pipeline::caps(&*context.engine)?, door), Format::Table)?;
         }

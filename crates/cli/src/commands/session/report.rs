@@ -5,7 +5,7 @@ use crate::error::Result;
 
 /// Tells what was done to a session.
 pub fn tell(context: &Context<'_>, what: &str, changed: &Changed) -> Result<()> {
-    context.output.said(&format!("{what}: {}", changed.id))
+    context.output.print(&format!("{what}: {}", changed.id))
 }
 
 /// Tells a person which sessions were given up on the way.

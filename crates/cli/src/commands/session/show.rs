@@ -34,7 +34,7 @@ pub fn run(context: &Context<'_>, args: &ShowArgs) -> Result<()> {
         if let Ok(unread @ 1..) = messages::unread(&*context.engine, &id) {
             lines.push(format!("  unread messages: {unread}   (anthill message poll {id})"));
         }
-        context.output.said(&lines.join("\n"))
+        context.output.print(&lines.join("\n"))
     })
 }
 

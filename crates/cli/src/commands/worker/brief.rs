@@ -40,7 +40,7 @@ pub fn run(context: &Context<'_>, args: &BriefArgs) -> Result<()> {
     let told = if args.worker.is_some() { None } else { env::text(env::ANTHILL_TASK_ID) };
     let task = args.id.clone().or(told).as_deref().map(parse_id).transpose()?;
     let request = BriefTask { task, worker: worker.clone(), full: args.full };
-    context.perform(request, |told| context.output.said(text(context, told, worker.as_ref()).trim_end()))
+    context.perform(request, |told| context.output.print(text(context, told, worker.as_ref()).trim_end()))
 }
 
 fn text(context: &Context<'_>, Briefed { brief, length }: &Briefed, worker: Option<&Key>) -> String {

@@ -90,7 +90,7 @@ fn tell(context: &Context<'_>, Claimed { worker, task, .. }: &Claimed) -> Result
     if let Some(hints) = value["context"]["hints"].as_str() {
         lines.push(format!("  hints: {}", indented(hints)));
     }
-    context.output.said(&lines.join("\n"))?;
+    context.output.print(&lines.join("\n"))?;
     let id = shell::word(task.id());
     context.output.status(&format!(
         "next: anthill worker brief {id}\nthen: anthill worker start {worker} {id}\nthen: anthill worker complete {worker} {id} \"what you did\" --modified FILE… --created FILE…"

@@ -24,5 +24,5 @@ pub struct DiscoverArgs {
 pub fn run(context: &Context<'_>, args: &DiscoverArgs) -> Result<()> {
     let request = Discover { worker: parse_id(&args.worker)?, text: args.text.clone() };
     context
-        .perform(request, |found| context.output.said(&format!("Noted by {}: {}", found.worker, found.path)))
+        .perform(request, |found| context.output.print(&format!("Noted by {}: {}", found.worker, found.path)))
 }

@@ -42,7 +42,7 @@ pub fn run(context: &Context<'_>, args: &HeartbeatArgs) -> Result<()> {
     let request = RenewTasks { worker: parse_id(&args.worker)?, task, epoch: args.epoch };
     context.perform(request, |renewed| {
         let ids: Vec<_> = renewed.items().iter().map(|task| text(task, "id")).collect();
-        context.output.said(&match ids.is_empty() {
+        context.output.print(&match ids.is_empty() {
             true => format!("Noted, without a task: {}", args.worker),
             false => format!("Renewed for {}: {}", args.worker, ids.join(" ")),
         })

@@ -25,5 +25,5 @@ pub struct RegisterArgs {
 
 pub fn run(context: &Context<'_>, args: &RegisterArgs) -> Result<()> {
     let request = RegisterWorker { worker: parse_id(&args.worker)?, capabilities: names(&args.capabilities) };
-    context.perform(request, |_| context.output.said(&format!("Registered: {}", args.worker)))
+    context.perform(request, |_| context.output.print(&format!("Registered: {}", args.worker)))
 }

@@ -40,5 +40,5 @@ impl ReportArgs {
 pub fn tell(context: &Context<'_>, what: &str, done: &Done) -> Result<()> {
     let again = if done.repeated { ", as before" } else { "" };
     let task = &done.task;
-    context.output.said(&format!("{what}{again} ({}): {}", word(task.status()), task.id()))
+    context.output.print(&format!("{what}{again} ({}): {}", word(task.status()), task.id()))
 }

@@ -2,8 +2,8 @@ use std::ffi::OsString;
 
 use anthill_core::error::Code;
 use anthill_core::model::ids::Key;
-use anthill_live::crew::{self, Doer, Event, Job, Summary, Until};
 use anthill_live::runner::brief;
+use anthill_live::worker_run::{self, Doer, Event, Job, Summary, Until};
 use clap::Args;
 
 use crate::agent_args::{self, CareArgs};
@@ -78,7 +78,7 @@ pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
     let job = job(context, args)?;
     hooks::keep_running();
     let mut tell = |event| tell(context, &job.worker, &event);
-    let summary = crew::run(&*context.engine, &job, &context.actor, &mut tell)?;
+    let summary = worker_run::run(&*context.engine, &job, &context.actor, &mut tell)?;
     conclude(context.output, &job, &summary)
 }
 

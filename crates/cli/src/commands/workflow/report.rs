@@ -9,7 +9,7 @@ use crate::sentence::{shorten, text};
 /// Tells what was done, and what runs now.
 pub fn tell(context: &Context<'_>, done: &Done, (what, id): (&str, &str)) -> Result<()> {
     let what = if done.changed { what } else { "Unchanged" };
-    context.output.said(&format!("{what}: {id}"))?;
+    context.output.print(&format!("{what}: {id}"))?;
     if let Some(file) = &done.archived {
         context.output.status(&format!("the workflow before it is kept: {file}"));
     }

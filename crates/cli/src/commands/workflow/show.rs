@@ -19,7 +19,7 @@ pub struct ShowArgs {}
 pub fn run(context: &Context<'_>) -> Result<()> {
     context.perform(ShowWorkflow {}, |flow| {
         let lines = [shown(flow), whose(context, flow)?.into_iter().collect()].concat();
-        context.output.said(&lines.join("\n"))
+        context.output.print(&lines.join("\n"))
     })
 }
 

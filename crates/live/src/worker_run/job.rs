@@ -1,4 +1,4 @@
-//! What a run is to do, and what it tells of on the way.
+//! What a run has to do, and the events that it reports.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub struct Job {
     pub limits: Limits,
     /// How often a failed try is repeated, instead of what its class says.
     pub retries: Option<u64>,
-    /// No task is claimed any more when the commands have cost so much, in dollars.
+    /// No more tasks are claimed when the commands have cost this much, in dollars.
     pub max_cost: Option<f64>,
     /// How long a lease lasts without a heartbeat, in seconds.
     pub lease: Option<f64>,
@@ -53,12 +53,12 @@ impl Doer {
     }
 }
 
-/// When a runner has done enough.
+/// When a run has done enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
     /// Nothing can be claimed, and no command of ours can change that.
     NothingReady,
-    /// Nothing can become ready any more, whoever is at work.
+    /// Nothing can become ready any more, not even by the work of others.
     Empty,
     /// Somebody stops it.
     Stopped,
@@ -85,7 +85,7 @@ pub enum Event {
         reason: String,
     },
     Released(Key),
-    /// The service behind the agent does not serve: the task waits as before.
+    /// The service behind the agent is not available: the task waits as before.
     PutBack {
         task: Key,
         reason: String,

@@ -1,14 +1,14 @@
-//! The queue's crew: claims tasks for a worker and runs a command once for each.
+//! `worker run`: claims tasks for a worker and runs a command for each.
 //!
-//! One thread claims (`dispatch`); every task has a thread of its own, from its start to its report (`errand`). What happens
-//! is told as [`Event`]s on the caller's thread, for this crate knows no terminal. How a command is run is the business
-//! of the [runner](crate::runner).
+//! One thread claims (`dispatch`); every task has a thread of its own, from its start to its report (`task`). What happens
+//! is reported as [`Event`]s on the caller's thread, since this crate knows no terminal. The [runner](crate::runner) runs the
+//! commands.
 
 mod dispatch;
-mod errand;
 mod job;
+mod task;
 
-use std::sync::{Arc, Mutex, Weak, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use anthill_core::model::ids::Key;
@@ -16,17 +16,17 @@ use anthill_core::model::kind::Doc;
 use anthill_core::model::usage::Usage;
 use anthill_core::ops::settings::Settings;
 use anthill_core::ops::{self, Actor};
-use anthill_core::store::{Engine, Listener};
+use anthill_core::store::Engine;
 use serde_json::{Value, json};
 
-use self::dispatch::Crew;
+use self::dispatch::WorkerRun;
 pub use self::job::{Doer, Event, Job, Until};
-use crate::runner::shift::Shift;
+use crate::runner::run_state::RunState;
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
 use crate::runner::{EVENTS, Result, place, signals};
 
-/// What became of the tasks, in the order of their ends.
+/// What became of the tasks, in the order in which they ended.
 #[derive(Debug, Default)]
 pub struct Summary {
     pub done: Vec<Key>,
@@ -40,54 +40,36 @@ pub struct Summary {
     pub signal: Option<i32>,
 }
 
-/// Runs the job until it has done enough or is stopped, and tells what happens.
+/// Runs the job until it has done enough or is stopped, and reports what happens.
 pub fn run(engine: &dyn Engine, job: &Job, actor: &Actor, tell: &mut dyn FnMut(Event)) -> Result<Summary> {
     Settings::read(engine)?.allow_agents(job.parallel as u64)?;
     job.doer.agent().map_or(Ok(()), |agent| place::check(agent, &job.site))?;
-    let shift = Arc::new(Shift::default());
-    let signals = signals::heed(&shift)?;
-    // Made before the first claim, so whatever happens after a claim is heard.
-    look_out(
-        engine.listen(&[Doc::queue(), Doc::workers()]).map_err(ops::Error::from)?,
-        Arc::downgrade(&shift),
-    );
+    let state = Arc::new(RunState::default());
+    let signals = signals::heed(&state)?;
+    // Before the first claim, so that no change after a claim is missed.
+    state.ring_at(engine.listen(&[Doc::queue(), Doc::workers()]).map_err(ops::Error::from)?);
     let (events, told) = mpsc::sync_channel(EVENTS);
     let (watchdog, files) = (Watchdog::start(job.site.watchdog.as_deref()), TaskFiles::new()?);
     watchdog.tidy(files.dir());
     let used = Mutex::default();
-    let crew = Crew { engine, job, actor, shift: &shift, events, watchdog, files, used };
+    let run = WorkerRun { engine, job, actor, state: &state, events, watchdog, files, used };
     let mut summary = Summary::default();
     thread::scope(|scope| {
-        scope.spawn(|| crew.work());
+        scope.spawn(|| run.work());
         for event in told.iter().map_while(|message| message) {
             summary.note(&event);
             tell(event);
         }
     });
     drop(signals);
-    summary.usage = crew.used();
-    summary.over_budget = crew.is_over_budget();
-    summary.signal = shift.signal();
-    shift.failure().map_or(Ok(summary), Err)
-}
-
-/// Rings whenever the queue changes. The thread is left alone: it ends with the process, or at the first change
-/// after the shift.
-pub(crate) fn look_out(mut queue: Box<dyn Listener>, shift: Weak<Shift>) {
-    thread::spawn(move || {
-        loop {
-            let heard = queue.wait(None);
-            let Some(shift) = shift.upgrade() else { return };
-            match heard {
-                Ok(_) => shift.ring(),
-                Err(error) => return shift.fail(ops::Error::from(error).into()),
-            }
-        }
-    });
+    summary.usage = run.used();
+    summary.over_budget = run.is_over_budget();
+    summary.signal = state.signal();
+    state.failure().map_or(Ok(summary), Err)
 }
 
 impl Summary {
-    /// Returns it for a program.
+    /// Returns it as JSON.
     pub fn json(&self, worker: &Key) -> Value {
         let ids = |keys: &[Key]| keys.iter().map(Key::to_string).collect::<Vec<_>>();
         let mut summary = json!({

@@ -15,11 +15,11 @@ use anthill_core::ops::orchestrate::{self as tries, Answer, Begun, Ended, Settle
 use anthill_core::ops::{self, pipeline};
 use anthill_core::view::prompt;
 
-use super::{Error, Event, Orchestra, Result, answer};
+use super::{Error, Event, PipelineRun, Result, answer};
 use crate::changes::{self, Effort};
 use crate::runner::health;
-use crate::runner::minder::{Call, Cut, Finished, Minder};
-use crate::runner::shift::Place;
+use crate::runner::run_state::Place;
+use crate::runner::supervisor::{Call, Cut, Finished, Supervisor};
 use crate::runner::trouble::{Trouble, bad_end, brief, with_details};
 use crate::runner::{Limits, Run, persist};
 
@@ -33,7 +33,7 @@ enum Tried {
     Over,
 }
 
-impl Orchestra<'_> {
+impl PipelineRun<'_> {
     /// Tries an order until it is settled, cannot be, or everybody stops.
     pub(super) fn attend(&self, order: &Order, place: &Place<'_>) -> Result<()> {
         if order.purpose == Purpose::FinalCheck && !self.check(order, place)? {
@@ -43,7 +43,7 @@ impl Orchestra<'_> {
             return Ok(());
         }
         let mut hiccups = 0;
-        while self.shift.signal().is_none() {
+        while self.state.signal().is_none() {
             let begun = persist(|| tries::begin_try(self.engine, &order.id, self.job.budget, self.actor))?;
             let (number, run) = match begun {
                 Begun::Try(number, run) => (number, run),
@@ -56,7 +56,7 @@ impl Orchestra<'_> {
             self.tell(Event::Started { order: order.clone(), number });
             match self.try_once((order, number), &run, place, hiccups)? {
                 Tried::Hiccup => hiccups += 1,
-                Tried::Again(delay) if Minder::new(place, &self.watchdog).pause(delay).is_none() => {}
+                Tried::Again(delay) if Supervisor::new(place, &self.watchdog).pause(delay).is_none() => {}
                 Tried::Again(_) | Tried::Settled | Tried::Over => return Ok(()),
             }
         }
@@ -100,10 +100,10 @@ impl Orchestra<'_> {
             Err(trouble) => trouble,
             Ok(answer) => match self.hand_in(order, number, run, &ended, answer) {
                 Ok(settled) => {
-                    self.shift.is_served();
+                    self.state.is_served();
                     return Ok(self.settled(order, &settled));
                 }
-                Err(Error::Ops(error)) if Orchestra::is_refusal(&error) => {
+                Err(Error::Ops(error)) if PipelineRun::is_refusal(&error) => {
                     Trouble::new(ErrorClass::Unknown, format!("its answer was refused: {error}"))
                 }
                 Err(error) => return Err(error),
@@ -149,17 +149,17 @@ impl Orchestra<'_> {
             sign_of_life: Some(file.path()),
             tell: None,
         };
-        let mut minder = Minder::new(place, &self.watchdog);
+        let mut supervisor = Supervisor::new(place, &self.watchdog);
         let cannot_run = |source| Error::Command { program: agent.line.clone(), source };
         self.known().idle.started(order, self.actor.now().as_millisecond());
-        let finished = minder.run(&mut call).map_err(cannot_run)?;
+        let finished = supervisor.run(&mut call).map_err(cannot_run)?;
         let changed = || before?.since(self.worktrees.is_none() && run.open_orders().count() > 1);
         if !answer::is_unclear(order, &finished) || !self.is_open(order)? {
             return Ok((finished, changed()));
         }
         self.tell(Event::Unclear { order: order.clone() });
         let mut again =
-            minder.question(&call, agent, &finished, &prompt::question(order)).map_err(cannot_run)?;
+            supervisor.question(&call, agent, &finished, &prompt::question(order)).map_err(cannot_run)?;
         again.transcript.heard.usage.add(finished.transcript.heard.usage);
         again.stdout = format!("{}\n--- asked for an answer\n{}", finished.said(), again.stdout);
         Ok((again, changed()))
@@ -178,7 +178,7 @@ impl Orchestra<'_> {
         if !diagnosis.ailment.passes() {
             return Err(health::stopped(self.job.agents.of(order.role), diagnosis.ailment, &reason));
         }
-        self.shift.rest(diagnosis, self.actor.now());
+        self.state.rest(diagnosis, self.actor.now());
         Ok(Tried::Over)
     }
 
@@ -191,7 +191,7 @@ impl Orchestra<'_> {
         ended: &Ended,
         answer: Answer,
     ) -> Result<Settled> {
-        if !Orchestra::approves(&answer) {
+        if !PipelineRun::approves(&answer) {
             return Ok(self.end_try(order, number, ended, Some(&answer))?);
         }
         // Nobody else merges between the look and the merge.
@@ -272,7 +272,7 @@ impl Orchestra<'_> {
         let Some(report) = unmergeable else { return Ok(true) };
         let said = report.status.clone();
         match persist(|| pipeline::report(self.engine, &report, None, self.actor)) {
-            Err(error) if !Orchestra::is_refusal(&error) => return Err(error.into()),
+            Err(error) if !PipelineRun::is_refusal(&error) => return Err(error.into()),
             // Somebody else has reported meanwhile.
             Ok(_) | Err(_) => self.tell(Event::Settled { order: order.clone(), said }),
         }
@@ -285,7 +285,7 @@ impl Orchestra<'_> {
         let command = self.job.site.command(&Run::Line(line.clone()));
         let limits = Limits { stall: None, ..self.job.limits };
         let mut call = Call { command, input: String::new(), limits, sign_of_life: None, tell: None };
-        let ran = Minder::new(place, &self.watchdog).run(&mut call);
+        let ran = Supervisor::new(place, &self.watchdog).run(&mut call);
         let finished = ran.map_err(|source| Error::Command { program: line.clone(), source })?;
         if finished.cut == Some(Cut::Stopped) {
             return Ok(false);
@@ -298,7 +298,7 @@ impl Orchestra<'_> {
         let feedback = redact(&what).into_owned();
         let report = answer::unchecked(order, &feedback);
         match persist(|| pipeline::report(self.engine, &report, None, self.actor)) {
-            Err(error) if !Orchestra::is_refusal(&error) => return Err(error.into()),
+            Err(error) if !PipelineRun::is_refusal(&error) => return Err(error.into()),
             // Somebody else has reported meanwhile.
             Ok(_) | Err(_) => self.tell(Event::Checked { failure: Some(feedback) }),
         }

@@ -9,7 +9,7 @@ use anthill_core::ops::orchestrate::Answer;
 use anthill_core::ops::pipeline::Report;
 use serde_json::{Value, json};
 
-use crate::runner::minder::Finished;
+use crate::runner::supervisor::Finished;
 use crate::runner::trouble::{Trouble, with_details};
 
 /// Returns what the agent answered, or why it did not.
@@ -102,7 +102,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::runner::minder::Cut;
+    use crate::runner::supervisor::Cut;
 
     fn order(purpose: Purpose) -> Order {
         Order { id: "v4_1-1".into(), role: purpose.role(), group: "A".into(), purpose }

@@ -26,13 +26,12 @@ use anthill_core::view;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::crew::look_out;
-use crate::gates::{self, Bench, Gate};
+use crate::gates::{self, Gate, GateRunner};
 use crate::runner::agent::Agent;
 use crate::runner::asking::{Ailing, Answered, Asking, Reply};
-use crate::runner::minder::{Beat, Call, Cut, Minder, Pulse};
 use crate::runner::report::Verdict as Answer;
-use crate::runner::shift::{Place, Shift};
+use crate::runner::run_state::{Place, RunState};
+use crate::runner::supervisor::{Beat, Call, Cut, Pulse, Supervisor};
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
 use crate::runner::{
@@ -90,7 +89,7 @@ pub enum Event<'e> {
 }
 
 /// What happens while an agent is at work, in its order.
-enum Told {
+enum AgentNews {
     Line(String),
     Again(String, Duration),
 }
@@ -112,11 +111,11 @@ pub fn run(
     tell: &(dyn Fn(Event<'_>) + Sync),
 ) -> Result<(End, Usage)> {
     place::check(&job.agent, &job.site)?;
-    let shift = Arc::new(Shift::default());
-    let _signals = signals::heed(&shift)?;
+    let state = Arc::new(RunState::default());
+    let _signals = signals::heed(&state)?;
     let (run, seat) = take_place(engine)?;
-    // Made before the first look, so whatever happens after it is heard.
-    look_out(engine.listen(&[agent_loop::work_queue()]).map_err(ops::Error::from)?, Arc::downgrade(&shift));
+    // Before the first look, so that no change after it is missed.
+    state.ring_at(engine.listen(&[agent_loop::work_queue()]).map_err(ops::Error::from)?);
     let watchdog = Watchdog::start_holding(job.site.watchdog.as_deref(), seat.for_child());
     if let Err(error) = watchdog.trouble() {
         tell(Event::Warning(format!("the agent will outlive us if we are killed: {error}")));
@@ -125,13 +124,13 @@ pub fn run(
     watchdog.tidy(files.dir());
     let who = job.who.clone().unwrap_or_else(|| run.clone());
     let mut runner =
-        Runner { engine, job, run, who, actor, tell, shift: &shift, watchdog, files, used: Usage::default() };
+        Runner { engine, job, run, who, actor, tell, state: &state, watchdog, files, used: Usage::default() };
     runner.begin()?;
     let end = runner.work()?;
-    if let Some(error) = shift.failure() {
+    if let Some(error) = state.failure() {
         return Err(error);
     }
-    Ok((shift.signal().map_or(end, End::Signal), runner.used))
+    Ok((state.signal().map_or(end, End::Signal), runner.used))
 }
 
 /// How many runs may be at work in one project.
@@ -168,7 +167,7 @@ struct Runner<'r> {
     who: String,
     actor: &'r Actor,
     tell: &'r (dyn Fn(Event<'_>) + Sync),
-    shift: &'r Shift,
+    state: &'r RunState,
     watchdog: Watchdog,
     files: TaskFiles,
     used: Usage,
@@ -197,7 +196,7 @@ impl Runner<'_> {
                 PAUSED | STOPPED => return Ok(End::Held(work.reason().to_owned())),
                 _ => {}
             }
-            let Some(news) = self.shift.wait_for_room(usize::MAX) else {
+            let Some(news) = self.state.wait_for_room(usize::MAX) else {
                 return Ok(End::Held("stopped".into()));
             };
             let end = match self.next_item()? {
@@ -250,7 +249,7 @@ impl Runner<'_> {
         let is_of_run = |item: &&Value| is_in_hand(item) && is_place(text(item, "run"));
         let Some(item) = work.items().iter().find(is_of_run) else { return Ok(false) };
         self.tell(Event::Waiting { id: text(item, "id"), by: text(item, "assigned_to") });
-        self.shift.wait_for_news(news, Some(PATIENCE), true);
+        self.state.wait_for_news(news, Some(PATIENCE), true);
         Ok(true)
     }
 
@@ -258,10 +257,10 @@ impl Runner<'_> {
     fn attend(&mut self, item: &Value, work: &WorkLoop) -> Result<Option<End>> {
         self.tell(Event::Taken(item));
         let id = item["id"].as_str().unwrap_or_default();
-        let (undone, tries) = match self.ask(item, work, &self.shift.enter()) {
+        let (undone, tries) = match self.ask(item, work, &self.state.enter()) {
             Ok(Reply::Answered(Answered { verdict, tries, .. })) => match verdict {
                 Answer::Done(_) => {
-                    self.shift.is_served();
+                    self.state.is_served();
                     (None, tries)
                 }
                 Answer::Failed(reason) => (Some(reason), tries),
@@ -295,10 +294,10 @@ impl Runner<'_> {
         if !diagnosis.ailment.passes() {
             return Err(health::stopped(&self.job.agent, diagnosis.ailment, reason));
         }
-        self.shift.rest(diagnosis, self.actor.now());
-        while let Some(pause) = self.shift.pause().filter(|_| self.shift.signal().is_none()) {
+        self.state.rest(diagnosis, self.actor.now());
+        while let Some(pause) = self.state.pause().filter(|_| self.state.signal().is_none()) {
             self.tell(Event::Paused { until: pause.until, reason: pause.ailment.words() });
-            self.shift.sit_out(&pause, &|| self.actor.now());
+            self.state.sit_out(&pause, &|| self.actor.now());
         }
         Ok(self.over_budget())
     }
@@ -345,16 +344,16 @@ impl Runner<'_> {
             input: view::agent_loop::prompt(&work.queue, item, &self.who, self.actor.door),
             limits: self.job.limits,
             sign_of_life: Some(file.path()),
-            tell: Some(Arc::new(move |line| talk.send(Some(Told::Line(line))).unwrap_or_default())),
+            tell: Some(Arc::new(move |line| talk.send(Some(AgentNews::Line(line))).unwrap_or_default())),
         };
         let again = |reason: &str, delay| {
-            sender.send(Some(Told::Again(reason.to_owned(), delay))).unwrap_or_default();
+            sender.send(Some(AgentNews::Again(reason.to_owned(), delay))).unwrap_or_default();
         };
         let asked = thread::scope(|scope| {
             scope.spawn(move || {
                 told.into_iter().map_while(|told| told).for_each(|told| match told {
-                    Told::Line(line) => self.tell(Event::Output(line)),
-                    Told::Again(reason, delay) => self.tell(Event::Again { id, reason: &reason, delay }),
+                    AgentNews::Line(line) => self.tell(Event::Output(line)),
+                    AgentNews::Again(reason, delay) => self.tell(Event::Again { id, reason: &reason, delay }),
                 });
             });
             let _closing = Closing(&sender);
@@ -368,7 +367,7 @@ impl Runner<'_> {
             };
             let give = || self.sign_of_life(id);
             let beat = Beat { every: Duration::from_secs_f64(LEASE / 3.0), give: &give };
-            Minder::new(place, &self.watchdog).beating(beat).ask(&mut call, &asking)
+            Supervisor::new(place, &self.watchdog).beating(beat).ask(&mut call, &asking)
         });
         asked.map_err(|source| Error::Command { program: self.job.agent.line.clone(), source })
     }
@@ -380,7 +379,7 @@ impl Runner<'_> {
             Ok(Grip::Dropped) => Pulse::Lost("somebody gave it back".into()),
             // The agent has said so by itself and is about to end.
             Ok(Grip::Closed) => Pulse::Settled,
-            // What went wrong may go well the next time.
+            // The next heartbeat may succeed.
             Ok(Grip::Held) | Err(_) => Pulse::Beating,
         }
     }
@@ -390,7 +389,8 @@ impl Runner<'_> {
     fn judge(&self) -> Result<Option<End>> {
         let told = |event: gates::Event<'_>| self.tell(Event::Gate(event));
         let Job { gates, site, .. } = self.job;
-        let bench = Bench { engine: self.engine, gates, site, shift: self.shift, watchdog: &self.watchdog };
+        let bench =
+            GateRunner { engine: self.engine, gates, site, state: self.state, watchdog: &self.watchdog };
         let Some(done) = bench.judge(None, self.actor, &told)? else {
             return Ok(Some(End::Held("stopped".into())));
         };
