@@ -4,6 +4,7 @@
 //! what one of them has the other waits for. If we are stopped, the item is put back; if we are killed, the place is free,
 //! and the next run that looks gives back what we had.
 
+use std::process::Command;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -32,7 +33,7 @@ use crate::runner::asking::{Ailing, Answered, Asking, Reply};
 use crate::runner::report::Verdict as Answer;
 use crate::runner::run_state::{Place, RunState};
 use crate::runner::supervisor::{Beat, Call, Cut, Pulse, Supervisor};
-use crate::runner::task_file::TaskFiles;
+use crate::runner::task_file::{TaskFile, TaskFiles};
 use crate::runner::watchdog::Watchdog;
 use crate::runner::{
     Closing, EVENTS, Error, Limits, Result, Run, Site, brief, health, persist, place, signals,
@@ -331,16 +332,11 @@ impl Runner<'_> {
     fn ask(&self, item: &Value, work: &WorkLoop, place: &Place<'_>) -> Result<Reply> {
         let id = item["id"].as_str().unwrap_or_default();
         let file = self.files.write_value("item", item)?;
-        let mut command = self.job.site.command(&Run::Line(self.job.agent.line.clone()));
-        command
-            .env("ANTHILL_TASK_ID", id)
-            .env("ANTHILL_TASK_FILE", file.path())
-            .env("ANTHILL_WORKER", &self.who);
         // `None` is the end: somebody outside the group may hold the output open for longer.
         let (sender, told) = mpsc::sync_channel(EVENTS);
         let talk = sender.clone();
         let mut call = Call {
-            command,
+            command: self.command(id, &file),
             input: view::agent_loop::prompt(&work.queue, item, &self.who, self.actor.door),
             limits: self.job.limits,
             sign_of_life: Some(file.path()),
@@ -370,6 +366,16 @@ impl Runner<'_> {
             Supervisor::new(place, &self.watchdog).beating(beat).ask(&mut call, &asking)
         });
         asked.map_err(|source| Error::Command { program: self.job.agent.line.clone(), source })
+    }
+
+    /// Returns the agent's command for an item.
+    fn command(&self, id: &str, file: &TaskFile) -> Command {
+        let mut command = self.job.site.command(&Run::Line(self.job.agent.line.clone()));
+        command
+            .env("ANTHILL_TASK_ID", id)
+            .env("ANTHILL_TASK_FILE", file.path())
+            .env("ANTHILL_WORKER", &self.who);
+        command
     }
 
     /// Renews the lease while an agent works, and says whether the item is still ours.

@@ -246,19 +246,9 @@ fn conduct(
         (Watchdog::start_holding(job.site.watchdog.as_deref(), seat.for_child()), TaskFiles::new()?);
     watchdog.tidy(files.dir());
     let worktrees = job.worktrees.then(|| Worktrees::new(job, seat, files.dir())).transpose()?;
-    let known = Mutex::default();
-    let running = PipelineRun {
-        engine,
-        job,
-        actor,
-        state: &state,
-        events,
-        watchdog,
-        files,
-        worktrees,
-        turn: Mutex::default(),
-        known,
-    };
+    let (turn, known) = (Mutex::default(), Mutex::default());
+    let running =
+        PipelineRun { engine, job, actor, state: &state, events, watchdog, files, worktrees, turn, known };
     let ended = thread::scope(|scope| {
         let conductor = scope.spawn(|| running.conduct());
         told.iter().map_while(|event| event).for_each(&mut *tell);

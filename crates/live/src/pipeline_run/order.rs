@@ -1,5 +1,7 @@
 //! One order, from its first try to its report.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use anthill_core::model::changes::Changes;
@@ -20,6 +22,7 @@ use crate::changes::{self, Effort};
 use crate::runner::health;
 use crate::runner::run_state::Place;
 use crate::runner::supervisor::{Call, Cut, Finished, Supervisor};
+use crate::runner::task_file::TaskFile;
 use crate::runner::trouble::{Trouble, bad_end, brief, with_details};
 use crate::runner::{Limits, Run, persist};
 
@@ -96,7 +99,18 @@ impl PipelineRun<'_> {
                 true => self.put_back(order, &diagnosis, &finished),
             };
         }
-        let trouble = match answer::read(order, &finished) {
+        self.take_answer((order, number), run, &finished, ended)
+    }
+
+    /// Hands in what an agent answered. Without an answer, or with one that is refused, the try has failed.
+    fn take_answer(
+        &self,
+        (order, number): (&Order, u64),
+        run: &Pipeline,
+        finished: &Finished,
+        ended: Ended,
+    ) -> Result<Tried> {
+        let trouble = match answer::read(order, finished) {
             Err(trouble) => trouble,
             Ok(answer) => match self.hand_in(order, number, run, &ended, answer) {
                 Ok(settled) => {
@@ -120,11 +134,7 @@ impl PipelineRun<'_> {
         run: &Pipeline,
         place: &Place<'_>,
     ) -> Result<(Finished, Option<Changes>)> {
-        // Ids that somebody made up name no files.
-        let name = order.id.parse::<Key>().map_or_else(|_| "order".into(), |id| id.to_string());
-        let file = self
-            .files
-            .write_value(&format!("{name}-{number}"), &prompt::order(run, order, self.actor.door))?;
+        let file = self.write_order(order, number, run)?;
         let agent = self.job.agents.of(order.role);
         let place_of_work = {
             let _turn = self.turn();
@@ -132,18 +142,8 @@ impl PipelineRun<'_> {
         };
         let before = Some(&place_of_work).filter(|_| order.role == Role::Developer);
         let before = before.and_then(|dir| changes::look(dir, Effort::RUN));
-        let mut command = self.job.site.command(&Run::Line(agent.line.clone()));
-        command.current_dir(place_of_work);
-        let group = if order.group == NO_GROUP { String::new() } else { format!("-{}", order.group) };
-        command
-            .env("ANTHILL_ORDER_ID", &order.id)
-            .env("ANTHILL_TASK_FILE", file.path())
-            .env("ANTHILL_WORKER", format!("{}{group}", word(order.role)))
-            .env("ANTHILL_ROLE", word(order.role))
-            .env("ANTHILL_PURPOSE", word(order.purpose))
-            .env("ANTHILL_GROUP", &order.group);
         let mut call = Call {
-            command,
+            command: self.command(order, &file, &place_of_work),
             input: prompt::spoken(run, order, self.actor.door),
             limits: self.job.limits,
             sign_of_life: Some(file.path()),
@@ -163,6 +163,29 @@ impl PipelineRun<'_> {
         again.transcript.heard.usage.add(finished.transcript.heard.usage);
         again.stdout = format!("{}\n--- asked for an answer\n{}", finished.said(), again.stdout);
         Ok((again, changed()))
+    }
+
+    /// Writes the order and its state to a file for its agent.
+    fn write_order(&self, order: &Order, number: u64, run: &Pipeline) -> Result<TaskFile> {
+        // An id that somebody made up is not used as a file name.
+        let name = order.id.parse::<Key>().map_or_else(|_| "order".into(), |id| id.to_string());
+        self.files.write_value(&format!("{name}-{number}"), &prompt::order(run, order, self.actor.door))
+    }
+
+    /// Returns the command of an order's agent.
+    fn command(&self, order: &Order, file: &TaskFile, place: &Path) -> Command {
+        let line = self.job.agents.of(order.role).line.clone();
+        let group = if order.group == NO_GROUP { String::new() } else { format!("-{}", order.group) };
+        let mut command = self.job.site.command(&Run::Line(line));
+        command
+            .current_dir(place)
+            .env("ANTHILL_ORDER_ID", &order.id)
+            .env("ANTHILL_TASK_FILE", file.path())
+            .env("ANTHILL_WORKER", format!("{}{group}", word(order.role)))
+            .env("ANTHILL_ROLE", word(order.role))
+            .env("ANTHILL_PURPOSE", word(order.purpose))
+            .env("ANTHILL_GROUP", &order.group);
+        command
     }
 
     /// Whether somebody still waits for this order.

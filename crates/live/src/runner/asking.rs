@@ -65,6 +65,15 @@ pub struct Ailing {
     pub tries: Tries,
 }
 
+/// What the end of a command means.
+enum Heard<'a> {
+    /// What came of the work, and how we know.
+    Verdict(Verdict, &'static str),
+    /// Nothing that we understand.
+    Unclear(&'a Agent),
+    Trouble(Trouble),
+}
+
 impl Asking<'_> {
     fn speaker(&self) -> Speaker {
         if self.agent.is_some() { Speaker::Agent } else { Speaker::Command }
@@ -72,6 +81,15 @@ impl Asking<'_> {
 
     fn diagnosis(&self, finished: &Finished) -> Option<Diagnosis> {
         self.agent.and_then(|agent| health::diagnose(agent, finished, &(self.now)()))
+    }
+
+    fn heard(&self, finished: &Finished) -> Heard<'_> {
+        match (report::read(finished, self.speaker()), self.agent) {
+            (Ok(Some(verdict)), _) => Heard::Verdict(verdict, "answered"),
+            (Ok(None), Some(agent)) if !(self.has_reported)() => Heard::Unclear(agent),
+            (Ok(None), _) => Heard::Verdict(report::done(finished.transcript.words()), "reported by itself"),
+            (Err(trouble), _) => Heard::Trouble(trouble),
+        }
     }
 
     /// Returns how long to wait before the next try, if there is to be one; or what is wrong with the service.
@@ -112,21 +130,16 @@ impl Supervisor<'_> {
                 return Ok(Reply::Cut(cut, tries));
             }
             let discoveries = report::discoveries(&finished, asking.speaker());
-            let trouble = match (report::read(&finished, asking.speaker()), asking.agent) {
-                (Ok(Some(verdict)), _) => {
-                    note(&mut tries, &finished, "answered");
+            let trouble = match asking.heard(&finished) {
+                Heard::Verdict(verdict, how) => {
+                    note(&mut tries, &finished, how);
                     return Ok(Reply::Answered(Answered { verdict, discoveries, cannot_run: false, tries }));
                 }
-                (Ok(None), Some(agent)) if !(asking.has_reported)() => {
+                Heard::Unclear(agent) => {
                     note(&mut tries, &finished, UNCLEAR);
                     return self.clarify(call, asking, agent, &finished, tries);
                 }
-                (Ok(None), _) => {
-                    note(&mut tries, &finished, "reported by itself");
-                    let verdict = report::done(finished.transcript.words());
-                    return Ok(Reply::Answered(Answered { verdict, discoveries, cannot_run: false, tries }));
-                }
-                (Err(trouble), _) => trouble,
+                Heard::Trouble(trouble) => trouble,
             };
             note(&mut tries, &finished, trouble.reason.lines().next().unwrap_or_default());
             let delay = match asking.again_in(&trouble, &finished, tries.failed) {
