@@ -27,15 +27,15 @@ pub struct Context<'o> {
     pub actor: Actor,
     pub output: &'o Output,
     session: Option<SessionId>,
-    told: Option<SessionId>,
+    named: Option<SessionId>,
 }
 
 impl<'o> Context<'o> {
     pub fn new(global: &Global, output: &'o Output) -> Result<Context<'o>> {
-        let told = global.session_id.as_deref().map(parse_id::<SessionId>).transpose()?;
+        let named = global.session_id.as_deref().map(parse_id::<SessionId>).transpose()?;
         // A client may name its session in ways that are no ids of ours; then it stays unnamed.
         let acting = env::session().and_then(|session| session.parse::<SessionId>().ok());
-        let session = told.clone().or_else(|| acting.clone());
+        let session = named.clone().or_else(|| acting.clone());
         let user = env::text(env::USER).unwrap_or_else(roots::own_name);
         let text = |id: &Option<SessionId>| id.as_ref().map(ToString::to_string);
         let (clock, door) = (clock()?, &CommandLine);
@@ -44,7 +44,7 @@ impl<'o> Context<'o> {
         on_news(|text| Output::new(false, ColorChoice::Auto).warning(text));
         let (engine, observer) = (engine::open(global, &roots)?, HookObserver::new(global, &roots));
         let engine = Box::new(Observed::new(Box::new(engine), Box::new(observer)));
-        Ok(Context { engine, roots, actor, output, session, told })
+        Ok(Context { engine, roots, actor, output, session, named })
     }
 
     /// Returns a path inside the project as seen from its root; others stay as they are.
@@ -89,7 +89,7 @@ impl<'o> Context<'o> {
     }
 
     /// Returns the session of `--session-id`.
-    pub fn told_session(&self) -> Option<&SessionId> {
-        self.told.as_ref()
+    pub fn named_session(&self) -> Option<&SessionId> {
+        self.named.as_ref()
     }
 }

@@ -2,6 +2,7 @@
 //! that is not in the store.
 //!
 //! - [`waiting`]: claim a task as soon as there is one.
+//! - [`board`]: the board of the queue.
 //! - [`gates`]: run the checks of a project, for its loop.
 //! - [`hooks`]: run what sessions registered for a change.
 //! - [`foreign`]: read files that others wrote.
@@ -13,6 +14,7 @@
 //! - [`watching`]: tell every change of a document.
 //! - [`obstacles`]: what keeps a project from working as it was told to.
 
+pub mod board;
 pub mod changes;
 pub mod foreign;
 pub mod gates;

@@ -32,7 +32,7 @@ pub struct StartArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
-    let told = args.id.as_deref().or_else(|| context.told_session().map(SessionId::as_str));
+    let told = args.id.as_deref().or_else(|| context.named_session().map(SessionId::as_str));
     let request = StartSession {
         id: told.map(parse_id).transpose()?,
         project_id: args.project_id.as_deref().map(parse_id).transpose()?,
