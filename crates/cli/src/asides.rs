@@ -6,7 +6,7 @@ use anthill_core::ops::merge::{all_asides, in_words};
 
 use crate::context::Context;
 
-/// Tells whoever sits at a terminal, once, of edits by hand that could not be joined.
+/// Tells a person at a terminal, once, of edits by hand that could not be joined.
 pub fn tell(context: &Context<'_>) {
     if context.output.json || !std::io::stderr().is_terminal() {
         return;

@@ -29,7 +29,7 @@ pub fn clock() -> Result<Arc<dyn Clock>> {
 #[derive(Debug)]
 struct SystemClock;
 
-/// A clock that runs so many times as fast since some moment, for tests in which months pass.
+/// A clock that runs `rate` times as fast since a moment, for tests in which months pass.
 #[derive(Debug)]
 struct HastyClock {
     since: Timestamp,
@@ -46,7 +46,7 @@ impl Clock for HastyClock {
     }
 }
 
-/// Returns enough of the identity of the current boot to tell it from others, where the system tells it.
+/// Returns the beginning of the boot's id, which is enough to tell boots apart; `None` where the system has no such id.
 fn boot_id() -> Option<String> {
     real_fs::boot_id().ok()?.map(|id| id.chars().take(8).collect())
 }

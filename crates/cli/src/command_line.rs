@@ -25,7 +25,7 @@ pub struct Cli {
 
 impl Cli {
     /// Reads a command line, the program's name included. The parser of all commands costs more than most of them do, so
-    /// only that of this one is made; what it does not take, the whole one reads again and finds the right words for.
+    /// only the parser of this command is built. What it refuses goes to the full parser, which says what is wrong.
     pub fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
         Cli::read_alone(args).map_or_else(|| Cli::read_whole(args), Ok)
     }
@@ -63,7 +63,7 @@ Examples:
 Exit codes: 0 done, 1 refused by a rule, 2 invalid input, 3 conflict, 4 nothing there, 5 busy,
 6 input or output failed, 7 damaged file, 8 unsupported place or newer format, 70 our bug";
 
-/// Runs a command line, the program's name included. A panic is a bug that is told like any other failure.
+/// Runs a command line, the program's name included. A panic is a bug, and is reported like any other failure.
 pub fn run(args: &[OsString]) -> ExitCode {
     panic::set_hook(Box::new(|_| {}));
     panic::catch_unwind(|| run_guarded(args)).unwrap_or_else(|payload| {
@@ -78,7 +78,7 @@ fn run_guarded(args: &[OsString]) -> ExitCode {
     run_directly(args.iter().skip(1)).unwrap_or_else(|| run_parsed(args))
 }
 
-/// Kept apart: its arguments are large, and would make room for themselves on the stack of every command.
+/// Not inlined: its arguments are large, and would take room on the stack of every command.
 #[inline(never)]
 fn run_parsed(args: &[OsString]) -> ExitCode {
     let cli = match Cli::read(args) {
@@ -92,7 +92,7 @@ fn run_parsed(args: &[OsString]) -> ExitCode {
     }
 }
 
-/// Whether the answer is to be JSON, as far as can be told from a line that was not understood.
+/// Whether JSON is wanted, as far as a line shows that could not be parsed.
 fn wants_json(args: &[OsString]) -> bool {
     args.iter().any(|arg| arg == "--json")
 }

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::env;
 use crate::error::{Result, io_error};
 
-/// Makes sure that these gates may run: they are trusted, or a person says so now. Asked once, as the answer is kept.
+/// Makes sure that these gates may run: they are trusted, or a person says so now. A yes is kept.
 pub fn obtain(context: &Context<'_>, root: &Path, gates: &[Gate]) -> Result<()> {
     let engine = &*context.engine;
     let waiting = consent::missing(engine, root, gates)?;

@@ -33,7 +33,7 @@ pub struct Context<'o> {
 impl<'o> Context<'o> {
     pub fn new(global: &Global, output: &'o Output) -> Result<Context<'o>> {
         let named = global.session_id.as_deref().map(parse_id::<SessionId>).transpose()?;
-        // A client may name its session in ways that are no ids of ours; then it stays unnamed.
+        // A client's name for its session may not be a valid id for us; then the session stays unnamed.
         let acting = env::session().and_then(|session| session.parse::<SessionId>().ok());
         let session = named.clone().or_else(|| acting.clone());
         let user = env::text(env::USER).unwrap_or_else(roots::own_name);
@@ -77,7 +77,7 @@ impl<'o> Context<'o> {
         }
     }
 
-    /// Returns the project that the root is, by its own configuration.
+    /// Returns the id of this project, from its own configuration.
     pub fn own_project(&self) -> Option<ProjectId> {
         let root = self.roots.project().ok()?;
         project_of(&foreign::read_text(&root.join(gates::config::FILE), foreign::CONFIG).ok()?)

@@ -1,8 +1,8 @@
 //! Hot commands, read without clap: building its parser costs more than most of them do.
 //!
-//! What is read here is read as clap would read it (a test holds the two against each other). Whatever is not
+//! What is read here is read as clap would read it (a test compares the two). Whatever is not
 //! understood at once (a mistake, `--help`, `--name=value`, a word that begins with a dash or is empty) is left to the full
-//! parser, which also finds the right words for it.
+//! parser, which also has the right error messages.
 
 use std::mem::ManuallyDrop;
 
@@ -21,13 +21,13 @@ pub trait Direct: Sized {
     fn read(words: &mut Words) -> Option<Self>;
 }
 
-/// Reads and runs one command. Each is kept apart, so that none pays for another's memory and code.
+/// Reads and runs one command. Not inlined, so that no command pays for another's memory and code.
 #[inline(never)]
 pub fn one<A: Direct>(rest: &[String], run: impl FnOnce(&Context<'_>, &A) -> Result<()>) -> Option<ExitCode> {
     let (global, args) = read::<A>(rest)?;
     let output = Output::new(global.json, global.color);
     let done = Context::new(&global, &output).inspect(asides::tell).and_then(|context| {
-        // Dropped by the end of the process, which is next: nothing in it has more to say.
+        // Not dropped: the process ends next.
         run(&ManuallyDrop::new(context), &args)
     });
     Some(match done {
@@ -43,7 +43,7 @@ pub fn read<A: Direct>(rest: &[String]) -> Option<(Global, A)> {
     words.plain().is_none().then_some((global, args))
 }
 
-/// The same by clap, to hold the two against each other.
+/// The same by clap, for comparison.
 #[cfg(test)]
 pub mod by_clap {
     use clap::{Args, Parser};
@@ -60,7 +60,7 @@ pub mod by_clap {
         args: A,
     }
 
-    /// What is read directly, clap reads alike. Returns whether it was read.
+    /// Checks that clap reads a line in the same way. Returns whether it could be read directly.
     pub fn agree<A: Direct + Args + std::fmt::Debug>(words: &[String]) -> bool {
         let Some(direct) = read::<A>(words) else { return false };
         let clap = One::<A>::try_parse_from(words).unwrap_or_else(|error| panic!("{words:?}: {error}"));

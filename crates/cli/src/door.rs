@@ -1,4 +1,4 @@
-//! The command line as one of the doors: arguments become a request, the answer is told to a person or printed as JSON.
+//! The command line as one of the doors: arguments become a request; the answer is told to a person or printed as JSON.
 
 use std::mem::ManuallyDrop;
 
@@ -28,12 +28,12 @@ impl Context<'_> {
 
     /// Performs a request and prints the answer as JSON, or lets `tell` say what came of it.
     pub fn perform<R: Request>(&self, request: R, tell: impl FnOnce(&R::Answer) -> Result<()>) -> Result<()> {
-        // The program ends with this: giving thousands of values back one by one would take longer than some requests.
+        // Not dropped: the program ends next, and freeing thousands of values would take longer than some requests.
         let answer = ManuallyDrop::new(self.ask(request)?);
         self.answer::<R>(&answer, tell)
     }
 
-    /// Performs a request for somebody who decides what to do with the answer.
+    /// Performs a request and returns the answer.
     pub fn ask<R: Request>(&self, request: R) -> Result<R::Answer> {
         request.perform(&self.caller()).map_err(CliError::from)
     }
@@ -66,7 +66,7 @@ impl Surroundings for Context<'_> {
     }
 
     fn directory(&self) -> Option<String> {
-        // One that is gone, or whose name is no text, is left out.
+        // `None` for one that is gone, or whose name is not UTF-8.
         std::env::current_dir().ok()?.to_str().map(str::to_owned)
     }
 

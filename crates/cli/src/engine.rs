@@ -1,4 +1,4 @@
-//! Where state is kept, opened.
+//! Opens the store.
 
 use std::path::PathBuf;
 use std::sync::Arc;

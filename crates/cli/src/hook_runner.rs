@@ -1,4 +1,4 @@
-//! What runs the hooks of sessions, in this project.
+//! The runner of hooks, set up for this project.
 
 use std::io;
 use std::path::Path;
@@ -29,12 +29,12 @@ pub fn new<'e>(engine: &'e dyn Engine, roots: &Roots, clock: Arc<dyn Clock>) -> 
     })
 }
 
-/// Reads the changes that hooks are to hear of, a line each.
+/// Reads the changes that hooks have to be told, a line each.
 pub fn notices(changes: &str) -> impl Iterator<Item = Notice> {
     changes.lines().filter_map(Notice::decode)
 }
 
-/// Leaves a line in the logs of the sessions whose hooks should have heard of these changes.
+/// Writes to the logs of the sessions concerned that their hooks did not run.
 pub fn excuse(runner: &Runner<'_>, changes: &str, error: &io::Error) -> Result<()> {
     let why = format!("it could not be started: {error}");
     Ok(notices(changes).try_for_each(|notice| runner.excuse(&notice, &why))?)

@@ -1,8 +1,8 @@
 //! Sets off the hooks of sessions, after a command has answered.
 //!
-//! Every commit passes [`HookObserver`]. Where no session has hooks it costs one look. Otherwise the change is noted, and
-//! right before the process ends another one is started that runs the hooks (`anthill hooks-run`); nobody waits for it. A
-//! command that keeps running starts it at every change.
+//! [`HookObserver`] sees every commit. If no session has hooks, that costs one look. Otherwise the change is noted, and right before
+//! this process ends it starts another one that runs the hooks (`anthill hooks-run`); nobody waits for that. A command that keeps
+//! running starts it after every change.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -27,12 +27,11 @@ use crate::output::Output;
 use crate::roots::Roots;
 use crate::{engine, env, hook_runner, process};
 
-/// What is to be told to hooks, once for each store. Outside of any context: also who ends the process in the middle of an answer
-/// sets it off.
+/// What hooks have to be told, by store. It is not part of a context, since the process may end in the middle of an answer.
 static NOTED: Mutex<Vec<PendingHooks>> = Mutex::new(Vec::new());
 static KEEPS_RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// Says that this process does not end soon: hooks are set off at every change.
+/// Says that this process does not end soon: hooks are started after every change.
 pub fn keep_running() {
     KEEPS_RUNNING.store(true, Ordering::Relaxed);
 }
@@ -41,7 +40,7 @@ pub fn keep_running() {
 fn set_off() {
     for pending in std::mem::take(&mut *NOTED.lock().unwrap_or_else(PoisonError::into_inner)) {
         match pending.start() {
-            // Only a process that stays has to bury its children.
+            // Only a process that keeps running has to wait for its children.
             Ok(mut child) if KEEPS_RUNNING.load(Ordering::Relaxed) => {
                 drop(thread::spawn(move || child.wait()));
             }
@@ -51,7 +50,7 @@ fn set_off() {
     }
 }
 
-/// Notes what hooks are to hear of.
+/// Notes changes that sessions have hooks for.
 pub struct HookObserver {
     global: Global,
     roots: Roots,
@@ -77,7 +76,7 @@ impl HookObserver {
         }
         let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
         if !noted.is_empty() {
-            // Who has a second change while the first one waits may not be about to end.
+            // A second change while the first one waits: this process may keep running.
             keep_running();
         }
         let pending = PendingHooks { notices, ..self.pending() };
@@ -100,7 +99,7 @@ impl HookObserver {
 }
 
 impl Observer for HookObserver {
-    /// Trust is what a person gives. A hook or an agent that could write it down would need none.
+    /// Only a person trusts commands. A hook or an agent that could do so would need no trust.
     fn may_change(&self, doc: &Doc) -> store::Result<()> {
         if doc.kind.name != "trusted" || env::is_person() {
             return Ok(());
@@ -120,7 +119,7 @@ impl Observer for HookObserver {
     }
 }
 
-/// Lets the triggers follow a change of `hooks.json` that was not made by `anthill on`.
+/// Updates the triggers after a change of `hooks.json` that `anthill on` did not make.
 fn mirror(engine: &dyn Engine, changes: &[Changed<'_>], entry: &Entry) -> ops::Result<()> {
     for changed in changes.iter().filter(|changed| changed.doc.kind.name == "hooks") {
         if let Room::Session(session) = &changed.doc.room {
@@ -130,7 +129,7 @@ fn mirror(engine: &dyn Engine, changes: &[Changed<'_>], entry: &Entry) -> ops::R
     Ok(())
 }
 
-/// What the process that runs the hooks is told.
+/// What the process that runs the hooks has to be told.
 #[derive(Debug)]
 struct PendingHooks {
     /// Where the change was made, by absolute paths.
@@ -174,11 +173,11 @@ impl PendingHooks {
         arguments
     }
 
-    /// Says that hooks do not run: here, and in the logs of the sessions that have them.
+    /// Says that hooks were not run: here, and in the logs of their sessions.
     fn give_up(&self, error: &io::Error) {
         let output = Output::new(false, ColorChoice::Auto);
         output.warning(&format!("hooks were not run: {error}"));
-        // What cannot be logged was told above.
+        // If that cannot be logged, the warning above has to do.
         drop(self.excuse(error));
     }
 

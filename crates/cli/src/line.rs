@@ -1,4 +1,4 @@
-//! A command line, sorted into words and options without clap.
+//! A command line, sorted into words and options, without clap.
 
 use crate::typed::seconds;
 
@@ -42,7 +42,7 @@ pub fn first_word(args: &[impl AsRef<str>]) -> Option<usize> {
     Some(at)
 }
 
-/// The same in a line with options that nobody knows, which are taken to stand alone.
+/// The same for a line with unknown options, which are taken to have no value.
 pub fn likely_word(args: &[String]) -> Option<usize> {
     let mut at = 0;
     while args.get(at)?.starts_with('-') {
@@ -60,7 +60,7 @@ pub struct Words {
 
 impl Words {
     pub fn sort(rest: &[String], own: &'static [Opt]) -> Option<Words> {
-        // Clap has its own opinion of empty words.
+        // Clap treats empty words in its own way.
         if rest.iter().any(String::is_empty) {
             return None;
         }
@@ -94,7 +94,7 @@ impl Words {
         Some(Words { plain: plain.into_iter(), options })
     }
 
-    /// Returns the next word that is no option.
+    /// Returns the next word that is not an option.
     pub fn plain(&mut self) -> Option<String> {
         self.plain.next()
     }
@@ -107,12 +107,12 @@ impl Words {
         self.values(name).pop()
     }
 
-    /// Returns the value of an option as what it means; `None` if it means nothing.
+    /// Returns the value of an option, parsed; `None` if it is not valid.
     pub fn parsed<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
         self.value(name).map_or(Some(None), |text| parse(&text).map(Some))
     }
 
-    /// Returns how long to wait; `--wait` alone means for ever. `None` if it means nothing.
+    /// Returns how long to wait; `--wait` alone means for ever. `None` if it is not valid.
     pub fn wait(&mut self) -> Option<Option<f64>> {
         let told = self.parsed("--wait", |text| seconds(text).ok())?;
         Some(told.or(self.flag("--wait").then_some(FOR_EVER)))

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
 static AT_END: OnceLock<fn()> = OnceLock::new();
 
-/// What a process tells its parent at the end. Std's type keeps its number to itself, and we end the process by number.
+/// The exit code of a process. The one of std does not give its number, which we need to end the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExitCode(u8);
 
@@ -37,19 +37,18 @@ pub fn arguments() -> &'static [OsString] {
     ARGUMENTS.get().and_then(|words| words.get(1..)).unwrap_or_default()
 }
 
-/// Returns this program, to be started again. One that was replaced or removed while it runs has only the kernel's name
-/// for it left.
+/// Returns the path of this program, to start it again. If it was replaced or removed meanwhile, that is the kernel's name for it.
 pub fn program() -> io::Result<PathBuf> {
     let path = std::env::current_exe()?;
     Ok(if path.exists() { path } else { "/proc/self/exe".into() })
 }
 
-/// Says what is still to be done right before the process ends. The first one to say so is heard.
+/// Says what to do right before the process ends. Only the first call counts.
 pub fn at_end(last: fn()) {
     AT_END.get_or_init(|| last);
 }
 
-/// Ends the process, however deep in an answer we are.
+/// Ends the process, from anywhere.
 pub fn end(ExitCode(code): ExitCode) -> ! {
     AT_END.get().into_iter().for_each(|last| last());
     // Also flushes stdout.

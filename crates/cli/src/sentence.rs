@@ -1,8 +1,8 @@
-//! What sentences are made of.
+//! Parts of sentences.
 
 use serde_json::Value;
 
-/// Keeps a line readable whatever is in it.
+/// Shortens a text to `limit` characters.
 pub fn shorten(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,9 +1,9 @@
-//! The begin of the process.
+//! The start of the process.
 //!
 //! What the standard library does before `main` costs a tenth of an empty process: it prepares to tell of a stack
 //! overflow, which a signal tells as well. The static program therefore has a `main` of its own, the C library's,
 //! and does here what it needs: descriptors 0 to 2 are open, a closed pipe and a file that may not grow are errors and
-//! no death, and the arguments are kept, since `std::env::args` knows none of them. Other targets start as usual.
+//! do not kill us, and the arguments are kept, since `std::env::args` has none of them. Other targets start as usual.
 
 use std::ffi::OsString;
 #[cfg(any(not(target_env = "musl"), test))]
@@ -55,8 +55,8 @@ mod lean {
         run_and_exit((0..usize::try_from(count).unwrap_or(0)).map(word).collect())
     }
 
-    /// What we do about a file that may not grow: the write that wanted it fails. Who is started by us does not inherit
-    /// this, as it would that the signal is ignored.
+    /// Handles a file that may not grow: the write fails. Programs that we start do not inherit a handler; they would inherit that the
+    /// signal is ignored.
     extern "C" fn nothing(_: c_int) {}
 
     /// Puts `/dev/null` where a standard file is closed: else the next file that is opened, perhaps a journal, would get

@@ -1,4 +1,4 @@
-//! What was typed, as what it means.
+//! Arguments as typed, parsed into what they mean.
 
 use std::io::{ErrorKind, Read};
 use std::str::FromStr;
@@ -107,7 +107,7 @@ pub fn kind_parser(
     PossibleValuesParser::new(known.chain(derived))
 }
 
-/// Reads a text that may begin with a dash, as lists do. What looks like a mistyped option is not taken for one.
+/// Reads a text that may begin with a dash, as lists do. What looks like a mistyped option is refused.
 pub fn prose(text: &str) -> std::result::Result<String, String> {
     let name = text.trim_start_matches('-');
     let option = name.len() < text.len() && name.starts_with(char::is_alphabetic);

@@ -1,8 +1,8 @@
-//! The loop by itself: an agent does item after item, then the gates judge, until the loop is complete or held up.
+//! `loop run`: an agent does item after item, then the gates judge, until the loop is complete or held up.
 //!
-//! One item at a time. Each run has a place among those at work, and takes items by it: two at once do each item once, and
-//! what one of them has the other waits for. If we are stopped, the item is put back; if we are killed, the place is free,
-//! and the next run that looks gives back what we had.
+//! One item at a time. Each run has a place among the runs at work and takes items under its name, so that several runs do each item
+//! once, and wait for what another one has. If we are stopped, the item is put back; if we are killed, our place becomes free, and
+//! the next run that looks puts back what we had.
 
 use std::process::Command;
 use std::sync::{Arc, mpsc};
@@ -43,13 +43,13 @@ use crate::runner::{
 #[derive(Debug)]
 pub struct Job {
     pub agent: Agent,
-    /// Who takes the items, for people; the run's own name, if nobody says.
+    /// The name under which items are taken; that of the run, unless told.
     pub who: Option<String>,
     /// How long one try at an item may take.
     pub limits: Limits,
     /// How often a failed try is repeated, instead of what its class says.
     pub retries: Option<u64>,
-    /// No agent is started any more when this run has cost so much, in dollars.
+    /// No more agents are started when this run has cost this much, in dollars.
     pub max_cost: Option<f64>,
     pub gates: Vec<Gate>,
     pub site: Site,
@@ -104,7 +104,7 @@ pub enum End {
     Signal(i32),
 }
 
-/// Runs the loop to its end. Returns what the agents used on the way, too.
+/// Runs the loop to its end. Also returns what the agents used.
 pub fn run(
     engine: &dyn Engine,
     job: &Job,
@@ -137,10 +137,10 @@ pub fn run(
 /// How many runs may be at work in one project.
 const RUNS: usize = 64;
 
-/// How long to wait for others before looking whether they are still there: who was killed tells nobody.
+/// How long to wait for others before checking whether they are still there: a killed process says nothing.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Takes the first free place among the runs at work. Who was killed has it until what it started is gone.
+/// Takes the first free place among the runs at work. A killed run has its place until all that it started is gone.
 fn take_place(engine: &dyn Engine) -> Result<(String, Box<dyn Seat>)> {
     for number in 1..=RUNS {
         let run = format!("run-{number}");
@@ -224,13 +224,12 @@ impl Runner<'_> {
         Ok(item.map(|item| (item, done.work)))
     }
 
-    /// Gives back what runs have that are gone: by their places, which the system keeps. Returns whether there was
-    /// anything.
+    /// Gives back the items of runs that are gone, as their free places show. Returns whether there were any.
     fn take_back(&self) -> Result<bool> {
         let work = agent_loop::show(self.engine)?;
         let mut gone = Vec::new();
         for run in work.runs() {
-            // Who had our place before us cannot be there any more.
+            // The run that had our place before must be gone.
             if run == self.run || (is_place(run) && seat_of(self.engine, run)?.is_some()) {
                 gone.push(run.to_owned());
             }
@@ -243,8 +242,8 @@ impl Runner<'_> {
         Ok(!given.is_empty())
     }
 
-    /// Waits for a change if another run has what is left: to judge now would be to judge its unfinished work. Returns
-    /// false if there is nobody to wait for.
+    /// Waits for a change if another run has the items that are left, since its work is not finished. Returns false if there is nobody to
+    /// wait for.
     fn wait_for_others(&self, news: u64) -> Result<bool> {
         let work = agent_loop::show(self.engine)?;
         let is_of_run = |item: &&Value| is_in_hand(item) && is_place(text(item, "run"));
@@ -254,7 +253,7 @@ impl Runner<'_> {
         Ok(true)
     }
 
-    /// Has an item done. Returns an end if it was not: whoever takes the next one would get the same again.
+    /// Lets the agent do an item. Returns an end if it failed: the next one to be taken would be the same item.
     fn attend(&mut self, item: &Value, work: &WorkLoop) -> Result<Option<End>> {
         self.tell(Event::Taken(item));
         let id = item["id"].as_str().unwrap_or_default();
@@ -288,7 +287,7 @@ impl Runner<'_> {
         Ok(Some(End::Held(format!("`{id}` is not done: {}", brief(&reason)))))
     }
 
-    /// Puts an item back whose agent could not work. What passes is waited for; what does not ends the run.
+    /// Puts back an item whose agent could not work. A trouble that passes is waited for; any other ends the run.
     fn put_back(&mut self, id: &str, Ailing { diagnosis, reason, tries }: &Ailing) -> Result<Option<End>> {
         self.settle(id, false, tries)?;
         self.tell(Event::PutBack { id, reason });
@@ -332,7 +331,7 @@ impl Runner<'_> {
     fn ask(&self, item: &Value, work: &WorkLoop, place: &Place<'_>) -> Result<Reply> {
         let id = item["id"].as_str().unwrap_or_default();
         let file = self.files.write_value("item", item)?;
-        // `None` is the end: somebody outside the group may hold the output open for longer.
+        // `None` ends it: a process outside the group may keep the output open for longer.
         let (sender, told) = mpsc::sync_channel(EVENTS);
         let talk = sender.clone();
         let mut call = Call {
@@ -390,8 +389,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs the gates and judges the iteration, once for all who want to now. Returns an end if there is nothing that we
-    /// could do next.
+    /// Runs the gates and judges the iteration, once for all runs that want to now. Returns an end if there is nothing to do next.
     fn judge(&self) -> Result<Option<End>> {
         let told = |event: gates::Event<'_>| self.tell(Event::Gate(event));
         let Job { gates, site, .. } = self.job;
@@ -401,7 +399,7 @@ impl Runner<'_> {
             return Ok(Some(End::Held("stopped".into())));
         };
         self.tell(Event::Judged(&done));
-        // What is open and cannot be taken is with others who are no runs: to go round would not change that.
+        // The open items belong to others that are not runs: another round would change nothing.
         let is_held = |item: &&Value| {
             is_open(item) && !matches!(text(item, "status"), "" | "pending") && !is_place(text(item, "run"))
         };
@@ -424,7 +422,7 @@ fn held(item: &Value, door: &dyn Door) -> String {
     }
 }
 
-/// Whether a name is that of a place: nothing else of a document becomes the name of a file.
+/// Whether a name is that of a place: no other text of a document becomes a file name.
 fn is_place(run: &str) -> bool {
     let number = run.strip_prefix("run-").and_then(|number| number.parse::<usize>().ok());
     number.is_some_and(|number| (1..=RUNS).contains(&number) && run == format!("run-{number}"))

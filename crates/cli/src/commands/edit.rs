@@ -103,7 +103,7 @@ impl Copy {
         Err(failed(std::io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Opens the editor until what is typed can be applied, or nothing else is typed.
+    /// Opens the editor again until the text can be applied, or is not changed any more.
     fn ask<T>(&self, context: &Context<'_>, doc: &Doc, apply: impl Fn(Value) -> ops::Result<T>) -> Result<T> {
         let shown = self.file.display().to_string();
         let mut last = None;

@@ -18,8 +18,8 @@ pub struct HooksRunArgs {
 
 pub fn run(context: &Context<'_>, args: &HooksRunArgs) -> Result<()> {
     let runner = || hook_runner::new(&*context.engine, &context.roots, context.actor.clock.clone());
-    // Away from the terminal, and from signals that are meant for whoever started us. The leader of a group cannot leave
-    // it, but its child can; and we were started as one, for the group of our starter may be killed at any moment.
+    // Away from the terminal, and from signals for the process that started us. The leader of a group cannot leave it, but its child
+    // can; and we were started as a leader, since the group of our parent may be killed at any moment.
     if rustix::process::setsid().is_err() && !args.detached {
         return detach().or_else(|error| excuse(&runner()?, &read_changes()?, &error));
     }

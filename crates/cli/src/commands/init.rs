@@ -61,7 +61,7 @@ pub struct InitArgs {
     yes: bool,
 }
 
-/// What stands for all of them.
+/// The word for all clients.
 const ALL: &str = "all";
 
 fn client_parser() -> PossibleValuesParser {
@@ -125,7 +125,7 @@ fn check(args: &InitArgs) -> Result<()> {
 fn wish(args: &InitArgs, places: &Places) -> Result<Wish> {
     let program = program::find()?;
     let named = named_clients(args);
-    // Elsewhere than in a project there are no signs to go by.
+    // Outside a project there are no traces of clients.
     let clients = match (named.is_empty(), args.scope) {
         (true, Scope::Project) => places.clients(),
         (true, _) => vec![DEFAULT],
@@ -144,7 +144,7 @@ fn wish(args: &InitArgs, places: &Places) -> Result<Wish> {
     })
 }
 
-/// Returns what a project without a name is called. One of the configuration is that of the first that asks.
+/// Returns a name for a project without one. The configuration's default goes to the first project that asks.
 fn new_project(context: &Context<'_>, install: &Install<'_>) -> Result<Option<ProjectId>> {
     let settings = Settings::read(&*context.engine)?;
     Ok(install.new_project(settings.default_project()))

@@ -124,10 +124,10 @@ pub enum Command {
     Uninstall(uninstall::UninstallArgs),
 }
 
-/// Adds what a command takes to its parser.
+/// Adds the arguments of a command to its parser.
 type Augment = fn(clap::Command) -> clap::Command;
 
-/// What makes the parser of each command: a line needs that of its own command only.
+/// The arguments of each command: a line needs the parser of its own command only.
 const PARSERS: &[(&str, Augment)] = &[
     ("init", init::InitArgs::augment_args),
     ("status", status::StatusArgs::augment_args),
@@ -177,7 +177,7 @@ const PARSERS: &[(&str, Augment)] = &[
     ("uninstall", uninstall::UninstallArgs::augment_args),
 ];
 
-/// Returns the parser of one command, without those of all the others.
+/// Returns the parser of one command.
 pub fn parser(name: &str) -> Option<clap::Command> {
     let (name, augment) = PARSERS.iter().find(|(known, _)| *known == name)?;
     Some(augment(clap::Command::new(*name)))
@@ -242,7 +242,7 @@ pub fn run(
     }
 }
 
-/// Runs the commands that are worth a parser of their own.
+/// Runs the hot commands, which need no clap.
 pub fn direct(noun: &str, verb: &str, rest: &[String]) -> Option<ExitCode> {
     match noun {
         "get" => one(rest, get::run),

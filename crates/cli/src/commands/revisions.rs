@@ -18,10 +18,10 @@ use crate::error::Result;
 use crate::output::Output;
 use crate::sentence::shorten;
 
-/// How many revisions somebody sees who does not say how many.
+/// How many revisions are shown unless told.
 const SCREENFUL: usize = 50;
 
-/// How many changes are shown of what is taken back.
+/// How many of the changes that are taken back are shown.
 const CHANGES: usize = 40;
 
 /// How much of the past to show.
@@ -42,7 +42,7 @@ impl Window {
         self.limit.or(watched.then_some(SCREENFUL))
     }
 
-    /// Says that there may be more, to somebody who did not ask for so few.
+    /// Says that there may be more, if the limit was not asked for.
     pub fn say_if_cut(&self, output: &Output, shown: usize) {
         if self.limit.is_none() && self.limit(output) == Some(shown) {
             output.status(&format!("the newest {shown}; --all shows every change that is kept"));

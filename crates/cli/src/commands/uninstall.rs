@@ -70,7 +70,7 @@ pub fn run(context: &Context<'_>, global: &Global, args: &UninstallArgs) -> Resu
     tell(context, &plans, &places.project, &told)
 }
 
-/// Returns a wish for all that init can write, to find all of it.
+/// Returns a wish for everything that `init` can write, to find all of it.
 fn everything(scope: Scope, install: &Install<'_>) -> Result<Wish> {
     let program = program::find()?;
     Ok(Wish {

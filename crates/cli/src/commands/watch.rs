@@ -82,7 +82,7 @@ fn show_whole(context: &Context<'_>, mut line: String, value: &Stream) -> Result
     context.output.whole("}\n")
 }
 
-/// Runs the user's own command; its failure is told and does not end the watch.
+/// Runs the user's command; if it fails, that is a warning and the watch goes on.
 fn execute(context: &Context<'_>, command: &str, doc: &Doc, revision: u64, line: &str) -> Result<()> {
     let mut child = Command::new("sh")
         .args(["-c", command])

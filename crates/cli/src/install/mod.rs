@@ -72,7 +72,7 @@ impl<'p> Install<'p> {
         self.installed().commands
     }
 
-    /// Returns what a project without a name is called: by `default`, else by its directory, and like no other.
+    /// Returns a name for a project without one: `default`, else that of its directory, and unlike any other.
     pub fn new_project(&self, default: Option<&str>) -> Option<ProjectId> {
         let taken = record::other_projects(&self.places.record(self.scope));
         let name = self.places.project.file_name().unwrap_or_default().to_string_lossy();
@@ -100,12 +100,13 @@ impl<'p> Install<'p> {
     }
 
     pub fn plan_removal(&self, wish: &Wish) -> Result<Plan> {
-        // A plugin was told where to go; only the record knows.
+        // Only the record knows where a plugin was put.
         let targets = if self.scope == Scope::Plugin { Vec::new() } else { wish.suspects(self.places) };
         Plan::within(self.border(wish)).uninstall(&targets, self.places.base(self.scope), &self.installed())
     }
 
-    /// Returns what nothing is written outside of: a project may come from anybody, links of a home are its owner's.
+    /// Returns the directory outside which nothing is written: a project may come from anybody, while links in a home are its
+    /// owner's.
     fn border(&self, wish: &Wish) -> Option<&Path> {
         match self.scope {
             Scope::Project | Scope::Local if !wish.follow_links => Some(&self.places.project),
@@ -137,7 +138,7 @@ impl<'p> Install<'p> {
             installed.commands.push(command);
         }
         for change in plan.real_changes() {
-            // One that goes stays in the record: it may not come to that.
+            // A file that is to be removed stays in the record: the removal may fail.
             if let Some(after) = &change.after {
                 installed.note(&self.relative(&change.path), change.original.clone(), after);
             }
@@ -186,7 +187,7 @@ impl<'p> Install<'p> {
     }
 }
 
-/// Writes the files, one after the other; each of them whole.
+/// Writes the files one after the other, each as a whole.
 fn write(plan: &Plan, root: &Path) -> Result<()> {
     let changes: Vec<_> = plan.real_changes().collect();
     for (done, change) in changes.iter().enumerate() {
@@ -221,7 +222,7 @@ pub enum Detail {
 }
 
 impl Detail {
-    /// Who only wants to look sees everything.
+    /// A dry run shows everything.
     pub fn of(dry_run: bool) -> Detail {
         if dry_run { Detail::Diffs } else { Detail::Names }
     }

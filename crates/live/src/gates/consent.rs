@@ -1,5 +1,5 @@
-//! Commands that a project's files name have no force before the user has trusted them: who clones a repository has not
-//! agreed to run it. What is detected needs no trust, as it is a tool's ordinary command.
+//! Commands in a project's files do not run before the user has trusted them: cloning a repository is not an agreement to run it.
+//! Detected gates need no trust, as they are the ordinary commands of tools.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ pub fn missing<'g>(engine: &dyn Engine, root: &Path, gates: &'g [Gate]) -> Resul
     let mut waiting = Vec::new();
     for gate in gates {
         let Some(line) = line_of(gate) else { continue };
-        // A script that cannot be read is none that was trusted.
+        // A script that cannot be read is not trusted.
         let verdict = match fingerprint::of_project(line, root) {
             Ok(fingerprint) => trust::judge(engine, &fingerprint)?,
             Err(_) => Verdict::Changed,
@@ -54,7 +54,7 @@ pub fn missing<'g>(engine: &dyn Engine, root: &Path, gates: &'g [Gate]) -> Resul
     Ok(waiting)
 }
 
-/// Lets these gates run in this project from now on, as they are. It is a person who says so.
+/// Trusts these gates of this project, as they are now. Only for a person's yes.
 pub fn give(engine: &dyn Engine, root: &Path, gates: &[Gate], actor: &Actor) -> runner::Result<()> {
     let failed = |source| runner::Error::Io { action: "read the scripts of gates", source };
     let fingerprints = fingerprints(root, gates).map_err(failed)?;

@@ -7,7 +7,7 @@ use anthill_core::model::ids::Key;
 
 use crate::runner::Run;
 
-/// How long a gate may take unless it says so itself.
+/// How long a gate may take unless told.
 pub const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A check with its command.
@@ -16,7 +16,7 @@ pub struct Gate {
     pub name: Key,
     pub run: Run,
     pub timeout: Duration,
-    /// Whether it may run beside its neighbours that say so too.
+    /// Whether it may run at the same time as its neighbours that say so, too.
     pub parallel: bool,
     /// Whether its failure holds the loop up.
     pub blocking: bool,
@@ -24,7 +24,7 @@ pub struct Gate {
     pub severity: Severity,
     /// Where its output says how many issues there are.
     pub count: Option<CountPattern>,
-    /// Whether nobody asked for it: the project's files tell of it.
+    /// Whether it was detected, and not configured or named.
     pub detected: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The end of an iteration: every gate is run, then it is judged. Gate runs that overlap count once.
 //!
-//! Whoever judges takes a seat. Who finds it taken waits; if the iteration was judged meanwhile, that is the result for
-//! both, for nothing was checked that the first one did not check. A killed one leaves the seat and no result.
+//! Only the holder of a seat judges. The next one waits for it; if the iteration was judged meanwhile, that is the result for both,
+//! since both would check the same. A killed process leaves the seat, and no result.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::runner::run_state::RunState;
 use crate::runner::watchdog::Watchdog;
 use crate::runner::{Result, Site};
 
-/// How long to wait at once for the seat; then it is time to see whether everybody stops.
+/// How long to wait for the seat before checking whether the run stops.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the gates run with.
@@ -29,7 +29,7 @@ pub(crate) struct GateRunner<'b> {
     pub watchdog: &'b Watchdog,
 }
 
-/// Judges an iteration by a person's word.
+/// Judges an iteration because somebody asks for it.
 pub fn judge(
     engine: &dyn Engine,
     gates: &[Gate],
@@ -47,7 +47,7 @@ pub fn judge(
 }
 
 impl GateRunner<'_> {
-    /// Runs the gates and judges, or takes what somebody else judged meanwhile; `None` when everybody stops.
+    /// Runs the gates and judges, or takes the result of somebody else; `None` when the run stops.
     pub fn judge(
         &self,
         expect: Option<u64>,
@@ -84,7 +84,7 @@ impl GateRunner<'_> {
     }
 }
 
-/// Returns what tells one judgement of a loop from the next.
+/// Returns what differs between one judgement of a loop and the next.
 fn mark(work: &WorkLoop) -> (Option<&Value>, Option<&Value>) {
     (work.queue.get("started"), work.last_judged())
 }

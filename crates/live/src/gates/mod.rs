@@ -1,7 +1,7 @@
-//! The quality gates of a project: which there are, and how their commands come out.
+//! The quality gates of a project: which there are, and whether they pass.
 //!
 //! Commands come from the project's configuration ([`config`]), else from what its files tell about its tools
-//! (`detect.rs`), else from whoever types one. They never come from state, which others may write, and what is configured
+//! (`detect.rs`), else from the command line. They never come from state, which others may write, and what is configured
 //! runs only with the user's consent ([`consent`]).
 
 mod choice;

@@ -19,11 +19,11 @@ use crate::runner::{Limits, Site};
 /// What a shell says of a program that it cannot start.
 const CANNOT_RUN: i32 = 126;
 
-/// By these words a tool that is there says that a part of it is not.
+/// How tools say that a part of them is not installed.
 const PART_MISSING: [&str; 3] =
     ["error: no such command: `", " is not installed for the toolchain ", ": No module named pytest"];
 
-/// How a gate's command ended, and the last it said.
+/// How a gate's command ended, and the end of its output.
 #[derive(Debug)]
 pub struct Ran {
     pub ended: Ended,
@@ -110,7 +110,7 @@ pub(crate) fn run_within(
     Some(all)
 }
 
-/// Runs one gate. Returns nothing if it was stopped with everybody.
+/// Runs one gate. Returns nothing if the run was stopped.
 fn run(gate: &Gate, site: &Site, state: &RunState, watchdog: &Watchdog) -> Option<Ran> {
     let mut command = site.command(&gate.run);
     command.env("ANTHILL_GATE", gate.name.as_str());

@@ -1,4 +1,4 @@
-//! Why a hook does not run, and what to type about it: one answer for the log, for `anthill on` and for `anthill doctor`.
+//! Why a hook does not run, and what to do about it: one answer for the log, `anthill on` and `anthill doctor`.
 
 use std::path::{Path, PathBuf};
 
@@ -90,7 +90,7 @@ impl<'a> Owner<'a> {
         })
     }
 
-    /// Trust looks at scripts from where it is typed.
+    /// The command that trusts it has to be typed in the right directory, if its scripts have relative paths.
     fn distrusted(&self, command: &str, why: String) -> Obstacle {
         let from = scripts::are_relative(command).then(|| self.place.display().to_string());
         Obstacle { why, fix: hint!["allow it: ", Next::Trust { command: command.into(), from }] }
@@ -101,7 +101,7 @@ impl<'a> Owner<'a> {
         Obstacle { why, fix: hint!["mend it, or drop it: ", Next::RemoveHook { session, id }] }
     }
 
-    /// Says why a hook was added to the document and not for any change.
+    /// Says that a hook was only added to the document, so that no change starts it.
     fn unregistered(&self, hook: &Value) -> Obstacle {
         let (on, command) = (text(hook, "on").to_owned(), text(hook, "command").to_owned());
         let add = Next::AddHook { session: self.session.to_string(), on, command };

@@ -73,8 +73,8 @@ fn tidy(role: Role, content: &mut Content) {
     }
 }
 
-/// Returns what can honestly be said for an agent that did not answer: that the work is not done. For a review, for
-/// help and for the project manager nobody else can speak.
+/// Returns the report for an agent that did not answer: the work is not done. There is none for reviews, for help and for the project
+/// manager.
 pub fn instead(order: &Order, trouble: &Trouble) -> Option<Answer> {
     let reason = format!("the agent did not answer: {}", trouble.reason);
     let said = match order.purpose {

@@ -193,7 +193,7 @@ impl PipelineRun<'_> {
         Ok(pipeline::show(self.engine)?.open_orders().any(|open| open.id == order.id))
     }
 
-    /// Leaves an order open whose agent's service does not serve: until it does, or somebody mends it.
+    /// Leaves an order open if its agent's service is not available, until it is, or somebody repairs it.
     fn put_back(&self, order: &Order, diagnosis: &Diagnosis, finished: &Finished) -> Result<Tried> {
         let told = with_details(diagnosis.ailment.words(), finished);
         let reason = brief(&redact(&told));
@@ -205,7 +205,7 @@ impl PipelineRun<'_> {
         Ok(Tried::Over)
     }
 
-    /// Hands in an answer. One that completes a group which would not merge is turned into what has to change.
+    /// Hands in an answer. If the group would not merge, an approval becomes a request for changes.
     fn hand_in(
         &self,
         order: &Order,
@@ -221,7 +221,7 @@ impl PipelineRun<'_> {
         let _turn = self.turn();
         let instead = self.unmergeable(run, order).map_err(no_place)?.map(Answer::Report);
         let settled = self.end_try(order, number, ended, Some(&instead.unwrap_or(answer)))?;
-        // What cannot be merged now is found, and told, before the next orders.
+        // A merge that fails now is reported before the next orders.
         let _ = self.merge_complete(&settled.pipeline);
         Ok(settled)
     }
@@ -245,7 +245,7 @@ impl PipelineRun<'_> {
         Tried::Settled
     }
 
-    /// Decides what becomes of an order after a failed try: another one, an honest word instead, or nothing.
+    /// Decides what follows a failed try: another one, a report instead of the agent's, or nothing.
     fn failed(
         &self,
         order: &Order,
@@ -285,7 +285,7 @@ impl PipelineRun<'_> {
         }
     }
 
-    /// Looks whether a group's branch would merge before anybody reviews it. Returns whether the order can go on.
+    /// Checks whether a group's branch would merge, before it is reviewed. Returns whether the order can go on.
     fn check_merge(&self, order: &Order) -> Result<bool> {
         let run = pipeline::show(self.engine)?;
         let unmergeable = {
@@ -302,7 +302,7 @@ impl PipelineRun<'_> {
         Ok(false)
     }
 
-    /// Runs the check before anybody looks at the end. Returns whether the order can go on.
+    /// Runs the check before the final decision. Returns whether the order can go on.
     fn check(&self, order: &Order, place: &Place<'_>) -> Result<bool> {
         let Some(line) = &self.job.check else { return Ok(true) };
         let command = self.job.site.command(&Run::Line(line.clone()));

@@ -1,5 +1,5 @@
 //! A git worktree for every group, below `.claude/worktrees`, on the group's branch. What is complete is merged into the
-//! branch that is checked out in the project root; what would not merge goes back to its developer instead.
+//! branch that is checked out in the project root; what does not merge goes back to its developer.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -34,18 +34,18 @@ const MOST: usize = 50;
 /// Why git did not do something.
 type GitResult<T> = std::result::Result<T, String>;
 
-/// The worktrees of a run. Whoever asks has taken its turn, [`PipelineRun::turn`].
+/// The worktrees of a run. The caller holds [`PipelineRun::turn`].
 pub struct Worktrees<'s> {
     root: PathBuf,
-    /// What git holds as long as it is at work, even if we are killed meanwhile.
+    /// What git holds while it runs, even if we are killed meanwhile.
     seat: &'s dyn Seat,
-    /// Where git leaves what it says: a pipe to us would kill it when we are killed.
+    /// Where git writes its output: a pipe to us would kill it when we are killed.
     scratch: PathBuf,
     begun: SystemTime,
 }
 
 impl<'s> Worktrees<'s> {
-    /// Refuses a project root that is on no branch, or whose worktrees would be somewhere else.
+    /// Refuses a project root without a branch, or whose worktrees would lie outside it.
     pub fn new(job: &Job, seat: &'s dyn Seat, scratch: &Path) -> Result<Worktrees<'s>> {
         let (root, scratch) = (job.site.root.clone(), scratch.to_owned());
         if !job.follow_links
@@ -98,7 +98,7 @@ impl<'s> Worktrees<'s> {
         Ok(place)
     }
 
-    /// Whether git was killed while it made this worktree: it locks one for as long as that takes.
+    /// Whether git was killed while it made this worktree: it locks one until it is made.
     fn is_half_made(&self, place: &Path) -> GitResult<bool> {
         let known = self.git(&["worktree", "list", "--porcelain"])?;
         let name = format!("worktree {}", place.display());
@@ -106,7 +106,7 @@ impl<'s> Worktrees<'s> {
         Ok(ours.any(|about| about.lines().any(|line| line == "locked initializing")))
     }
 
-    /// Takes away a worktree that nobody has worked in.
+    /// Removes a worktree that nobody has worked in.
     fn discard(&self, place: &Path) -> GitResult<()> {
         match fs::remove_dir_all(place) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -117,7 +117,7 @@ impl<'s> Worktrees<'s> {
         self.git(&["worktree", "unlock", &place.to_string_lossy()]).map(drop)
     }
 
-    /// Removes the locks that git left when an agent was killed with it: those of an earlier run are all gone.
+    /// Removes the locks that a killed git left: all agents of an earlier run are gone.
     fn unlock(&self, place: &Path, branch: &str) -> GitResult<()> {
         let branch = format!("refs/heads/{branch}.lock");
         let locks = ["index.lock", "HEAD.lock", &branch].map(|lock| ["--git-path", lock]);
@@ -203,7 +203,7 @@ impl<'s> Worktrees<'s> {
         if is_new {
             let message = format!("Merge group {group} ({branch})");
             if let Err(error) = self.git(&["merge", "--no-ff", "-m", &message, branch]) {
-                // Where no merge has begun, there is none to end.
+                // Perhaps no merge has begun.
                 let _ = self.git(&["merge", "--abort"]);
                 return Err(error);
             }
@@ -211,7 +211,7 @@ impl<'s> Worktrees<'s> {
         Ok(is_new)
     }
 
-    /// Takes a group's worktree away. What somebody left there uncommitted stays, and is an error.
+    /// Removes a group's worktree. Uncommitted changes stay, and are an error.
     fn remove(&self, run: &Pipeline, group: &str) -> GitResult<()> {
         let place = self.path(run, group)?;
         if place.join(".git").exists() {
@@ -239,7 +239,7 @@ impl<'s> Worktrees<'s> {
 
     fn output(&self, place: &Path, args: &[&str]) -> GitResult<Output> {
         let mut command = git::command(place);
-        // It reads nothing, so what it is to hold can be its input.
+        // It reads nothing, so its stdin can be what it holds.
         command.args(args).stdin(self.seat.for_child());
         let (out, err) = (self.scratch.join("git.out"), self.scratch.join("git.err"));
         let mut ran = || {
@@ -276,7 +276,7 @@ impl PipelineRun<'_> {
         }
     }
 
-    /// Returns what to say to the developer instead of a review, if the group's branch would not merge, or not as a whole.
+    /// Returns the report to the developer that replaces a review, if the group's branch does not merge, or not completely.
     pub(super) fn unmergeable(&self, run: &Pipeline, order: &Order) -> GitResult<Option<Report>> {
         let Some(worktrees) = self.worktrees.as_ref().filter(|_| order.purpose == Purpose::Review) else {
             return Ok(None);

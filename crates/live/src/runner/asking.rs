@@ -1,7 +1,7 @@
 //! Asks a command or an agent until it has answered, or another try would not help.
 //!
-//! What fails is tried again as its class deserves. An agent that ends without a word on how its work stands is asked once
-//! more. Where the service behind an agent is the trouble, nothing is said about the work.
+//! Failures are repeated according to their class. An agent that ends without saying what came of its work is asked once more. If the
+//! service behind an agent is the cause, that says nothing about the work.
 
 use std::io;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::supervisor::{Call, Cut, Finished, Supervisor};
 use super::trouble::{Trouble, with_details};
 use crate::changes::{self, Effort};
 
-/// How much of its last words an agent is reminded of.
+/// How much of its last words an agent is shown again.
 const REMINDER: usize = 8 << 10;
 
 /// Why an agent is asked once more, and why its work has failed if that does not help.
@@ -33,18 +33,18 @@ pub struct Asking<'a> {
     /// How often a failed try is repeated, instead of what its class says.
     pub retries: Option<u64>,
     pub now: &'a dyn Fn() -> Zoned,
-    /// Whether it has reported by itself, so that nobody needs its last words.
+    /// Whether it has reported by itself, so that its last words are not needed.
     pub has_reported: &'a dyn Fn() -> bool,
     /// Whether others were at work in the same place meanwhile.
     pub others: &'a dyn Fn() -> bool,
-    /// Is told why there is another try, and when.
+    /// Is called before another try, with the reason and the delay.
     pub again: &'a dyn Fn(&str, Duration),
 }
 
 /// What came of a call, after one or more tries.
 pub enum Reply {
     Answered(Answered),
-    /// Everybody stops, or the work is not ours any more.
+    /// The run stops, or the work is not ours any more.
     Cut(Cut, Tries),
     /// The service behind the agent is not available: this says nothing about the work.
     Ailing(Ailing),
@@ -100,7 +100,7 @@ impl Asking<'_> {
         failed: u64,
     ) -> Result<Option<Duration>, Diagnosis> {
         match self.diagnosis(finished) {
-            // A connection may get lost; who finds none at once has to wait.
+            // A lost connection is tried again at once; if that fails, we wait.
             Some(diagnosis) if failed == 0 && health::is_hiccup(&diagnosis) && self.retries != Some(0) => {
                 Ok(Some(Duration::ZERO))
             }
@@ -160,7 +160,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Asks an agent how its work stands that it did not tell.
+    /// Asks an agent what came of its work, if it did not say so.
     fn clarify(
         &mut self,
         call: &Call<'_>,
@@ -192,8 +192,8 @@ impl Supervisor<'_> {
         Ok(Reply::Answered(Answered { verdict, discoveries, cannot_run: false, tries }))
     }
 
-    /// Asks an agent something about what it just did: in the same conversation where its client can go on with it, else
-    /// a new one that is told its last words.
+    /// Asks an agent about what it just did: in the same conversation if its client can continue it, else in a new one that begins
+    /// with its last words.
     pub fn question(
         &mut self,
         call: &Call<'_>,
@@ -212,7 +212,7 @@ impl Supervisor<'_> {
             if answered.cut.is_some() || !is_silent {
                 return Ok(answered);
             }
-            // The client does not know the conversation any more, or keeps the answer to itself.
+            // The client has lost the conversation, or gave no answer.
             used = Some(answered.transcript.heard.usage);
         }
         let reminder = papers::reminder(question, tail(ended.words(), REMINDER));
@@ -222,7 +222,7 @@ impl Supervisor<'_> {
     }
 }
 
-/// Returns why nobody waits for this answer any more.
+/// Returns the reason if nobody waits for this answer any more.
 fn cut_off(finished: &Finished) -> Option<Cut> {
     finished.cut.clone().filter(|cut| matches!(cut, Cut::Stopped | Cut::Lost(_)))
 }

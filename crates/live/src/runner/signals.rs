@@ -1,4 +1,4 @@
-//! Ctrl-C, a polite `kill` and a terminal that goes away end the run.
+//! Ctrl-C, `kill` and a closed terminal end the run.
 
 use std::sync::Arc;
 use std::thread;
@@ -18,7 +18,7 @@ impl Drop for Heeding {
     }
 }
 
-/// Ends the run when a signal says so. What our caller had us ignore (`nohup`) stays ignored.
+/// Ends the run at a signal. Signals that our caller ignores (`nohup`) stay ignored.
 pub fn heed(state: &Arc<RunState>) -> Result<Heeding> {
     let ignored = ignored(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
     let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);

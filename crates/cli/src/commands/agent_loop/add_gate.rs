@@ -74,7 +74,7 @@ pub fn run(context: &Context<'_>, args: &AddGateArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns the line for the shell that these words are.
+/// Returns these words as a line for the shell.
 fn line(words: &[OsString]) -> Result<String> {
     let texts: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
     let texts = texts.ok_or_else(|| CliError::invalid("the command is not UTF-8"))?;
@@ -117,7 +117,7 @@ fn add(root: &Path, before: &Gates, new: &NewGate<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// Who types a command means it to run.
+/// A command that its user types here is trusted by that.
 fn trust(context: &Context<'_>, root: &Path, line: &str) -> Result<()> {
     let failed = |error: std::io::Error| io_error("read the script of the gate", &error);
     let fingerprint = fingerprint::of_project(line, root).map_err(failed)?;
@@ -125,7 +125,7 @@ fn trust(context: &Context<'_>, root: &Path, line: &str) -> Result<()> {
     Ok(())
 }
 
-/// What is configured is all there is: who adds the first gate should know what is not run any more.
+/// Only configured gates run, if there are any: with the first one, those that were detected are not run any more.
 fn tell_of_detected(context: &Context<'_>, before: &Gates, name: &Key) {
     if before.source != Source::Detected {
         return;

@@ -64,7 +64,7 @@ pub struct GateArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &GateArgs) -> Result<ExitCode> {
-    // Before anything is run: it would be for nothing.
+    // Before anything is run for nothing.
     let work = agent_loop::show(&*context.engine)?;
     if args.all {
         agent_loop::check_goes_on(&work)?;

@@ -61,7 +61,7 @@ pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
         limits: args.care.limits(Some(args.timeout)),
         retries: args.care.retries,
         max_cost: args.care.max_cost,
-        // Once: what the command writes into the configuration does not judge its own work.
+        // Once, so that agents cannot change the gates that judge their work.
         gates: gate::every(context)?,
         site: agent_args::site(context)?,
     };

@@ -32,7 +32,7 @@ impl<'o> Show<'o> {
     /// Says something once.
     pub fn say(&mut self, text: &str) {
         if !self.output.json {
-            // A demonstration that nobody can see any more still ends well.
+            // If stdout is closed, the demonstration still goes on to its end.
             let _ = self.output.print(text);
         }
     }

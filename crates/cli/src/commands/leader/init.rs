@@ -25,7 +25,7 @@ pub struct InitArgs {
     approach: Option<String>,
 }
 
-/// What is nobody's business but this machine's: the history, and what commands have printed.
+/// What should stay on this machine: the history, and what commands have printed.
 const OWN: [&str; 2] = [".coordination/.anthill/", ".coordination/logs/"];
 
 pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
@@ -47,7 +47,7 @@ pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
     })
 }
 
-/// Says which rules keep git from taking along what should stay here.
+/// Says which ignore rules keep these files out of git.
 fn propose_ignoring(context: &Context<'_>) {
     let open = context.roots.project().map(|root| git::not_ignored(&root, &OWN)).unwrap_or_default();
     if !open.is_empty() {

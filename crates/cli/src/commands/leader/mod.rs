@@ -72,7 +72,7 @@ pub fn run(context: &Context<'_>, command: &Leader) -> Result<()> {
     }
 }
 
-/// Runs the commands that are worth a parser of their own.
+/// Runs the hot commands, which need no clap.
 pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
     match verb {
         "add-task" => one(rest, add_task::run),

@@ -31,7 +31,7 @@ pub struct StatusArgs {
     watch: bool,
 }
 
-/// A watched board is drawn again after this long even if nothing happens: its times go on.
+/// How often a watched board is drawn if nothing happens: its times change.
 const TICK: Duration = Duration::from_secs(1);
 
 impl Direct for StatusArgs {
@@ -53,7 +53,7 @@ pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
     if let Some(lines) = board.draw_excerpt() {
         return context.output.lines(&lines);
     }
-    // The program ends with this: giving thousands of tasks back one by one would take a tenth of the time.
+    // Not dropped: the program ends next, and freeing thousands of tasks would take a tenth of the time.
     let queue = ManuallyDrop::new(read::document(&*context.engine, &Doc::queue())?.value);
     context.output.lines(&board.draw(&queue))
 }
@@ -62,11 +62,11 @@ fn board<'c>(context: &'c Context<'_>) -> Board<'c> {
     Board { engine: &*context.engine, actor: &context.actor, width: context.output.width() }
 }
 
-/// How long a board stands at least.
+/// How long a board stays at least.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How often an excerpt is asked for while others are at work: for ten seconds, as each time waits for a moment. Whoever
-/// stays open shall not hold the whole of a long queue because a disk is slow.
+/// How often an excerpt is tried while others write: for ten seconds, as each try waits for a moment. A process that keeps running
+/// should not hold the whole of a long queue because a disk is slow.
 const TRIES: usize = 200;
 
 /// Draws the board again when something changes, ten times a second at most. Without a terminal, one board (or JSON line)
@@ -98,7 +98,7 @@ fn follow(context: &Context<'_>) -> Result<()> {
             context.output.lines(&lines()?)?;
             context.output.data("")?;
         }
-        // Nobody reads faster, and a storm of commits shall not become one of boards.
+        // Nobody reads faster, and many commits should not become as many boards.
         thread::sleep(PAUSE);
         changed = listener.wait(terminal.then_some(TICK))?;
     }

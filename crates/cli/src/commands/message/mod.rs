@@ -43,7 +43,7 @@ pub fn run(context: &Context<'_>, command: &Message) -> Result<()> {
     }
 }
 
-/// Runs the commands that are worth a parser of their own.
+/// Runs the hot commands, which need no clap.
 pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
     match verb {
         "send" => one(rest, send::run),

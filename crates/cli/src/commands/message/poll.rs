@@ -91,7 +91,7 @@ pub fn run(context: &Context<'_>, args: &PollArgs) -> Result<()> {
     };
     let Some(wait) = args.wait else { return context.perform(request, tell) };
     let (engine, actor) = (&*context.engine, &context.actor);
-    // Kept until the answer is out: closing it takes longer than waking up.
+    // Kept until the answer is printed: closing it takes longer than waking up.
     let mut listener = waiting::listen_for_messages(engine, &request.session)?;
     let deadline = Instant::now() + Duration::from_secs_f64(wait);
     let mail =

@@ -27,7 +27,7 @@ use crate::process::ExitCode;
 use crate::typed::{one_of, prose, seconds, words_of};
 use crate::{env, hooks};
 
-/// Who works unless told.
+/// The agent unless told.
 const AGENT: &str = DEFAULT.name;
 
 /// Run a whole pipeline: start an agent for every order until the requirements are met
@@ -232,7 +232,7 @@ fn stopped(run: &Pipeline, args: &OrchestrateArgs, end: &End) -> CliError {
     error.detail("missing", run.missing()).detail("costs", costs)
 }
 
-/// Returns the command that goes on with the run by the same agents.
+/// Returns the command that goes on with the run, with the same agents.
 fn resumed(args: &OrchestrateArgs) -> String {
     let mut line = "anthill orchestrate --resume".to_owned();
     if args.agent != AGENT {

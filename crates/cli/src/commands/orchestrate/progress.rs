@@ -86,17 +86,17 @@ impl<'o> Progress<'o> {
         }
     }
 
-    /// Takes the lines of those at work away.
+    /// Removes the lines of agents at work.
     pub fn clear(&mut self) {
         if let Some((bars, lines)) = self.bars.take() {
             lines.values().for_each(ProgressBar::finish_and_clear);
-            // A terminal that is gone needs no clearing.
+            // The terminal may be gone.
             let _ = bars.clear();
         }
     }
 }
 
-/// Returns a line for every group; nothing where they cannot be read just now.
+/// Returns a line for every group, if they can be read just now.
 fn groups(engine: &dyn Engine) -> Option<Vec<String>> {
     let (run, caps) = (pipeline::show(engine).ok()?, pipeline::caps(engine).ok()?);
     let line = |row: &Value| {
@@ -128,7 +128,7 @@ fn line_of(event: &Event) -> String {
         }
         Event::Unclear { order } => format!("Asked again: {}: its last words are no answer", name(order)),
         Event::PutBack { order, reason } => format!("Put back: {}: {}", name(order), shorten(reason, 200)),
-        // It is told by the clock of whoever looks.
+        // The caller adds the time, by the local clock.
         Event::Paused { reason, .. } => format!("Paused: {reason}"),
         Event::Stopped { order } => format!("Stopped: {}", name(order)),
         Event::GaveUp { group, reason } => format!("Given up: group {group}: {}", shorten(reason, 200)),

@@ -70,7 +70,7 @@ impl Direct for ListArgs {
 
     fn read(words: &mut Words) -> Option<ListArgs> {
         let (active, archived) = (words.flag("--active"), words.flag("--archived"));
-        // Both at once are refused, with the usual words.
+        // Both at once are left to clap, which refuses them.
         (!(active && archived)).then_some(())?;
         Some(ListArgs { active, archived, which: WhichArgs::read(words)? })
     }

@@ -50,7 +50,7 @@ pub fn run(context: &Context<'_>, command: &Session) -> Result<()> {
     }
 }
 
-/// Runs the commands that are worth a parser of their own.
+/// Runs the hot commands, which need no clap.
 pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
     match verb {
         "heartbeat" => one(rest, heartbeat::run),

@@ -30,7 +30,7 @@ pub fn run(context: &Context<'_>, args: &ShowArgs) -> Result<()> {
     context.perform(ShowSession { id: id.clone() }, |shown| {
         tell_expired(context, &shown.expired);
         let mut lines = lines(&id, shown);
-        // A mailbox that cannot be read is no reason not to show the session.
+        // The session is shown even if its mailbox cannot be read.
         if let Ok(unread @ 1..) = messages::unread(&*context.engine, &id) {
             lines.push(format!("  unread messages: {unread}   (anthill message poll {id})"));
         }

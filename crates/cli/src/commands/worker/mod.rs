@@ -65,7 +65,7 @@ pub fn run<'o>(context: impl FnOnce() -> Result<Context<'o>>, command: &Worker) 
     }
 }
 
-/// Runs the commands that are worth a parser of their own.
+/// Runs the hot commands, which need no clap.
 pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
     match verb {
         "list" => one(rest, list::run),

@@ -87,7 +87,7 @@ fn job(context: &Context<'_>, args: &RunArgs) -> Result<Job> {
         Some(agent) => Doer::Agent(agent_args::agent(agent)?),
         None => Doer::Command(args.command.clone()),
     };
-    // What a plain command says is its last word, unless somebody wants it otherwise.
+    // A plain command is not tried again, unless somebody wants that.
     let retries = args.care.retries.or(args.agent.is_none().then_some(0));
     Ok(Job {
         worker: parse_new_id(&args.worker)?,
@@ -153,7 +153,7 @@ fn conclude(output: &Output, job: &Job, summary: &Summary) -> Result<ExitCode> {
     Ok(exit_code(summary))
 }
 
-/// Returns what a shell would say of the signal that stopped us, else whether a task has failed or we ran out of money.
+/// Returns the code of the signal that stopped us, else whether a task has failed or the budget is used up.
 fn exit_code(summary: &Summary) -> ExitCode {
     let is_bad = !summary.failed.is_empty() || summary.over_budget;
     summary.signal.map_or(u8::from(is_bad).into(), ExitCode::of_signal)

@@ -23,7 +23,7 @@ pub fn run(context: &Context<'_>) -> Result<()> {
     })
 }
 
-/// Says whose it is, if that is known and matters.
+/// Says whose workflow it is, if it is another session's.
 fn whose(context: &Context<'_>, flow: &Flow) -> Result<Option<String>> {
     let Some(owner) = flow.owner().filter(|_| flow.status() != WorkflowStatus::Completed) else {
         return Ok(None);
