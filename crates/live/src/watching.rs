@@ -89,3 +89,54 @@ pub fn head(doc: &Doc, event: &Event, now: Timestamp) -> String {
     }
     line
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    /// Gives these events; `None` is a time without any.
+    struct Scripted(VecDeque<Option<Event>>);
+
+    impl Watch for Scripted {
+        fn next(&mut self, _: Option<Duration>) -> Result<Option<Event>> {
+            Ok(self.0.pop_front().expect("nobody asks for more"))
+        }
+    }
+
+    fn event(revision: u64, op: &str, changes: &str) -> Event {
+        let long = Some(Long::Changes(changes.to_owned()));
+        let (by, op, text) = ("w1".into(), op.into(), Default::default());
+        Event { revision, at: Some("t".into()), by, op, text, long, missed: 0 }
+    }
+
+    #[test]
+    fn changes_within_an_interval_are_told_at_once_and_none_is_lost() {
+        let events = [
+            Some(event(1, "snapshot", "[]")),
+            Some(event(2, "set", "[2]")),
+            Some(event(3, "set", "[]")),
+            Some(event(4, "set", "[4]")),
+            Some(event(5, "set", "[5]")),
+            None,
+            None,
+            Some(event(6, "set", "[6]")),
+        ];
+        let (mut told, mut watch) = (Vec::new(), Scripted(events.into()));
+        let mut tell = |event: Event| {
+            let Some(Long::Changes(changes)) = event.long else { panic!("all of these are changes") };
+            told.push((event.revision, changes));
+            Ok::<(), Error>(())
+        };
+        follow(&mut watch, Some(Duration::from_secs(9)), 4, &mut tell).unwrap();
+        let all = [(1, "[]"), (2, "[2]"), (5, "[4,5]"), (6, "[6]")];
+        assert_eq!(told, all.map(|(revision, changes)| (revision, changes.to_owned())));
+    }
+
+    #[test]
+    fn an_event_begins_with_what_happened() {
+        let head = head(&Doc::queue(), &Event { missed: 2, ..event(7, "set", "[]") }, Timestamp::UNIX_EPOCH);
+        assert_eq!(head, r#"{"kind":"queue","revision":7,"at":"t","by":"w1","op":"set","missed":2"#);
+    }
+}
