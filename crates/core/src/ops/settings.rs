@@ -75,6 +75,17 @@ impl Settings {
         self.0[Config::global].read(GlobalSettings::max_parallel_agents)
     }
 
+    /// Returns how many agents are to work at once: as many as somebody wants, if that is allowed, else as many as are
+    /// allowed, up to `most`.
+    pub fn parallel_agents(&self, wanted: Option<usize>, most: usize) -> Result<usize> {
+        if let Some(wanted) = wanted {
+            self.allow_agents(u64::try_from(wanted).unwrap_or(u64::MAX))?;
+            return Ok(wanted);
+        }
+        let allowed = self.max_parallel_agents().and_then(|most| usize::try_from(most).ok());
+        Ok(allowed.unwrap_or(most).clamp(1, most))
+    }
+
     /// Refuses to let more agents work at once than the configuration allows.
     pub fn allow_agents(&self, wanted: u64) -> Result<()> {
         match self.max_parallel_agents() {
@@ -164,5 +175,16 @@ mod tests {
             (told.kept_number(RetentionSettings::errors, 7), told.kept_number(RetentionSettings::agents, 7)),
             (usize::MAX, 3)
         );
+    }
+
+    #[test]
+    fn as_many_agents_work_as_are_wanted_or_allowed() {
+        let allowed = |most: Value| Settings(json!({"global": {"max_parallel_agents": most}}));
+        assert_eq!(Settings::default().parallel_agents(None, 4).unwrap(), 4);
+        assert_eq!(Settings::default().parallel_agents(Some(9), 4).unwrap(), 9);
+        assert_eq!(allowed(json!(2)).parallel_agents(None, 4).unwrap(), 2);
+        assert_eq!(allowed(json!(0)).parallel_agents(None, 4).unwrap(), 1);
+        assert_eq!(allowed(json!(9)).parallel_agents(None, 4).unwrap(), 4);
+        assert!(allowed(json!(2)).parallel_agents(Some(3), 4).is_err());
     }
 }

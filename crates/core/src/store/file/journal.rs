@@ -49,7 +49,7 @@ pub struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     pub docs: Vec<DocEntry>,
-    #[serde(rename = "text_files", skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "papers", skip_serializing_if = "Vec::is_empty")]
     pub text_files: Vec<TextEntry>,
     /// The other rooms that this commit is made in.
     #[serde(skip_serializing_if = "Vec::is_empty")]
