@@ -153,8 +153,9 @@ fn open_store(global: &Global, roots: &Roots) -> Result<Box<dyn Engine>> {
     };
     let (for_home, for_project) = (roots.clone(), roots.clone());
     let home = RealFs::found_by(move || for_home.home());
+    let told = |engine: &dyn Engine| settings::places(engine, env::path(env::HOME).as_deref());
     let elsewhere = |place: PathBuf| Arc::new(RealFs::new(place)) as Arc<dyn Fs>;
-    let home = RedirectedFs::new(Arc::new(home), env::path(env::HOME), Box::new(elsewhere), options.patience);
+    let home = RedirectedFs::new(Arc::new(home), Box::new(told), Box::new(elsewhere), options.patience);
     let project = RealFs::found_by(move || for_project.project());
     let engine = FileEngine::new(Arc::new(home), Arc::new(project), options);
     Ok(Box::new(Observed::new(Box::new(engine), Box::new(HookObserver::new(global, roots)))))

@@ -317,7 +317,7 @@ pub fn folder_of(room: &Room, text_files: TextFiles) -> &'static str {
 }
 
 /// Returns the text that a name in such a folder is.
-pub fn paper_named(room: &Room, text_files: TextFiles, name: &str) -> Option<TextFile> {
+pub fn text_file_named(room: &Room, text_files: TextFiles, name: &str) -> Option<TextFile> {
     let text_file = match (text_files, room) {
         (TextFiles::Messages(tray), Room::Mailbox(mailbox)) => message_named(mailbox, tray, name)?,
         _ => TextFile::at(room, [folder_of(room, text_files), name].join("/").trim_start_matches('/'))?,
@@ -384,12 +384,12 @@ mod tests {
             (&Room::Archive, TextFiles::Archived, "sessions-2026-11.jsonl"),
             (&mailbox, TextFiles::Messages(Tray::Inbox), "m1.json"),
         ] {
-            let text_file = paper_named(room, text_files, name).unwrap();
+            let text_file = text_file_named(room, text_files, name).unwrap();
             assert!(
                 text_files.have(&text_file) && text_file.file().ends_with(name) && text_file.room() == *room
             );
             for name in ["x", "../x.md", ".md", "a/b.log", "tasks"] {
-                assert_eq!(paper_named(room, text_files, name), None, "{name}");
+                assert_eq!(text_file_named(room, text_files, name), None, "{name}");
             }
         }
     }

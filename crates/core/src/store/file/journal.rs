@@ -49,7 +49,7 @@ pub struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     pub docs: Vec<DocEntry>,
-    #[serde(rename = "text_files", skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "papers", skip_serializing_if = "Vec::is_empty")]
     pub text_files: Vec<TextEntry>,
     /// The other rooms that this commit is made in.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -530,6 +530,21 @@ mod tests {
             lead: None,
             token: None,
         }
+    }
+
+    #[test]
+    fn the_names_in_a_line_stay_what_older_versions_know() {
+        let mut full = line(1);
+        full.text_files = vec![TextEntry {
+            file: "logs/w1.log".into(),
+            at: Some(3),
+            base: None,
+            text: "x".into(),
+            gone: false,
+        }];
+        let text = String::from_utf8(encode(&full)).unwrap();
+        assert!(text.contains(r#""papers":[{"file":"logs/w1.log","at":3,"text":"x"}]"#), "{text}");
+        assert_eq!(Line::parse(text.trim_end().as_bytes()), Some(full));
     }
 
     #[test]

@@ -209,7 +209,7 @@ impl RoomTransaction<'_> {
             self.place.fs.folder_stamp(&path).map_err(|error| self.place.failed("look at", &path, error))?;
         self.folders.insert(dir, stamp);
         let names = self.place.fs.entries(&path).map_err(|error| self.place.failed("list", &path, error))?;
-        let named = |name: &String| addresses::paper_named(&self.place.room, sort, name);
+        let named = |name: &String| addresses::text_file_named(&self.place.room, sort, name);
         Ok(names.iter().filter_map(named).collect())
     }
 
