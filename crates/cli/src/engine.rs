@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anthill_core::error::Code;
 use anthill_core::ops::settings;
+use anthill_core::store::Engine;
 use anthill_core::store::file::fs::Fs;
 use anthill_core::store::file::real_fs::RealFs;
 use anthill_core::store::file::redirected_fs::RedirectedFs;
@@ -30,8 +31,9 @@ pub fn open(global: &Global, roots: &Roots) -> Result<FileEngine> {
     };
     let (for_home, for_project) = (roots.clone(), roots.clone());
     let home = RealFs::found_by(move || for_home.home());
+    let told = |engine: &dyn Engine| settings::places(engine, env::path(env::HOME).as_deref());
     let elsewhere = |place: PathBuf| Arc::new(RealFs::new(place)) as Arc<dyn Fs>;
-    let home = RedirectedFs::new(Arc::new(home), env::path(env::HOME), Box::new(elsewhere), options.patience);
+    let home = RedirectedFs::new(Arc::new(home), Box::new(told), Box::new(elsewhere), options.patience);
     let project = RealFs::found_by(move || for_project.project());
     Ok(FileEngine::new(Arc::new(home), Arc::new(project), options))
 }

@@ -67,7 +67,7 @@ pub enum Event<'e> {
         reason: &'e str,
         delay: Duration,
     },
-    LoopChanged(&'e str),
+    Done(&'e str),
     PutBack {
         id: &'e str,
         reason: &'e str,

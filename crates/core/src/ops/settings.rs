@@ -1,16 +1,20 @@
 //! What the shared configuration says about how to work. Without one, or where it is silent, the defaults hold.
 
+use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{Actor, Error, Result};
 use crate::hint;
-use crate::model::documents::state::{Config, Features, GlobalSettings, JournalSettings, RetentionSettings};
+use crate::model::documents::state::{
+    Config, Features, GlobalSettings, JournalSettings, Paths, RetentionSettings,
+};
 use crate::model::key::{Fields, FieldsMut, Key as Field};
 use crate::model::kind::Doc;
 use crate::model::next::Next;
 use crate::model::shape::Integer;
+use crate::store::places::Places;
 use crate::store::{self, Engine};
 
 /// The settings of `config.json` that operations keep to.
@@ -143,6 +147,31 @@ pub fn kept_segments(engine: &dyn Engine) -> store::Result<Option<usize>> {
     let config = engine.read(&Doc::config())?.map(|config| config.value);
     let told = config.as_ref().at(Config::journal).read(JournalSettings::kept_segments);
     Ok(told.and_then(|told| usize::try_from(told).ok()))
+}
+
+/// What `paths` says by default, whatever the home is.
+const USUAL: [&str; 2] = ["~/.claude/sessions", "~/.claude/orchestration"];
+
+/// Returns where parts of the home are by the configuration: for the file engine. `user` is what `~` stands for.
+pub fn places(engine: &dyn Engine, user: Option<&FilePath>) -> store::Result<Places> {
+    let config = engine.read(&Doc::config())?.map(|config| config.value);
+    let place = |setting: Field<Option<String>>| {
+        let told = config.as_ref().at(Config::paths).text(setting).filter(|told| !USUAL.contains(told));
+        told.map(|told| absolute(told, setting.name(), user)).transpose()
+    };
+    Ok(Places { sessions: place(Paths::session_state)?, shared: place(Paths::shared_state)? })
+}
+
+fn absolute(place: &str, setting: &str, user: Option<&FilePath>) -> store::Result<PathBuf> {
+    let place = match (place.strip_prefix("~/"), user) {
+        (Some(rest), Some(user)) => user.join(rest),
+        _ => PathBuf::from(place),
+    };
+    if place.is_absolute() {
+        return Ok(place);
+    }
+    let message = format!("`paths.{setting}` in the configuration must be an absolute path");
+    Err(store::Error::UnsupportedPlace { path: place.display().to_string(), message })
 }
 
 fn setting(path: &str, value: &str) -> Next {

@@ -12,7 +12,6 @@ use anthill_core::model::usage::Tries;
 use anthill_core::ops;
 use anthill_core::ops::queue::work::{self, End, On, TaskChanged};
 use anthill_core::view::brief::Brief;
-use anthill_core::view::queue_texts;
 use jiff::Timestamp;
 
 use super::dispatch::WorkerRun;
@@ -94,7 +93,7 @@ impl WorkerRun<'_> {
         let brief = self.brief(task);
         let mut call = Call {
             command,
-            input: queue_texts::prompt(&brief, on.worker.as_str(), self.actor.door),
+            input: brief.prompt(on.worker.as_str(), self.actor.door),
             limits: self.job.limits,
             sign_of_life: Some(file.path()),
             tell: Some(Arc::new(tell)),
