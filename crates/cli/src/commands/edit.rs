@@ -13,8 +13,7 @@ use anthill_core::store::edits::clash_in_words;
 use clap::Args;
 use serde_json::Value;
 
-use super::report;
-use super::revisions::change_line;
+use super::revisions::{change_line, tell_revision};
 use crate::args::Select;
 use crate::context::Context;
 use crate::env;
@@ -56,7 +55,7 @@ pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
     let edited = Edited { kind: doc.kind.name, changed };
     let tell = || {
         let what = format!("Edited {}", edited.kind);
-        context.answer::<SetField>(&edited, |edited| report(context, &what, edited))
+        context.answer::<SetField>(&edited, |edited| tell_revision(context, &what, edited))
     };
     let is_news = |line: &&String| !line.starts_with("    revision:");
     edits
@@ -104,7 +103,7 @@ impl Copy {
         Err(failed(std::io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Opens the editor until what is typed can be applied, or nothing else is typed.
+    /// Opens the editor again until the text can be applied, or is not changed any more.
     fn ask<T>(&self, context: &Context<'_>, doc: &Doc, apply: impl Fn(Value) -> ops::Result<T>) -> Result<T> {
         let shown = self.file.display().to_string();
         let mut last = None;

@@ -9,7 +9,8 @@ use super::revisions::{Window, show_revisions};
 use crate::args::Select;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::{Output, shorten};
+use crate::output::Output;
+use crate::sentence::shorten;
 
 /// Show the changes of a document, oldest first
 ///

@@ -4,9 +4,9 @@ use clap::Args;
 use jiff::Timestamp;
 
 use super::revisions::{Window, show_revisions};
-use crate::args::kind_parser;
 use crate::context::Context;
 use crate::error::{CliError, Result};
+use crate::typed::kind_parser;
 
 /// Show who changed what, in all documents
 ///

@@ -13,7 +13,6 @@ pub mod documents;
 pub mod error_class;
 pub mod files;
 pub mod finished;
-pub mod fit;
 pub mod flaws;
 pub mod flow;
 pub mod hint;

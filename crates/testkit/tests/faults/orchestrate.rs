@@ -12,9 +12,9 @@ use std::thread;
 
 use anthill_core::error::Code;
 use anthill_core::model::documents::pipeline::RunStatus;
-use anthill_core::model::pipeline::spending::{Failure, failures};
 use anthill_core::model::pipeline::table::Purpose;
 use anthill_core::model::pipeline::{Caps, KINDS, Order};
+use anthill_core::model::pipeline::{Failure, failures};
 use anthill_core::model::room::Room;
 use anthill_core::model::usage::Usage;
 use anthill_core::ops::orchestrate::{self, Answer, Begun, Budget, Ended};

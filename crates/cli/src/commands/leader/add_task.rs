@@ -2,10 +2,11 @@ use anthill_core::api::queue::lead::AddTask;
 use clap::Args;
 
 use super::report;
-use crate::args::{names, prose};
 use crate::context::Context;
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::direct::Direct;
 use crate::error;
+use crate::line::{Opt, Takes, Words};
+use crate::typed::{names, prose};
 
 /// Add a task to the queue
 ///
@@ -82,5 +83,5 @@ pub fn run(context: &Context<'_>, args: &AddTaskArgs) -> error::Result<()> {
         hints: args.hints.clone(),
         needs: names(&args.needs),
     };
-    context.perform(request, |task| report(context, "Added", task))
+    context.perform(request, |task| report::tell(context, "Added", task))
 }

@@ -2,8 +2,9 @@ use anthill_core::api::queue::lead::CancelTask;
 use clap::Args;
 
 use super::report;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::parse_id;
 
 /// Take a task out of the work
 ///
@@ -20,5 +21,5 @@ pub struct CancelArgs {
 
 pub fn run(context: &Context<'_>, args: &CancelArgs) -> Result<()> {
     let request = CancelTask { id: parse_id(&args.id)? };
-    context.perform(request, |task| report(context, "Cancelled", task))
+    context.perform(request, |task| report::tell(context, "Cancelled", task))
 }

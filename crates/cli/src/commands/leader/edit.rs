@@ -1,13 +1,11 @@
-use anthill_core::api::Request;
 use anthill_core::api::queue::lead::EditTask;
-use anthill_core::ops::Error;
 use clap::Args;
 
 use super::add_task::priority;
 use super::report;
-use crate::args::{names, prose};
-use crate::context::{Context, parse_id};
-use crate::error::{CliError, Result};
+use crate::context::Context;
+use crate::error::Result;
+use crate::typed::{names, parse_id, prose};
 
 /// Change a task: its words, priority, dependencies, files, labels
 ///
@@ -54,15 +52,11 @@ pub struct EditArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
-    let hint = || format!("for example: anthill leader edit {} --priority 1", args.id);
-    let revised = args.request()?.perform(&context.caller()).map_err(|error| match error {
-        nothing @ Error::NothingToChange => CliError::invalid(nothing.to_string()).hinted(hint()),
-        other => other.into(),
-    })?;
+    let revised = context.ask(args.request()?)?;
     if let Some(owner) = &revised.at_work {
         context.output.warning(&format!("`{owner}` is at work on it and has seen it as it was before"));
     }
-    context.answer::<EditTask>(&revised, |revised| report(context, "Edited", &revised.task))
+    context.answer::<EditTask>(&revised, |revised| report::tell(context, "Edited", &revised.task))
 }
 
 impl EditArgs {

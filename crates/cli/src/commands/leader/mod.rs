@@ -11,18 +11,18 @@ mod init;
 mod list;
 mod note;
 mod remove;
+mod report;
 mod reset;
 mod retry;
 mod show;
 pub(super) mod status;
 
-use anthill_core::model::task::{Task, word};
 use clap::Subcommand;
 
 use crate::context::Context;
 use crate::direct::one;
 use crate::error::Result;
-use crate::start::ExitCode;
+use crate::process::ExitCode;
 
 /// Plan work: add tasks, follow them, put the results together
 ///
@@ -72,16 +72,11 @@ pub fn run(context: &Context<'_>, command: &Leader) -> Result<()> {
     }
 }
 
-/// Runs the commands that are worth a parser of their own.
+/// Runs the hot commands, which need no clap.
 pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
     match verb {
         "add-task" => one(rest, add_task::run),
         "status" => one(rest, status::run),
         _ => None,
     }
-}
-
-/// Tells what a task is now.
-fn report(context: &Context<'_>, what: &str, task: &Task) -> Result<()> {
-    context.output.said(&format!("{what} ({}): {}", word(task.status()), task.id()))
 }

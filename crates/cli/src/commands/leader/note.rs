@@ -2,9 +2,9 @@ use anthill_core::api::queue::lead::NoteTask;
 use clap::Args;
 
 use super::report;
-use crate::args::prose;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::{parse_id, prose};
 
 /// Write a remark on a task
 ///
@@ -22,5 +22,5 @@ pub struct NoteArgs {
 
 pub fn run(context: &Context<'_>, args: &NoteArgs) -> Result<()> {
     let request = NoteTask { id: parse_id(&args.id)?, text: args.text.clone() };
-    context.perform(request, |task| report(context, "Noted", task))
+    context.perform(request, |task| report::tell(context, "Noted", task))
 }

@@ -2,8 +2,9 @@ use anthill_core::api::queue::lead::RemoveTasks;
 use anthill_core::model::task::{Task, word};
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::parse_id;
 
 /// Take tasks out of the queue, with their results
 ///
@@ -30,6 +31,6 @@ pub fn run(context: &Context<'_>, args: &RemoveArgs) -> Result<()> {
         let what = if args.dry_run { "Would remove" } else { "Removed" };
         let tasks = removed.items().iter().cloned().map(Task::of);
         let lines = tasks.map(|task| format!("{what} ({}): {}", word(task.status()), task.id()));
-        context.output.said(&lines.collect::<Vec<_>>().join("\n"))
+        context.output.print(&lines.collect::<Vec<_>>().join("\n"))
     })
 }

@@ -2,8 +2,9 @@ use anthill_core::api::queue::lead::ResetTask;
 use clap::Args;
 
 use super::report;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::parse_id;
 
 /// Make a task open again, whoever has it
 ///
@@ -24,5 +25,5 @@ pub struct ResetArgs {
 
 pub fn run(context: &Context<'_>, args: &ResetArgs) -> Result<()> {
     let request = ResetTask { id: parse_id(&args.id)?, force: args.force };
-    context.perform(request, |task| report(context, "Reset", task))
+    context.perform(request, |task| report::tell(context, "Reset", task))
 }

@@ -3,9 +3,9 @@ use anthill_core::api::request::Seconds;
 use clap::Args;
 
 use super::report;
-use crate::args::span;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::{parse_id, span};
 
 /// Let a failed task be tried again
 ///
@@ -24,5 +24,5 @@ pub struct RetryArgs {
 
 pub fn run(context: &Context<'_>, args: &RetryArgs) -> Result<()> {
     let request = RetryTask { id: parse_id(&args.id)?, after: args.after };
-    context.perform(request, |task| report(context, "To be tried again", task))
+    context.perform(request, |task| report::tell(context, "To be tried again", task))
 }

@@ -3,9 +3,10 @@ use anthill_core::model::ids::Key;
 use anthill_core::model::session::Session;
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::env;
 use crate::error::Result;
+use crate::typed::parse_id;
 
 /// Tell what a worker should know for a task: the same that `worker run` and hooks tell
 ///
@@ -39,7 +40,7 @@ pub fn run(context: &Context<'_>, args: &BriefArgs) -> Result<()> {
     let told = if args.worker.is_some() { None } else { env::text(env::ANTHILL_TASK_ID) };
     let task = args.id.clone().or(told).as_deref().map(parse_id).transpose()?;
     let request = BriefTask { task, worker: worker.clone(), full: args.full };
-    context.perform(request, |told| context.output.said(text(context, told, worker.as_ref()).trim_end()))
+    context.perform(request, |told| context.output.print(text(context, told, worker.as_ref()).trim_end()))
 }
 
 fn text(context: &Context<'_>, Briefed { brief, length }: &Briefed, worker: Option<&Key>) -> String {

@@ -9,11 +9,11 @@ use anthill_core::view::shell;
 use anthill_live::waiting;
 use clap::Args;
 
-use crate::args::{seconds, span};
-use crate::context::{Context, parse_id};
-use crate::direct::{Direct, Opt, Takes, Words};
-use crate::door::in_words;
+use crate::context::Context;
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
+use crate::typed::{parse_id, seconds, span};
 
 /// Take the best task that is ready
 ///
@@ -74,7 +74,7 @@ pub fn run(context: &Context<'_>, args: &ClaimArgs) -> Result<()> {
     let claimed = request.perform_by(&caller, |request| {
         waiting::claim(caller.engine, &mut *listener, request, caller.actor, Some(deadline), &mut wait_on)
     });
-    context.answer::<ClaimTask>(&claimed.map_err(in_words)?, |claimed| tell(context, claimed))
+    context.answer::<ClaimTask>(&claimed?, |claimed| tell(context, claimed))
 }
 
 fn tell(context: &Context<'_>, Claimed { worker, task, .. }: &Claimed) -> Result<()> {
@@ -90,7 +90,7 @@ fn tell(context: &Context<'_>, Claimed { worker, task, .. }: &Claimed) -> Result
     if let Some(hints) = value["context"]["hints"].as_str() {
         lines.push(format!("  hints: {}", indented(hints)));
     }
-    context.output.said(&lines.join("\n"))?;
+    context.output.print(&lines.join("\n"))?;
     let id = shell::word(task.id());
     context.output.status(&format!(
         "next: anthill worker brief {id}\nthen: anthill worker start {worker} {id}\nthen: anthill worker complete {worker} {id} \"what you did\" --modified FILE… --created FILE…"

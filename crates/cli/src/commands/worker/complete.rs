@@ -2,11 +2,12 @@ use anthill_core::api::queue::work::CompleteTask;
 use anthill_core::model::text_file::TextFile;
 use clap::Args;
 
-use super::{OnArgs, report};
-use crate::args::prose;
+use super::report::{self, ReportArgs};
 use crate::context::Context;
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
+use crate::typed::prose;
 
 /// Report a task as done
 ///
@@ -19,7 +20,7 @@ use crate::error::Result;
 #[command(verbatim_doc_comment)]
 pub struct CompleteArgs {
     #[command(flatten)]
-    on: OnArgs,
+    on: ReportArgs,
     /// What you did
     #[arg(allow_hyphen_values = true, value_parser = prose)]
     summary: String,
@@ -37,7 +38,7 @@ impl Direct for CompleteArgs {
 
     fn read(words: &mut Words) -> Option<CompleteArgs> {
         Some(CompleteArgs {
-            on: OnArgs::read(words)?,
+            on: ReportArgs::read(words)?,
             summary: words.plain()?,
             modified: words.values("--modified"),
             created: words.values("--created"),
@@ -57,7 +58,7 @@ pub fn run(context: &Context<'_>, args: &CompleteArgs) -> Result<()> {
         epoch: args.on.epoch,
     };
     context.perform(request, |done| {
-        report(context, "Completed", done)?;
+        report::tell(context, "Completed", done)?;
         context.output.status(&format!("result: {}", context.shown(&result)));
         Ok(())
     })

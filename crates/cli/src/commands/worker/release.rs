@@ -1,10 +1,11 @@
 use anthill_core::api::queue::work::ReleaseTask;
 use clap::Args;
 
-use super::{OnArgs, report};
+use super::report::{self, ReportArgs};
 use crate::context::Context;
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
 
 /// Give a task back for others to take
 ///
@@ -14,19 +15,19 @@ use crate::error::Result;
 #[command(verbatim_doc_comment)]
 pub struct ReleaseArgs {
     #[command(flatten)]
-    on: OnArgs,
+    on: ReportArgs,
 }
 
 impl Direct for ReleaseArgs {
     const OPTIONS: &'static [Opt] = &[("--epoch", "", Takes::One)];
 
     fn read(words: &mut Words) -> Option<ReleaseArgs> {
-        Some(ReleaseArgs { on: OnArgs::read(words)? })
+        Some(ReleaseArgs { on: ReportArgs::read(words)? })
     }
 }
 
 pub fn run(context: &Context<'_>, args: &ReleaseArgs) -> Result<()> {
     let (worker, task) = args.on.ids()?;
     let request = ReleaseTask { worker, task, epoch: args.on.epoch };
-    context.perform(request, |done| report(context, "Released", done))
+    context.perform(request, |done| report::tell(context, "Released", done))
 }

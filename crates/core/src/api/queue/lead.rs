@@ -172,7 +172,7 @@ impl Request for EditTask {
             labels: changed(self.labels, self.no_labels),
         };
         if edit == TaskEdit::default() {
-            return Err(Error::NothingToChange);
+            return Err(Error::NothingToEdit { id: self.id.to_string() });
         }
         revise::edit(caller.engine, &self.id, &edit, caller.actor)
     }

@@ -18,6 +18,7 @@ pub mod index;
 pub mod layout;
 pub mod mix;
 mod pages;
+mod quick_check;
 mod recall;
 mod recast;
 
@@ -155,7 +156,9 @@ impl List {
         let path = place.doc(&doc.file());
         let opened =
             place.fs.open(&path, Access::Read).map_err(|error| place.no_file("open", &path, error))?;
-        let Some(file) = opened.filter(|file| file.opened().size > listing.short) else { return Ok(None) };
+        let Some(file) = opened.filter(|file| file.opened().size > layout::short_of(doc)) else {
+            return Ok(None);
+        };
         let (stamp, life) = (stamp_of(file.opened()), head.life.number());
         let index = place.fs.open(&place.index(&doc.file()), Access::Write).ok().flatten();
         let ours = Stamp { life, file: stamp, twin: 0, revision, sum: sum.bits() };
@@ -496,7 +499,7 @@ impl List {
         }
         let needed = lengths.iter().sum::<usize>();
         let each = match last == count {
-            true => room.saturating_sub(needed) / lengths.len() + self.listing.room,
+            true => room.saturating_sub(needed) / lengths.len() + layout::room_of(&self.doc),
             false => (room - needed) / lengths.len(),
         };
         let spent = needed + each * lengths.len();
@@ -537,7 +540,7 @@ impl List {
             return Err(Lost);
         }
         let mut frame = sure(self.index.frame())?;
-        let (slot, piece) = layout::append(&text, frame.suffix, self.listing.room);
+        let (slot, piece) = layout::append(&text, frame.suffix, layout::room_of(&self.doc));
         sure(self.index.append(slot, raw))?;
         self.hold(position, raw)?;
         frame.suffix += piece.len() as u64;
@@ -905,7 +908,7 @@ pub fn mark_whole(place: &Place<'_>, doc: &Doc) -> Option<u64> {
 
 /// Writes the index of a list that was published as a whole. Without it the next command makes it.
 pub fn index_whole(place: &Place<'_>, doc: &Doc, head: &Head, file: u64, bytes: &[u8]) {
-    let is_short = doc.kind.listing.is_some_and(|listing| bytes.len() as u64 <= listing.short);
+    let is_short = bytes.len() as u64 <= layout::short_of(doc);
     if let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&*doc.file()).copied()
         && !is_short
     {

@@ -1,5 +1,5 @@
 //! A git worktree for every group, below `.claude/worktrees`, on the group's branch. What is complete is merged into the
-//! branch that is checked out in the project root; what would not merge goes back to its developer instead.
+//! branch that is checked out in the project root; what does not merge goes back to its developer.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ use anthill_core::store::file::owners::{self, Rule};
 use rustix::fs::Mode;
 use serde_json::json;
 
-use super::{Error, Event, Job, Orchestra, Result};
+use super::{Error, Event, Job, PipelineRun, Result};
 use crate::{foreign, git};
 
 const DIR: &str = ".claude/worktrees";
@@ -32,20 +32,20 @@ const DIR: &str = ".claude/worktrees";
 const MOST: usize = 50;
 
 /// Why git did not do something.
-type Told<T> = std::result::Result<T, String>;
+type GitResult<T> = std::result::Result<T, String>;
 
-/// The worktrees of a run. Whoever asks has taken its turn, [`Orchestra::turn`].
+/// The worktrees of a run. The caller holds [`PipelineRun::turn`].
 pub struct Worktrees<'s> {
     root: PathBuf,
-    /// What git holds as long as it is at work, even if we are killed meanwhile.
+    /// What git holds while it runs, even if we are killed meanwhile.
     seat: &'s dyn Seat,
-    /// Where git leaves what it says: a pipe to us would kill it when we are killed.
+    /// Where git writes its output: a pipe to us would kill it when we are killed.
     scratch: PathBuf,
     begun: SystemTime,
 }
 
 impl<'s> Worktrees<'s> {
-    /// Refuses a project root that is on no branch, or whose worktrees would be somewhere else.
+    /// Refuses a project root without a branch, or whose worktrees would lie outside it.
     pub fn new(job: &Job, seat: &'s dyn Seat, scratch: &Path) -> Result<Worktrees<'s>> {
         let (root, scratch) = (job.site.root.clone(), scratch.to_owned());
         if !job.follow_links
@@ -74,12 +74,12 @@ impl<'s> Worktrees<'s> {
     }
 
     /// Returns the branch that is checked out in the project root.
-    fn branch(&self) -> Told<String> {
+    fn branch(&self) -> GitResult<String> {
         self.git(&["symbolic-ref", "--short", "HEAD"])
     }
 
     /// Returns where a group works, which is made if it is not there.
-    fn place(&self, run: &Pipeline, group: &str) -> Told<PathBuf> {
+    fn place(&self, run: &Pipeline, group: &str) -> GitResult<PathBuf> {
         let (place, branch) = (self.path(run, group)?, branch_of(run, group)?);
         if self.is_half_made(&place)? {
             self.discard(&place)?;
@@ -98,16 +98,16 @@ impl<'s> Worktrees<'s> {
         Ok(place)
     }
 
-    /// Whether git was killed while it made this worktree: it locks one for as long as that takes.
-    fn is_half_made(&self, place: &Path) -> Told<bool> {
+    /// Whether git was killed while it made this worktree: it locks one until it is made.
+    fn is_half_made(&self, place: &Path) -> GitResult<bool> {
         let known = self.git(&["worktree", "list", "--porcelain"])?;
         let name = format!("worktree {}", place.display());
         let mut ours = known.split("\n\n").filter(|about| about.lines().next() == Some(&name));
         Ok(ours.any(|about| about.lines().any(|line| line == "locked initializing")))
     }
 
-    /// Takes away a worktree that nobody has worked in.
-    fn discard(&self, place: &Path) -> Told<()> {
+    /// Removes a worktree that nobody has worked in.
+    fn discard(&self, place: &Path) -> GitResult<()> {
         match fs::remove_dir_all(place) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(format!("cannot remove `{}`: {error}", place.display()));
@@ -117,8 +117,8 @@ impl<'s> Worktrees<'s> {
         self.git(&["worktree", "unlock", &place.to_string_lossy()]).map(drop)
     }
 
-    /// Removes the locks that git left when an agent was killed with it: those of an earlier run are all gone.
-    fn unlock(&self, place: &Path, branch: &str) -> Told<()> {
+    /// Removes the locks that a killed git left: all agents of an earlier run are gone.
+    fn unlock(&self, place: &Path, branch: &str) -> GitResult<()> {
         let branch = format!("refs/heads/{branch}.lock");
         let locks = ["index.lock", "HEAD.lock", &branch].map(|lock| ["--git-path", lock]);
         let locks = self.git_in(place, &[&["rev-parse"], locks.as_flattened()].concat())?;
@@ -133,7 +133,7 @@ impl<'s> Worktrees<'s> {
         Ok(())
     }
 
-    fn path(&self, run: &Pipeline, group: &str) -> Told<PathBuf> {
+    fn path(&self, run: &Pipeline, group: &str) -> GitResult<PathBuf> {
         let id = |id: &str| id.parse::<Key>().map_err(|error| error.to_string());
         Ok(self.root.join(DIR).join(format!("{}-{}", id(run.session())?, id(group)?)))
     }
@@ -155,7 +155,7 @@ impl<'s> Worktrees<'s> {
     }
 
     /// Returns the files that both sides have changed in different ways.
-    fn conflicts(&self, branch: &str) -> Told<Vec<String>> {
+    fn conflicts(&self, branch: &str) -> GitResult<Vec<String>> {
         if !self.exists(branch) {
             return Ok(Vec::new());
         }
@@ -174,7 +174,7 @@ impl<'s> Worktrees<'s> {
     }
 
     /// Returns the files that somebody forgot to commit: those that git knows, or any if the branch has nothing new.
-    fn forgotten(&self, place: &Path, branch: &str) -> Told<Vec<String>> {
+    fn forgotten(&self, place: &Path, branch: &str) -> GitResult<Vec<String>> {
         if !place.join(".git").exists() {
             return Ok(Vec::new());
         }
@@ -194,7 +194,7 @@ impl<'s> Worktrees<'s> {
     }
 
     /// Merges a group's branch. Returns whether there was something to merge.
-    fn merge(&self, run: &Pipeline, group: &str) -> Told<bool> {
+    fn merge(&self, run: &Pipeline, group: &str) -> GitResult<bool> {
         let branch = branch_of(run, group)?;
         let is_new = self.exists(branch) && !self.is_merged(branch);
         if is_new && self.git(&["rev-parse", "--verify", "--quiet", "MERGE_HEAD"]).is_ok() {
@@ -203,7 +203,7 @@ impl<'s> Worktrees<'s> {
         if is_new {
             let message = format!("Merge group {group} ({branch})");
             if let Err(error) = self.git(&["merge", "--no-ff", "-m", &message, branch]) {
-                // Where no merge has begun, there is none to end.
+                // Perhaps no merge has begun.
                 let _ = self.git(&["merge", "--abort"]);
                 return Err(error);
             }
@@ -211,8 +211,8 @@ impl<'s> Worktrees<'s> {
         Ok(is_new)
     }
 
-    /// Takes a group's worktree away. What somebody left there uncommitted stays, and is an error.
-    fn remove(&self, run: &Pipeline, group: &str) -> Told<()> {
+    /// Removes a group's worktree. Uncommitted changes stay, and are an error.
+    fn remove(&self, run: &Pipeline, group: &str) -> GitResult<()> {
         let place = self.path(run, group)?;
         if place.join(".git").exists() {
             self.git(&["worktree", "remove", "--", &place.to_string_lossy()])?;
@@ -221,11 +221,11 @@ impl<'s> Worktrees<'s> {
     }
 
     /// Returns what git said in the project root, or why it failed.
-    fn git(&self, args: &[&str]) -> Told<String> {
+    fn git(&self, args: &[&str]) -> GitResult<String> {
         self.git_in(&self.root, args)
     }
 
-    fn git_in(&self, place: &Path, args: &[&str]) -> Told<String> {
+    fn git_in(&self, place: &Path, args: &[&str]) -> GitResult<String> {
         let output = self.output(place, args)?;
         let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         match output.status.success() {
@@ -237,9 +237,9 @@ impl<'s> Worktrees<'s> {
         }
     }
 
-    fn output(&self, place: &Path, args: &[&str]) -> Told<Output> {
+    fn output(&self, place: &Path, args: &[&str]) -> GitResult<Output> {
         let mut command = git::command(place);
-        // It reads nothing, so what it is to hold can be its input.
+        // It reads nothing, so its stdin can be what it holds.
         command.args(args).stdin(self.seat.for_child());
         let (out, err) = (self.scratch.join("git.out"), self.scratch.join("git.err"));
         let mut ran = || {
@@ -254,20 +254,20 @@ fn emptied(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).open(path)
 }
 
-fn branch_of<'p>(run: &'p Pipeline, group: &str) -> Told<&'p str> {
+fn branch_of<'p>(run: &'p Pipeline, group: &str) -> GitResult<&'p str> {
     let branch = run.task_group(group).map_or("", |group| text(group, TaskGroup::branch_name));
     let found = Some(branch).filter(|branch| is_branch(branch));
     found.ok_or_else(|| format!("`{branch}` is no name for a branch"))
 }
 
-impl Orchestra<'_> {
+impl PipelineRun<'_> {
     /// Lets one at a time look at branches and change them.
     pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns where the agent of an order works.
-    pub(super) fn workplace(&self, run: &Pipeline, order: &Order) -> Told<PathBuf> {
+    pub(super) fn workplace(&self, run: &Pipeline, order: &Order) -> GitResult<PathBuf> {
         match &self.worktrees {
             Some(worktrees) if order.group != NO_GROUP && order.role != Role::Pm => {
                 worktrees.place(run, &order.group)
@@ -276,8 +276,8 @@ impl Orchestra<'_> {
         }
     }
 
-    /// Returns what to say to the developer instead of a review, if the group's branch would not merge, or not as a whole.
-    pub(super) fn unmergeable(&self, run: &Pipeline, order: &Order) -> Told<Option<Report>> {
+    /// Returns the report to the developer that replaces a review, if the group's branch does not merge, or not completely.
+    pub(super) fn unmergeable(&self, run: &Pipeline, order: &Order) -> GitResult<Option<Report>> {
         let Some(worktrees) = self.worktrees.as_ref().filter(|_| order.purpose == Purpose::Review) else {
             return Ok(None);
         };
@@ -303,7 +303,7 @@ impl Orchestra<'_> {
     }
 
     /// Merges what is complete. An error says which group cannot be merged, and why.
-    pub(super) fn merge_complete(&self, run: &Pipeline) -> Told<()> {
+    pub(super) fn merge_complete(&self, run: &Pipeline) -> GitResult<()> {
         let Some(worktrees) = &self.worktrees else { return Ok(()) };
         for group in run.group_ids().filter(|id| run.is_complete(id)) {
             if self.known().merged.contains(group) {

@@ -1,5 +1,5 @@
-//! Looks after one command: started, listened to, and ended when it takes too long, falls silent, is at work on what
-//! is not ours any more, or everybody stops.
+//! Runs one command: starts it, reads what it prints, and ends it when it takes too long, falls silent, has lost its task, or when
+//! the whole run stops.
 
 use std::io;
 use std::path::Path;
@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::child::{self, Process};
-use super::shift::{Nudge, Place};
+use super::run_state::{Nudge, Place};
 use super::site::shell;
 use super::transcript::Transcript;
 use super::watchdog::Watchdog;
 
-/// How long a command has to end after it was asked to.
+/// How long a command may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How long a command may take.
@@ -27,7 +27,7 @@ pub struct Limits {
     pub stall: Option<Duration>,
 }
 
-/// Who is told the lines that a command prints.
+/// Takes the lines that a command prints.
 pub type Teller = Arc<dyn Fn(String) + Send + Sync>;
 
 /// A command to run.
@@ -59,7 +59,7 @@ impl<'c> Call<'c> {
     }
 }
 
-/// The sign of life that somebody expects of us while a command runs.
+/// The sign of life that we give while a command runs.
 pub struct Beat<'b> {
     pub every: Duration,
     pub give: &'b (dyn Fn() -> Pulse + 'b),
@@ -114,20 +114,20 @@ impl Finished {
     }
 }
 
-/// Whoever looks after one command at a time.
-pub struct Minder<'m> {
+/// Runs commands, one at a time.
+pub struct Supervisor<'m> {
     place: &'m Place<'m>,
     watchdog: &'m Watchdog,
     beat: Option<Beat<'m>>,
     next_beat: Option<Instant>,
 }
 
-impl<'m> Minder<'m> {
-    pub fn new(place: &'m Place<'m>, watchdog: &'m Watchdog) -> Minder<'m> {
-        Minder { place, watchdog, beat: None, next_beat: None }
+impl<'m> Supervisor<'m> {
+    pub fn new(place: &'m Place<'m>, watchdog: &'m Watchdog) -> Supervisor<'m> {
+        Supervisor { place, watchdog, beat: None, next_beat: None }
     }
 
-    pub fn beating(mut self, beat: Beat<'m>) -> Minder<'m> {
+    pub fn beating(mut self, beat: Beat<'m>) -> Supervisor<'m> {
         self.next_beat = Instant::now().checked_add(beat.every);
         self.beat = Some(beat);
         self
@@ -159,7 +159,7 @@ impl<'m> Minder<'m> {
         Ok(Finished { status: ended.status, cut, transcript, stdout: ended.stdout, stderr: ended.stderr })
     }
 
-    /// Waits before the next try. Returns why there is to be none.
+    /// Waits before the next try. Returns the reason if there is to be none.
     pub fn pause(&mut self, delay: Duration) -> Option<Cut> {
         let until = Instant::now() + delay;
         loop {
@@ -173,7 +173,7 @@ impl<'m> Minder<'m> {
         }
     }
 
-    /// Waits until something happens or it is time for something, and gives the sign of life that is due.
+    /// Waits for an event or a deadline, and gives the sign of life that is due.
     fn wait(&mut self, until: Option<Instant>) -> Woken {
         let next = [until, self.next_beat].into_iter().flatten().min();
         let left = next.map_or(Duration::MAX, |next| next.saturating_duration_since(Instant::now()));
@@ -184,7 +184,7 @@ impl<'m> Minder<'m> {
         }
     }
 
-    /// Gives a sign of life if it is time. Returns why the work is not ours any more.
+    /// Gives a sign of life if it is time. Returns the reason if the work is not ours any more.
     fn give_sign(&mut self) -> Option<String> {
         self.next_beat.take_if(|beat| *beat <= Instant::now())?;
         let beat = self.beat.as_ref()?;
@@ -222,7 +222,7 @@ impl Heard {
                 heard.at = Instant::now();
                 heard.transcript.hear(bytes)
             };
-            // Whoever is told may take their time; the clock does not wait for them.
+            // Telling may take a while; the clock runs on.
             if let Some(tell) = &tell {
                 lines.into_iter().for_each(|line| tell(line));
             }
@@ -253,13 +253,13 @@ struct Watch<'w> {
 
 impl Watch<'_> {
     /// Returns when the command has ended, with the reason if it was ours.
-    fn keep(mut self, minder: &mut Minder<'_>) -> Option<Cut> {
+    fn keep(mut self, supervisor: &mut Supervisor<'_>) -> Option<Cut> {
         loop {
             let next = match self.cut {
                 Some(_) => self.kill,
                 None => [self.limit, self.silent_until()].into_iter().flatten().min(),
             };
-            match minder.wait(next) {
+            match supervisor.wait(next) {
                 Woken::By(Nudge::Exited) => return self.cut,
                 Woken::By(Nudge::Stop) => self.end(Cut::Stopped),
                 Woken::By(Nudge::Kill) => self.process.signal(Signal::KILL),

@@ -3,9 +3,9 @@
 //! It never says yes to what [`Shape::check`] refuses. What it is not sure of has to be parsed and checked, which
 //! also tells what is wrong.
 
-use super::raw::Raw;
-use super::shape::{Field, Shape};
-use super::short;
+use crate::model::raw::Raw;
+use crate::model::shape::{Field, Shape};
+use crate::model::short;
 
 /// Whether an object surely fits; its values are nested no deeper than the shape is. `inner` is a place to read an
 /// object inside of it, which has room after the first time.
@@ -58,7 +58,7 @@ fn is_quoted(text: &[u8], word: &str) -> bool {
 fn are_texts(text: &[u8]) -> bool {
     let Some(mut rest) = text.strip_prefix(b"[") else { return false };
     while rest.first() == Some(&b'"') {
-        let Some(end) = super::raw::string_end(rest, 0) else { return false };
+        let Some(end) = crate::model::raw::string_end(rest, 0) else { return false };
         rest = &rest[end..];
         match rest.first() {
             Some(b',') => rest = &rest[1..],

@@ -1,4 +1,4 @@
-//! How long developers stand idle: from the moment when a group is ready and a place is free to the start of its agent.
+//! How long developers are idle: from the moment when a group is ready and a place is free, to the start of its agent.
 //!
 //! Ready is judged by what is stored, not by when we look: by the first report since our last look.
 
@@ -10,7 +10,7 @@ use anthill_core::model::pipeline::table::Role;
 use anthill_core::model::pipeline::{Order, Pipeline, list, text};
 use anthill_core::model::time;
 
-/// A moment, in milliseconds by the clock that documents are dated by.
+/// A moment, in milliseconds by the clock of the documents.
 type Millis = i64;
 
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ impl Idle {
         self.room = Some(now);
     }
 
-    /// Counts how long a developer has waited whose agent is started now.
+    /// Adds how long the developer has waited whose agent starts now.
     pub fn started(&mut self, order: &Order, now: Millis) {
         let ready = self.ready.get_mut(&order.id).and_then(Option::take);
         let Some(ready) = ready.filter(|_| order.role == Role::Developer) else { return };
@@ -89,7 +89,7 @@ mod tests {
         idle.made_room(4000);
         idle.started(&order("3", Purpose::Work), 4005);
         assert_eq!(idle.seconds(), 0.615);
-        // Who tests is no developer.
+        // A tester is not a developer.
         idle.saw(&run, &[order("4", Purpose::Test)], 5000);
         idle.started(&order("4", Purpose::Test), 9000);
         assert_eq!(idle.seconds(), 0.615);

@@ -1,4 +1,4 @@
-//! What the commands that start agents have in common: who they are, where they work, and within which limits.
+//! What the commands that start agents have in common: how agents are named, where they work, and what is told of them.
 
 use std::ffi::OsString;
 use std::io;
@@ -7,22 +7,20 @@ use std::time::Duration;
 
 use anthill_core::api::request::Amount;
 use anthill_core::error::Code;
-use anthill_core::model::clients::{self, Client};
+use anthill_core::model::clients;
 use anthill_core::model::usage::Usage;
 use anthill_core::ops::Actor;
-use anthill_live::runner::agent::Agent;
+use anthill_live::runner::agent::{Agent, NoAgent};
 use anthill_live::runner::{self, Limits, Site, brief};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
 
-use crate::args::seconds;
 use crate::context::Context;
 use crate::env;
 use crate::error::{CliError, Result, io_error};
-use crate::output::shorten;
-use crate::planning::amount;
-use crate::start::{self, ExitCode};
+use crate::process;
+use crate::sentence::shorten;
+use crate::typed::{amount, seconds};
 
 #[derive(Debug, Args)]
 pub struct CareArgs {
@@ -54,30 +52,27 @@ impl CareArgs {
 pub fn site(context: &Context<'_>) -> Result<Site> {
     let found = |root: io::Result<PathBuf>| root.map_err(|error| io_error("run", &error));
     let (home, root) = (found(context.roots.home())?, found(context.roots.project())?);
-    let environment = vec![(env::ANTHILL_ROOT, root.clone().into()), (env::ANTHILL_HOME, home.into())];
-    Ok(Site { root, environment, watchdog: watchdog(), variable: env::raw })
+    Ok(Site::new(home, root, watchdog(), env::raw))
 }
 
 /// Returns this program as a watchdog, if it knows where it is.
 fn watchdog() -> Option<Vec<OsString>> {
-    let program = start::program().ok()?;
+    let program = process::program().ok()?;
     Some(vec![program.into(), "worker".into(), "watchdog".into()])
 }
 
-/// Returns the agent of that name. A coding agent that is not there is better told before anything begins.
+/// Returns the agent of that name.
 pub fn agent(name: &str) -> Result<Agent> {
-    if name.trim().is_empty() {
-        return Err(CliError::invalid("the agent is blank").hinted(agents()));
-    }
-    let agent = Agent::named(name);
-    let missing =
-        |client: &&Client| !env::search_path().iter().any(|dir: &PathBuf| dir.join(client.name).is_file());
-    match agent.client.filter(missing) {
-        Some(client) => {
-            let missing = format!("`{}` is not in the PATH", client.name);
-            Err(CliError::new(Code::Refused, missing).hinted(agents()))
-        }
-        None => Ok(agent),
+    Ok(Agent::find(name, &env::search_path())?)
+}
+
+impl From<NoAgent> for CliError {
+    fn from(error: NoAgent) -> CliError {
+        let code = match error {
+            NoAgent::Blank => Code::Invalid,
+            NoAgent::Missing { .. } => Code::Refused,
+        };
+        CliError::new(code, error.to_string()).hinted(agents())
     }
 }
 
@@ -99,21 +94,8 @@ pub fn paused(actor: &Actor, until: Timestamp, reason: &str) -> String {
     format!("Paused until {day}{:02}:{:02}{seconds}: {reason}", until.hour(), until.minute())
 }
 
-/// Returns what a shell would say of the signal that stopped us.
-pub fn stopped_by(signal: i32) -> ExitCode {
-    u8::try_from(128 + signal).unwrap_or(1).into()
-}
-
-/// Returns what agents used, for a program.
-pub fn used(usage: Usage) -> Value {
-    json!({
-        "cost_usd": usage.cost_usd, "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens, "cached_tokens": usage.cached_tokens,
-    })
-}
-
 /// Says what agents cost, if their clients say so.
-pub fn told(usage: Usage) -> Option<String> {
+pub fn spent(usage: Usage) -> Option<String> {
     let Usage { cost_usd, input_tokens, output_tokens, .. } = usage;
     let is_known = cost_usd > 0.0 || input_tokens + output_tokens > 0;
     let digits = if cost_usd < 0.1 { 4 } else { 2 };

@@ -12,26 +12,25 @@ use anthill_core::model::usage::Tries;
 use anthill_core::ops;
 use anthill_core::ops::queue::work::{self, End, On, TaskChanged};
 use anthill_core::view::brief::Brief;
-use anthill_core::view::queue_texts;
 use jiff::Timestamp;
 
-use super::Event;
-use super::dispatch::Crew;
+use super::dispatch::WorkerRun;
+use super::job::Event;
 use crate::runner::asking::{Ailing, Answered, Asking, Reply};
 use crate::runner::health;
-use crate::runner::minder::{Beat, Call, Cut, Minder, Pulse};
 use crate::runner::report::Verdict;
-use crate::runner::shift::Place;
+use crate::runner::run_state::Place;
+use crate::runner::supervisor::{Beat, Call, Cut, Pulse, Supervisor};
 use crate::runner::task_file::TaskFile;
 use crate::runner::{Error, Result, brief, persist};
 
-impl Crew<'_> {
-    /// Does one task and tells what became of it. A failure that other tasks would share ends the shift.
+impl WorkerRun<'_> {
+    /// Does one task and tells what became of it. A failure that other tasks would share ends the run.
     pub fn attend(&self, task: &Key, epoch: u64, place: &Place<'_>) {
         let on = On { worker: &self.job.worker, task, epoch: Some(epoch) };
         match self.do_task(on, place) {
             Ok(event) => self.tell(event),
-            Err(error) => self.shift.fail(error),
+            Err(error) => self.state.fail(error),
         }
     }
 
@@ -50,7 +49,7 @@ impl Crew<'_> {
             Ok(Reply::Cut(_, tries)) => (self.release(on, &tries), tries),
             Ok(Reply::Ailing(ailing)) => (self.put_back(on, &ailing), ailing.tries),
             Ok(Reply::Answered(answered)) => {
-                self.shift.is_served();
+                self.state.is_served();
                 (self.report(on, &answered), answered.tries)
             }
             Err(error) => {
@@ -78,7 +77,7 @@ impl Crew<'_> {
         }
     }
 
-    /// Has the task done, and keeps its lease alive meanwhile.
+    /// Lets the agent do the task, and keeps its lease alive meanwhile.
     fn ask(&self, on: On<'_>, task: &Task, file: &TaskFile, place: &Place<'_>) -> Result<Reply> {
         let mut command = self.job.site.command(&self.job.doer.run());
         command
@@ -88,13 +87,13 @@ impl Crew<'_> {
             .env("ANTHILL_EPOCH", task.epoch().to_string());
         let (events, id) = (self.events.clone(), on.task.clone());
         let tell = move |line| {
-            // Who listens no more has what it needs.
+            // Nobody may be listening any more, and that is fine.
             let _ = events.send(Some(Event::Output { task: id.clone(), line }));
         };
         let brief = self.brief(task);
         let mut call = Call {
             command,
-            input: queue_texts::prompt(&brief, on.worker.as_str(), self.actor.door),
+            input: brief.prompt(on.worker.as_str(), self.actor.door),
             limits: self.job.limits,
             sign_of_life: Some(file.path()),
             tell: Some(Arc::new(tell)),
@@ -103,8 +102,8 @@ impl Crew<'_> {
             self.tell(Event::Again { task: on.task.clone(), reason: reason.to_owned(), delay });
         };
         let give = || self.heartbeat(on);
-        let mut minder =
-            Minder::new(place, &self.watchdog).beating(Beat { every: interval(self.job.lease), give: &give });
+        let mut supervisor = Supervisor::new(place, &self.watchdog)
+            .beating(Beat { every: interval(self.job.lease), give: &give });
         let asking = Asking {
             agent: self.job.doer.agent(),
             retries: self.job.retries,
@@ -113,11 +112,11 @@ impl Crew<'_> {
             others: &|| !brief.others.is_empty() || self.met_others(task),
             again: &again,
         };
-        let asked = minder.ask(&mut call, &asking);
+        let asked = supervisor.ask(&mut call, &asking);
         asked.map_err(|source| Error::Command { program: self.job.doer.run().name(), source })
     }
 
-    /// Gathers what the team knows for a task. Without it the task is still to be done.
+    /// Gathers what the team knows about a task. If that fails, the task is done without it.
     fn brief(&self, task: &Task) -> Brief {
         persist(|| ops::queue::brief::brief(self.engine, task.id())).unwrap_or_else(|error| {
             self.tell(Event::Warning(format!(
@@ -140,7 +139,7 @@ impl Crew<'_> {
             Err(Ok(Event::Lost { why, .. })) => Pulse::Lost(why),
             // The command has reported by itself and is about to end.
             Err(Ok(_)) => Pulse::Settled,
-            // What went wrong may go well the next time.
+            // The next heartbeat may succeed.
             Ok(_) | Err(Err(_)) => Pulse::Beating,
         }
     }
@@ -154,7 +153,7 @@ impl Crew<'_> {
         let end = match &answered.verdict {
             Verdict::Done(report) => End::Done(report),
             Verdict::Failed(reason) if answered.cannot_run && self.job.doer.agent().is_some() => {
-                // Every other task would meet the same end.
+                // All other tasks would end the same way.
                 self.tell(self.release(on, &answered.tries)?);
                 return Err(Error::Agent { line: self.job.doer.run().name(), reason: brief(reason) });
             }
@@ -163,18 +162,18 @@ impl Crew<'_> {
         };
         let event = self.settle(on, end, &answered.tries)?;
         if matches!(event, Event::Released(_)) {
-            self.shift.give_back(on.task);
+            self.state.give_back(on.task);
         }
         Ok(event)
     }
 
-    /// Puts a task back whose agent could not work. What passes is waited for; what does not ends the shift.
+    /// Puts back a task whose agent could not work. A trouble that passes is waited for; any other ends the run.
     fn put_back(&self, on: On<'_>, Ailing { diagnosis, reason, tries }: &Ailing) -> Result<Event> {
         let ailment = diagnosis.ailment;
         if ailment.passes() {
-            self.shift.rest(diagnosis, self.actor.now());
+            self.state.rest(diagnosis, self.actor.now());
         } else if let Some(agent) = self.job.doer.agent() {
-            self.shift.fail(health::stopped(agent, ailment, reason));
+            self.state.fail(health::stopped(agent, ailment, reason));
         }
         Ok(match self.release(on, tries)? {
             Event::Released(task) => Event::PutBack { task, reason: reason.clone() },
@@ -190,7 +189,7 @@ impl Crew<'_> {
         self.settled(on, persist(|| work::settle(self.engine, on, end, tries, self.actor)))
     }
 
-    /// Tells how the task stands after our report, or after the command's own.
+    /// Returns the event for a task after our report, or after the command's own.
     fn settled(&self, on: On<'_>, settled: ops::Result<TaskChanged>) -> Result<Event> {
         let TaskChanged { task, warnings, .. } = match settled {
             Ok(done) => done,
@@ -209,8 +208,8 @@ impl Crew<'_> {
     }
 }
 
-/// Tells how a task stands that does not take our report: its command has reported already, or somebody else
-/// has a say. Other errors stay errors.
+/// Returns the event for a task that refuses our report: its command has reported already, or somebody else has it now. Other
+/// errors stay errors.
 fn as_found(on: On<'_>, error: ops::Error) -> Result<Event> {
     let task = on.task.clone();
     match &error {
@@ -229,7 +228,7 @@ fn as_found(on: On<'_>, error: ops::Error) -> Result<Event> {
     }
 }
 
-/// Returns how often to beat, so that two beats may go wrong.
+/// Returns the time between heartbeats: two of them may fail before the lease runs out.
 fn interval(lease: Option<f64>) -> Duration {
     Duration::from_secs_f64(lease.unwrap_or(LEASE).max(0.1) / 3.0)
 }

@@ -1,14 +1,14 @@
-//! The pipeline by itself: an agent for every order, until the run is complete or something stops it.
+//! `orchestrate`: runs an agent for every order of the pipeline, until the run is complete or something stops it.
 //!
-//! One thread asks for orders; every order has a thread of its own, from its first try to its report (`errand`). All
+//! One thread asks for orders; every order has a thread of its own, from its first try to its report (`order`). All
 //! that matters is in the store: if we are killed, our agents are killed too (the runner's watchdog), their orders stay
 //! open, and the next orchestrator starts them again. A thread listens for what others change: agents that report by
-//! themselves, and people who edit. What an agent says becomes an answer in `answer`; where a group works if not in the
-//! project itself, is decided in `worktrees`; how long developers wait though they could begin, is measured in `idle`.
+//! themselves, and people who edit. `answer` reads what an agent says, `worktrees` decides where a group works, `idle` measures
+//! how long developers wait although they could begin.
 
 mod answer;
-mod errand;
 mod idle;
+mod order;
 mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +22,7 @@ use std::time::Duration;
 use anthill_core::error::Code;
 use anthill_core::hint;
 use anthill_core::model::documents::pipeline::RunStatus;
+use anthill_core::model::documents::state::Features;
 use anthill_core::model::kind::{Doc, Kind};
 use anthill_core::model::next::See;
 use anthill_core::model::pipeline::table::Role;
@@ -29,6 +30,8 @@ use anthill_core::model::pipeline::{Caps, KINDS, NO_GROUP, Order, Pipeline, REPL
 use anthill_core::model::room::Room;
 use anthill_core::model::time;
 use anthill_core::ops::orchestrate::{self as tries, Budget};
+use anthill_core::ops::pipeline::NewRun;
+use anthill_core::ops::settings::Settings;
 use anthill_core::ops::{self, Actor, pipeline};
 use anthill_core::store::{Engine, Listener, Seat};
 use jiff::Timestamp;
@@ -36,18 +39,18 @@ use jiff::Timestamp;
 use self::idle::Idle;
 use self::worktrees::Worktrees;
 use crate::runner::agent::Agent;
-use crate::runner::shift::{Nudge, Pause, Shift};
+use crate::runner::run_state::{Nudge, Pause, RunState};
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
 use crate::runner::{Closing, EVENTS, Error, Limits, Result, Site, persist, place, signals};
 
-/// How long to listen before looking whether it is over.
+/// How long to listen before checking whether the run is over.
 const LISTEN: Duration = Duration::from_millis(200);
 
 /// How long to wait for another orchestrator that is about to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Who does the work, where and within which limits.
+/// Which agents do the work, where, and within which limits.
 #[derive(Debug)]
 pub struct Job {
     pub site: Site,
@@ -60,7 +63,7 @@ pub struct Job {
     pub retries: Option<u64>,
     /// After how many failures of one kind a group is given up.
     pub most_alike: u64,
-    /// A line for the shell that must end well before the end of the run is looked at.
+    /// A line of shell that must succeed before the end of the run is judged.
     pub check: Option<String>,
     pub budget: Budget,
     /// Whether every group works in a git worktree of its own.
@@ -96,7 +99,7 @@ pub enum Event {
         order: Order,
         number: u64,
     },
-    /// The order was reported as this, by its agent or for it.
+    /// The order was reported, by its agent or for it.
     Settled {
         order: Order,
         said: String,
@@ -110,7 +113,7 @@ pub enum Event {
     Unclear {
         order: Order,
     },
-    /// The service behind the agent does not serve: nothing is said about the work.
+    /// The service behind the agent is not available: this says nothing about the work.
     PutBack {
         order: Order,
         reason: String,
@@ -154,26 +157,59 @@ pub enum End {
     Signal(i32),
 }
 
-/// Makes sure that nobody else starts agents for the same run, until the answer is dropped. Who was killed has the seat
+/// Which run it is about.
+#[derive(Debug)]
+pub enum Wanted {
+    /// A new one, or the one that there is for the same requirements.
+    New(NewRun),
+    /// The one that there is; refused if it is for other requirements than these.
+    Known { requirements: Option<String> },
+}
+
+/// Refuses where the configuration has turned orchestration off.
+pub fn check_allowed(engine: &dyn Engine) -> ops::Result<()> {
+    Settings::read(engine)?.need(Features::enable_orchestration, "orchestration")
+}
+
+/// Begins a run or takes one up, and works on it until it is over. Tells what happens.
+pub fn run(
+    engine: &dyn Engine,
+    wanted: &Wanted,
+    job: &Job,
+    actor: &Actor,
+    tell: &mut dyn FnMut(Event),
+) -> Result<End> {
+    check_allowed(engine)?;
+    if let Wanted::Known { requirements } = wanted {
+        tries::resume(engine, requirements.as_deref())?;
+    }
+    let seat = take_seat(engine)?;
+    if let Wanted::New(new) = wanted {
+        tries::begin(engine, new, actor)?;
+    }
+    attend(engine, job, actor, &*seat, tell)
+}
+
+/// Makes sure that nobody else starts agents for the same run, until the seat is dropped. A killed orchestrator keeps its seat
 /// until its last agent is gone.
-pub fn take_seat(engine: &dyn Engine) -> Result<Box<dyn Seat>> {
+fn take_seat(engine: &dyn Engine) -> Result<Box<dyn Seat>> {
     tries::seat(engine, PATIENCE)?.ok_or_else(|| {
         let hint = hint!["see how far it is: ", See::Pipeline];
         ops::Error::refused("another orchestrator is at work on this run", hint).into()
     })
 }
 
-/// Runs the pipeline until it is over, and tells what happens. Who does so, and how it ended, is written down.
-pub fn run(
+/// Runs the pipeline until it is over, and writes down who did so and how it ended.
+fn attend(
     engine: &dyn Engine,
     job: &Job,
     actor: &Actor,
     seat: &dyn Seat,
     tell: &mut dyn FnMut(Event),
 ) -> Result<End> {
-    // Better told before anything begins.
+    // Before anything begins.
     job.agents.all().try_for_each(|agent| place::check(agent, &job.site))?;
-    // Of a run that is complete, at most a merge is left.
+    // A run that is complete has at most a merge left.
     let is_open = pipeline::show(engine)?.status() != RunStatus::Completed;
     if is_open {
         persist(|| tries::take_over(engine, process::id(), actor))?;
@@ -188,13 +224,13 @@ pub fn run(
     };
     if is_open {
         let left = persist(|| tries::leave(engine, gave_up.as_deref(), idle, actor));
-        // What went wrong before matters more than that it cannot be written down.
+        // The first error matters more than the failure to write it down.
         return ended.and_then(|end| left.map(|_| end).map_err(Error::from));
     }
     ended
 }
 
-/// Runs it, and counts for how many seconds developers stood idle.
+/// Runs it, and counts the seconds for which developers were idle.
 fn conduct(
     engine: &dyn Engine,
     job: &Job,
@@ -203,52 +239,42 @@ fn conduct(
     tell: &mut dyn FnMut(Event),
     idle: &mut f64,
 ) -> Result<End> {
-    let shift = Arc::new(Shift::default());
-    let signals = signals::heed(&shift)?;
+    let state = Arc::new(RunState::default());
+    let signals = signals::heed(&state)?;
     let (events, told) = mpsc::sync_channel(EVENTS);
     let (watchdog, files) =
         (Watchdog::start_holding(job.site.watchdog.as_deref(), seat.for_child()), TaskFiles::new()?);
     watchdog.tidy(files.dir());
     let worktrees = job.worktrees.then(|| Worktrees::new(job, seat, files.dir())).transpose()?;
-    let known = Mutex::default();
-    let orchestra = Orchestra {
-        engine,
-        job,
-        actor,
-        shift: &shift,
-        events,
-        watchdog,
-        files,
-        worktrees,
-        turn: Mutex::default(),
-        known,
-    };
+    let (turn, known) = (Mutex::default(), Mutex::default());
+    let running =
+        PipelineRun { engine, job, actor, state: &state, events, watchdog, files, worktrees, turn, known };
     let ended = thread::scope(|scope| {
-        let conductor = scope.spawn(|| orchestra.conduct());
+        let conductor = scope.spawn(|| running.conduct());
         told.iter().map_while(|event| event).for_each(&mut *tell);
         conductor.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     drop(signals);
-    *idle = orchestra.known().idle.seconds();
-    match (shift.failure(), shift.signal()) {
+    *idle = running.known().idle.seconds();
+    match (state.failure(), state.signal()) {
         (Some(error), _) => Err(error),
         (None, Some(signal)) => Ok(End::Signal(signal)),
         (None, None) => ended,
     }
 }
 
-/// What all threads work with.
-struct Orchestra<'r> {
+/// What all threads share.
+struct PipelineRun<'r> {
     engine: &'r dyn Engine,
     job: &'r Job,
     actor: &'r Actor,
-    shift: &'r Shift,
-    /// `None` is the end.
+    state: &'r RunState,
+    /// `None` says that no more will come.
     events: SyncSender<Option<Event>>,
     watchdog: Watchdog,
     files: TaskFiles,
     worktrees: Option<Worktrees<'r>>,
-    /// Taken by whoever looks at branches, from the look to the merge.
+    /// Held by whoever looks at branches, until the merge is done.
     turn: Mutex<()>,
     known: Mutex<Known>,
 }
@@ -266,9 +292,9 @@ struct Known {
     merged: BTreeSet<String>,
 }
 
-impl Orchestra<'_> {
+impl PipelineRun<'_> {
     fn tell(&self, event: Event) {
-        // Who listens no more has what it needs.
+        // Nobody may be listening any more, and that is fine.
         let _ = self.events.send(Some(event));
     }
 
@@ -297,7 +323,7 @@ impl Orchestra<'_> {
             let ended = thread::scope(|scope| {
                 let ended = self.dispatch(scope);
                 if ended.is_err() {
-                    self.shift.close();
+                    self.state.close();
                 }
                 ended
             });
@@ -310,9 +336,9 @@ impl Orchestra<'_> {
     fn hear(&self, listener: &mut dyn Listener, over: &AtomicBool) {
         while !over.load(Ordering::Acquire) {
             match listener.wait(Some(LISTEN)) {
-                Ok(true) => self.shift.ring(),
+                Ok(true) => self.state.ring(),
                 Ok(false) => {}
-                // Then news come when agents end.
+                // Then the end of an agent is the next news.
                 Err(_) => return,
             }
         }
@@ -320,9 +346,9 @@ impl Orchestra<'_> {
 
     fn dispatch<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> Result<End> {
         loop {
-            // When the shift is over for another reason, that reason is told.
-            let Some(news) = self.shift.wait_for_room(self.job.parallel) else { return Ok(End::Signal(0)) };
-            if let Some(pause) = self.shift.pause() {
+            // If the run is over for another reason, that one is reported.
+            let Some(news) = self.state.wait_for_room(self.job.parallel) else { return Ok(End::Signal(0)) };
+            if let Some(pause) = self.state.pause() {
                 self.sit_out(&pause);
                 continue;
             }
@@ -336,14 +362,14 @@ impl Orchestra<'_> {
                     && !known.busy.iter().any(is_busy)
             };
             let mut is_sent = false;
-            // All that there is room for: another look in between would keep the next one waiting.
+            // As many as there is room for: another look in between would delay the next one.
             for order in open {
-                if idle(&order) && (!is_sent || self.shift.has_room(self.job.parallel)) {
+                if idle(&order) && (!is_sent || self.state.has_room(self.job.parallel)) {
                     self.send_off(scope, order);
                     is_sent = true;
                 }
             }
-            if !is_sent && !self.shift.wait_for_news(news, None, false) {
+            if !is_sent && !self.state.wait_for_news(news, None, false) {
                 return ended.map_or_else(|| self.stuck().map(End::Stuck), Ok);
             }
         }
@@ -352,7 +378,7 @@ impl Orchestra<'_> {
     /// Returns the orders that may be started now, or why there will be none.
     fn orders(&self) -> Result<(Vec<Order>, Option<End>)> {
         loop {
-            // Nobody of ours approves from here on until the orders are open: who begins should find what is complete.
+            // No approval between here and the new orders: whoever begins must find everything that is complete.
             let _turn = self.turn();
             let run = pipeline::show(self.engine)?;
             self.stop_replaced(&run);
@@ -374,14 +400,14 @@ impl Orchestra<'_> {
         }
     }
 
-    /// Waits until the service serves again, in everybody's sight.
+    /// Waits until the service is back; the pause is on the board.
     fn sit_out(&self, pause: &Pause) {
         let reason = pause.ailment.words();
         self.tell(Event::Paused { until: pause.until, reason });
         self.show_pause(Some(&format!("paused until {}: {reason}", time::stamp(pause.until))));
-        self.shift.sit_out(pause, &|| self.actor.now());
+        self.state.sit_out(pause, &|| self.actor.now());
         self.known().idle.made_room(self.actor.now().as_millisecond());
-        if self.shift.pause().is_none() {
+        if self.state.pause().is_none() {
             self.show_pause(None);
         }
     }
@@ -396,7 +422,7 @@ impl Orchestra<'_> {
     fn stop_replaced(&self, run: &Pipeline) {
         for (id, (_, agent)) in &self.known().busy {
             if run.said(id) == Some(REPLACED) {
-                // Who is not there any more needs no nudge.
+                // It may have ended already.
                 let _ = agent.send(Nudge::Stop);
             }
         }
@@ -413,11 +439,11 @@ impl Orchestra<'_> {
     }
 
     fn send_off<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, order: Order) {
-        let place = self.shift.enter();
+        let place = self.state.enter();
         self.known().busy.insert(order.id.clone(), (order.group.clone(), place.sender.clone()));
         scope.spawn(move || {
             if let Err(error) = self.attend(&order, &place) {
-                self.shift.fail(error);
+                self.state.fail(error);
             }
             {
                 let (mut known, now) = (self.known(), self.actor.now().as_millisecond());

@@ -1,4 +1,4 @@
-//! Those who work: one claims, and sends each task off with a thread of its own.
+//! Claims tasks, and starts a thread for each.
 
 use std::sync::mpsc::SyncSender;
 use std::sync::{Mutex, PoisonError};
@@ -14,29 +14,29 @@ use anthill_core::ops::{self, Actor};
 use anthill_core::store::Engine;
 use jiff::Timestamp;
 
-use super::{Event, Job, Until};
-use crate::runner::shift::{Pause, Shift};
+use super::job::{Event, Job, Until};
+use crate::runner::run_state::{Pause, RunState};
 use crate::runner::task_file::TaskFiles;
 use crate::runner::watchdog::Watchdog;
 use crate::runner::{Closing, PAUSE, Result};
 use crate::waiting::SLACK;
 
-/// What all threads of a runner work with.
-pub struct Crew<'r> {
+/// What all threads of the run share.
+pub struct WorkerRun<'r> {
     pub engine: &'r dyn Engine,
     pub job: &'r Job,
     pub actor: &'r Actor,
-    pub shift: &'r Shift,
-    /// `None` is the end.
+    pub state: &'r RunState,
+    /// `None` says that no more will come.
     pub events: SyncSender<Option<Event>>,
     pub watchdog: Watchdog,
     pub files: TaskFiles,
     pub used: Mutex<Usage>,
 }
 
-impl Crew<'_> {
+impl WorkerRun<'_> {
     pub fn tell(&self, event: Event) {
-        // Who listens no more has what it needs.
+        // Nobody may be listening any more, and that is fine.
         let _ = self.events.send(Some(event));
     }
 
@@ -52,33 +52,33 @@ impl Crew<'_> {
         self.job.max_cost.is_some_and(|most| self.used().cost_usd >= most)
     }
 
-    /// Counts what a command used. When that is enough, nothing more is claimed.
+    /// Adds what a command used. When the budget is used up, nothing more is claimed.
     pub fn count(&self, usage: Usage) {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
         if self.is_over_budget() {
-            self.shift.close();
+            self.state.close();
         }
     }
 
-    /// Claims tasks and sends them off until the shift is over and everybody is back.
+    /// Claims tasks and starts them until the run is over and all of them have ended.
     pub fn work(&self) {
         let _closing = Closing(&self.events);
         if let Err(error) = self.watchdog.trouble() {
             self.tell(Event::Warning(format!("commands will outlive a killed runner: {error}")));
         }
-        // A runner that was killed in a pause left it on the board.
+        // A run that was killed during a pause has left it on the board.
         self.show_pause(None);
         thread::scope(|scope| {
             if let Err(error) = self.dispatch(scope) {
-                self.shift.fail(error);
+                self.state.fail(error);
             }
         });
     }
 
     fn dispatch<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> Result<()> {
         let request = ClaimRequest { worker: &self.job.worker, lease: self.job.lease };
-        while let Some(news) = self.shift.wait_for_room(self.job.parallel) {
-            if let Some(pause) = self.shift.pause() {
+        while let Some(news) = self.state.wait_for_room(self.job.parallel) {
+            if let Some(pause) = self.state.pause() {
                 self.sit_out(&pause);
                 continue;
             }
@@ -93,20 +93,20 @@ impl Crew<'_> {
                 }
                 Err(error) => self.bear(error)?,
             };
-            if !self.shift.wait_for_news(news, patience, even_alone) {
+            if !self.state.wait_for_news(news, patience, even_alone) {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Waits until the service serves again, in everybody's sight.
+    /// Waits until the service is back; the pause is on the board.
     fn sit_out(&self, pause: &Pause) {
         let reason = pause.ailment.words();
         self.tell(Event::Paused { until: pause.until, reason });
         self.show_pause(Some((pause.until, reason)));
-        self.shift.sit_out(pause, &|| self.actor.now());
-        if self.shift.pause().is_none() || self.shift.signal().is_some() {
+        self.state.sit_out(pause, &|| self.actor.now());
+        if self.state.pause().is_none() || self.state.signal().is_some() {
             self.show_pause(None);
         }
     }
@@ -118,7 +118,7 @@ impl Crew<'_> {
         }
     }
 
-    /// Returns how long to wait when a patient runner cannot claim, and that it waits.
+    /// Returns how long to wait after a claim that failed, if this run waits at all.
     fn bear(&self, error: ops::Error) -> Result<(Option<Duration>, bool)> {
         match (self.job.until, &error) {
             (Until::Stopped, ops::Error::NoDocument { .. }) => Ok((None, true)),
@@ -143,12 +143,12 @@ impl Crew<'_> {
         let Ok(key) = task.id().parse() else {
             return self.tell(Event::Warning(format!("{:?} is no id: the task is left alone", task.id())));
         };
-        // Nobody else has wanted it since: the same command would give it back again, and again.
-        if self.shift.gave_back(&key) {
+        // Nobody else has taken it since: the same command would only give it back again.
+        if self.state.gave_back(&key) {
             self.tell(Event::Warning(format!("`{key}` was given back and came round again: that is enough")));
-            self.shift.close();
+            self.state.close();
         }
-        let place = self.shift.enter();
+        let place = self.state.enter();
         scope.spawn(move || self.attend(&key, task.epoch(), &place));
     }
 }

@@ -1,9 +1,10 @@
-//! The loop by itself: an agent does item after item, then the gates judge, until the loop is complete or held up.
+//! `loop run`: an agent does item after item, then the gates judge, until the loop is complete or held up.
 //!
-//! One item at a time. Each run has a place among those at work, and takes items by it: two at once do each item once, and
-//! what one of them has the other waits for. If we are stopped, the item is put back; if we are killed, the place is free,
-//! and the next run that looks gives back what we had.
+//! One item at a time. Each run has a place among the runs at work and takes items under its name, so that several runs do each item
+//! once, and wait for what another one has. If we are stopped, the item is put back; if we are killed, our place becomes free, and
+//! the next run that looks puts back what we had.
 
+use std::process::Command;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -26,14 +27,13 @@ use anthill_core::view;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::crew::look_out;
-use crate::gates::{self, Bench, Gate};
+use crate::gates::{self, Gate, GateRunner};
 use crate::runner::agent::Agent;
 use crate::runner::asking::{Ailing, Answered, Asking, Reply};
-use crate::runner::minder::{Beat, Call, Cut, Minder, Pulse};
 use crate::runner::report::Verdict as Answer;
-use crate::runner::shift::{Place, Shift};
-use crate::runner::task_file::TaskFiles;
+use crate::runner::run_state::{Place, RunState};
+use crate::runner::supervisor::{Beat, Call, Cut, Pulse, Supervisor};
+use crate::runner::task_file::{TaskFile, TaskFiles};
 use crate::runner::watchdog::Watchdog;
 use crate::runner::{
     Closing, EVENTS, Error, Limits, Result, Run, Site, brief, health, persist, place, signals,
@@ -43,13 +43,13 @@ use crate::runner::{
 #[derive(Debug)]
 pub struct Job {
     pub agent: Agent,
-    /// Who takes the items, for people; the run's own name, if nobody says.
+    /// The name under which items are taken; that of the run, unless told.
     pub who: Option<String>,
     /// How long one try at an item may take.
     pub limits: Limits,
     /// How often a failed try is repeated, instead of what its class says.
     pub retries: Option<u64>,
-    /// No agent is started any more when this run has cost so much, in dollars.
+    /// No more agents are started when this run has cost this much, in dollars.
     pub max_cost: Option<f64>,
     pub gates: Vec<Gate>,
     pub site: Site,
@@ -90,7 +90,7 @@ pub enum Event<'e> {
 }
 
 /// What happens while an agent is at work, in its order.
-enum Told {
+enum AgentNews {
     Line(String),
     Again(String, Duration),
 }
@@ -104,7 +104,7 @@ pub enum End {
     Signal(i32),
 }
 
-/// Runs the loop to its end. Returns what the agents used on the way, too.
+/// Runs the loop to its end. Also returns what the agents used.
 pub fn run(
     engine: &dyn Engine,
     job: &Job,
@@ -112,11 +112,11 @@ pub fn run(
     tell: &(dyn Fn(Event<'_>) + Sync),
 ) -> Result<(End, Usage)> {
     place::check(&job.agent, &job.site)?;
-    let shift = Arc::new(Shift::default());
-    let _signals = signals::heed(&shift)?;
+    let state = Arc::new(RunState::default());
+    let _signals = signals::heed(&state)?;
     let (run, seat) = take_place(engine)?;
-    // Made before the first look, so whatever happens after it is heard.
-    look_out(engine.listen(&[agent_loop::work_queue()]).map_err(ops::Error::from)?, Arc::downgrade(&shift));
+    // Before the first look, so that no change after it is missed.
+    state.ring_at(engine.listen(&[agent_loop::work_queue()]).map_err(ops::Error::from)?);
     let watchdog = Watchdog::start_holding(job.site.watchdog.as_deref(), seat.for_child());
     if let Err(error) = watchdog.trouble() {
         tell(Event::Warning(format!("the agent will outlive us if we are killed: {error}")));
@@ -125,22 +125,22 @@ pub fn run(
     watchdog.tidy(files.dir());
     let who = job.who.clone().unwrap_or_else(|| run.clone());
     let mut runner =
-        Runner { engine, job, run, who, actor, tell, shift: &shift, watchdog, files, used: Usage::default() };
+        Runner { engine, job, run, who, actor, tell, state: &state, watchdog, files, used: Usage::default() };
     runner.begin()?;
     let end = runner.work()?;
-    if let Some(error) = shift.failure() {
+    if let Some(error) = state.failure() {
         return Err(error);
     }
-    Ok((shift.signal().map_or(end, End::Signal), runner.used))
+    Ok((state.signal().map_or(end, End::Signal), runner.used))
 }
 
 /// How many runs may be at work in one project.
 const RUNS: usize = 64;
 
-/// How long to wait for others before looking whether they are still there: who was killed tells nobody.
+/// How long to wait for others before checking whether they are still there: a killed process says nothing.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Takes the first free place among the runs at work. Who was killed has it until what it started is gone.
+/// Takes the first free place among the runs at work. A killed run has its place until all that it started is gone.
 fn take_place(engine: &dyn Engine) -> Result<(String, Box<dyn Seat>)> {
     for number in 1..=RUNS {
         let run = format!("run-{number}");
@@ -168,7 +168,7 @@ struct Runner<'r> {
     who: String,
     actor: &'r Actor,
     tell: &'r (dyn Fn(Event<'_>) + Sync),
-    shift: &'r Shift,
+    state: &'r RunState,
     watchdog: Watchdog,
     files: TaskFiles,
     used: Usage,
@@ -197,7 +197,7 @@ impl Runner<'_> {
                 PAUSED | STOPPED => return Ok(End::Held(work.reason().to_owned())),
                 _ => {}
             }
-            let Some(news) = self.shift.wait_for_room(usize::MAX) else {
+            let Some(news) = self.state.wait_for_room(usize::MAX) else {
                 return Ok(End::Held("stopped".into()));
             };
             let end = match self.next_item()? {
@@ -224,13 +224,12 @@ impl Runner<'_> {
         Ok(item.map(|item| (item, done.work)))
     }
 
-    /// Gives back what runs have that are gone: by their places, which the system keeps. Returns whether there was
-    /// anything.
+    /// Gives back the items of runs that are gone, as their free places show. Returns whether there were any.
     fn take_back(&self) -> Result<bool> {
         let work = agent_loop::show(self.engine)?;
         let mut gone = Vec::new();
         for run in work.runs() {
-            // Who had our place before us cannot be there any more.
+            // The run that had our place before must be gone.
             if run == self.run || (is_place(run) && seat_of(self.engine, run)?.is_some()) {
                 gone.push(run.to_owned());
             }
@@ -243,25 +242,25 @@ impl Runner<'_> {
         Ok(!given.is_empty())
     }
 
-    /// Waits for a change if another run has what is left: to judge now would be to judge its unfinished work. Returns
-    /// false if there is nobody to wait for.
+    /// Waits for a change if another run has the items that are left, since its work is not finished. Returns false if there is nobody to
+    /// wait for.
     fn wait_for_others(&self, news: u64) -> Result<bool> {
         let work = agent_loop::show(self.engine)?;
         let is_of_run = |item: &&Value| is_in_hand(item) && is_place(text(item, "run"));
         let Some(item) = work.items().iter().find(is_of_run) else { return Ok(false) };
         self.tell(Event::Waiting { id: text(item, "id"), by: text(item, "assigned_to") });
-        self.shift.wait_for_news(news, Some(PATIENCE), true);
+        self.state.wait_for_news(news, Some(PATIENCE), true);
         Ok(true)
     }
 
-    /// Has an item done. Returns an end if it was not: whoever takes the next one would get the same again.
+    /// Lets the agent do an item. Returns an end if it failed: the next one to be taken would be the same item.
     fn attend(&mut self, item: &Value, work: &WorkLoop) -> Result<Option<End>> {
         self.tell(Event::Taken(item));
         let id = item["id"].as_str().unwrap_or_default();
-        let (undone, tries) = match self.ask(item, work, &self.shift.enter()) {
+        let (undone, tries) = match self.ask(item, work, &self.state.enter()) {
             Ok(Reply::Answered(Answered { verdict, tries, .. })) => match verdict {
                 Answer::Done(_) => {
-                    self.shift.is_served();
+                    self.state.is_served();
                     (None, tries)
                 }
                 Answer::Failed(reason) => (Some(reason), tries),
@@ -288,17 +287,17 @@ impl Runner<'_> {
         Ok(Some(End::Held(format!("`{id}` is not done: {}", brief(&reason)))))
     }
 
-    /// Puts an item back whose agent could not work. What passes is waited for; what does not ends the run.
+    /// Puts back an item whose agent could not work. A trouble that passes is waited for; any other ends the run.
     fn put_back(&mut self, id: &str, Ailing { diagnosis, reason, tries }: &Ailing) -> Result<Option<End>> {
         self.settle(id, false, tries)?;
         self.tell(Event::PutBack { id, reason });
         if !diagnosis.ailment.passes() {
             return Err(health::stopped(&self.job.agent, diagnosis.ailment, reason));
         }
-        self.shift.rest(diagnosis, self.actor.now());
-        while let Some(pause) = self.shift.pause().filter(|_| self.shift.signal().is_none()) {
+        self.state.rest(diagnosis, self.actor.now());
+        while let Some(pause) = self.state.pause().filter(|_| self.state.signal().is_none()) {
             self.tell(Event::Paused { until: pause.until, reason: pause.ailment.words() });
-            self.shift.sit_out(&pause, &|| self.actor.now());
+            self.state.sit_out(&pause, &|| self.actor.now());
         }
         Ok(self.over_budget())
     }
@@ -332,29 +331,24 @@ impl Runner<'_> {
     fn ask(&self, item: &Value, work: &WorkLoop, place: &Place<'_>) -> Result<Reply> {
         let id = item["id"].as_str().unwrap_or_default();
         let file = self.files.write_value("item", item)?;
-        let mut command = self.job.site.command(&Run::Line(self.job.agent.line.clone()));
-        command
-            .env("ANTHILL_TASK_ID", id)
-            .env("ANTHILL_TASK_FILE", file.path())
-            .env("ANTHILL_WORKER", &self.who);
-        // `None` is the end: somebody outside the group may hold the output open for longer.
+        // `None` ends it: a process outside the group may keep the output open for longer.
         let (sender, told) = mpsc::sync_channel(EVENTS);
         let talk = sender.clone();
         let mut call = Call {
-            command,
+            command: self.command(id, &file),
             input: view::agent_loop::prompt(&work.queue, item, &self.who, self.actor.door),
             limits: self.job.limits,
             sign_of_life: Some(file.path()),
-            tell: Some(Arc::new(move |line| talk.send(Some(Told::Line(line))).unwrap_or_default())),
+            tell: Some(Arc::new(move |line| talk.send(Some(AgentNews::Line(line))).unwrap_or_default())),
         };
         let again = |reason: &str, delay| {
-            sender.send(Some(Told::Again(reason.to_owned(), delay))).unwrap_or_default();
+            sender.send(Some(AgentNews::Again(reason.to_owned(), delay))).unwrap_or_default();
         };
         let asked = thread::scope(|scope| {
             scope.spawn(move || {
                 told.into_iter().map_while(|told| told).for_each(|told| match told {
-                    Told::Line(line) => self.tell(Event::Output(line)),
-                    Told::Again(reason, delay) => self.tell(Event::Again { id, reason: &reason, delay }),
+                    AgentNews::Line(line) => self.tell(Event::Output(line)),
+                    AgentNews::Again(reason, delay) => self.tell(Event::Again { id, reason: &reason, delay }),
                 });
             });
             let _closing = Closing(&sender);
@@ -368,9 +362,19 @@ impl Runner<'_> {
             };
             let give = || self.sign_of_life(id);
             let beat = Beat { every: Duration::from_secs_f64(LEASE / 3.0), give: &give };
-            Minder::new(place, &self.watchdog).beating(beat).ask(&mut call, &asking)
+            Supervisor::new(place, &self.watchdog).beating(beat).ask(&mut call, &asking)
         });
         asked.map_err(|source| Error::Command { program: self.job.agent.line.clone(), source })
+    }
+
+    /// Returns the agent's command for an item.
+    fn command(&self, id: &str, file: &TaskFile) -> Command {
+        let mut command = self.job.site.command(&Run::Line(self.job.agent.line.clone()));
+        command
+            .env("ANTHILL_TASK_ID", id)
+            .env("ANTHILL_TASK_FILE", file.path())
+            .env("ANTHILL_WORKER", &self.who);
+        command
     }
 
     /// Renews the lease while an agent works, and says whether the item is still ours.
@@ -380,22 +384,22 @@ impl Runner<'_> {
             Ok(Grip::Dropped) => Pulse::Lost("somebody gave it back".into()),
             // The agent has said so by itself and is about to end.
             Ok(Grip::Closed) => Pulse::Settled,
-            // What went wrong may go well the next time.
+            // The next heartbeat may succeed.
             Ok(Grip::Held) | Err(_) => Pulse::Beating,
         }
     }
 
-    /// Runs the gates and judges the iteration, once for all who want to now. Returns an end if there is nothing that we
-    /// could do next.
+    /// Runs the gates and judges the iteration, once for all runs that want to now. Returns an end if there is nothing to do next.
     fn judge(&self) -> Result<Option<End>> {
         let told = |event: gates::Event<'_>| self.tell(Event::Gate(event));
         let Job { gates, site, .. } = self.job;
-        let bench = Bench { engine: self.engine, gates, site, shift: self.shift, watchdog: &self.watchdog };
+        let bench =
+            GateRunner { engine: self.engine, gates, site, state: self.state, watchdog: &self.watchdog };
         let Some(done) = bench.judge(None, self.actor, &told)? else {
             return Ok(Some(End::Held("stopped".into())));
         };
         self.tell(Event::Judged(&done));
-        // What is open and cannot be taken is with others who are no runs: to go round would not change that.
+        // The open items belong to others that are not runs: another round would change nothing.
         let is_held = |item: &&Value| {
             is_open(item) && !matches!(text(item, "status"), "" | "pending") && !is_place(text(item, "run"))
         };
@@ -418,7 +422,7 @@ fn held(item: &Value, door: &dyn Door) -> String {
     }
 }
 
-/// Whether a name is that of a place: nothing else of a document becomes the name of a file.
+/// Whether a name is that of a place: no other text of a document becomes a file name.
 fn is_place(run: &str) -> bool {
     let number = run.strip_prefix("run-").and_then(|number| number.parse::<usize>().ok());
     number.is_some_and(|number| (1..=RUNS).contains(&number) && run == format!("run-{number}"))

@@ -1,21 +1,24 @@
-//! What the threads of a runner know together: who is at work, what is new, and whether it is over.
+//! What the threads of one run share: who is at work, what is new, and whether the run is over.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anthill_core::model::ids::Key;
 use anthill_core::model::service::{Ailment, Diagnosis};
+use anthill_core::ops;
+use anthill_core::store::Listener;
 use jiff::Timestamp;
 
 use super::Error;
 
-/// How long a pause goes on before the clock is looked at again: a machine that sleeps meanwhile does not count.
+/// How long a pause lasts before we look at the clock again: the machine may have slept meanwhile.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// What the thread of a task is woken by.
+/// What wakes the thread of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nudge {
     /// Its command has ended.
@@ -26,18 +29,18 @@ pub enum Nudge {
     Kill,
 }
 
-/// A time in which nobody starts anything, as the service does not serve.
+/// A time in which nothing is started, because the service is not available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pause {
     pub ailment: Ailment,
-    /// When it is over by the clock of those who read about it.
+    /// When it is over, by the clock that people see.
     pub until: Timestamp,
     /// When it is over at the latest.
     ends: Instant,
 }
 
 #[derive(Debug, Default)]
-pub struct Shift {
+pub struct RunState {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -49,10 +52,10 @@ struct State {
     /// Those at work, by a number of their own.
     places: BTreeMap<u64, Sender<Nudge>>,
     entered: u64,
-    /// What commands of this shift did not want to do.
+    /// The tasks that commands of this run gave back.
     given_back: HashSet<Key>,
     pause: Option<Pause>,
-    /// How many pauses there were since the service served last.
+    /// How many pauses there were since the service last worked.
     pauses: u32,
     closed: bool,
     signal: Option<i32>,
@@ -65,9 +68,9 @@ impl State {
     }
 }
 
-impl Shift {
+impl RunState {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every change of the state is whole, whatever its thread does afterwards.
+        // Every change of the state is complete, even if its thread panics afterwards.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -79,6 +82,22 @@ impl Shift {
     /// Says that something may be ready that was not.
     pub fn ring(&self) {
         self.change(|state| state.news += 1);
+    }
+
+    /// Rings whenever the listener hears something. The thread is left alone: it ends with the process, or at the first
+    /// change after the run.
+    pub fn ring_at(self: &Arc<RunState>, mut listener: Box<dyn Listener>) {
+        let run = Arc::downgrade(self);
+        thread::spawn(move || {
+            loop {
+                let heard = listener.wait(None);
+                let Some(run) = run.upgrade() else { return };
+                match heard {
+                    Ok(_) => run.ring(),
+                    Err(error) => return run.fail(ops::Error::from(error).into()),
+                }
+            }
+        });
     }
 
     /// Whether fewer than `most` are at work.
@@ -117,7 +136,7 @@ impl Shift {
         }
     }
 
-    /// Has everybody pause, as long as the diagnosis says or as it takes longer each time. Those at work go on.
+    /// Begins a pause: as long as the diagnosis says, else longer each time. Commands that run go on.
     pub fn rest(&self, diagnosis: &Diagnosis, now: Timestamp) {
         let ailment = diagnosis.ailment;
         self.change(|state| {
@@ -135,7 +154,7 @@ impl Shift {
         });
     }
 
-    /// Says that the service serves.
+    /// Says that the service works.
     pub fn is_served(&self) {
         self.state().pauses = 0;
     }
@@ -157,7 +176,7 @@ impl Shift {
         }
     }
 
-    /// Takes a place among those at work. Who comes after the end is told to stop.
+    /// Takes a place among those at work. After the end of the run, the place is told to stop at once.
     pub fn enter(&self) -> Place<'_> {
         let (sender, nudges) = mpsc::channel();
         let mut state = self.state();
@@ -167,27 +186,27 @@ impl Shift {
             let _ = sender.send(Nudge::Stop);
         }
         state.places.insert(number, sender.clone());
-        Place { shift: self, number, sender, nudges }
+        Place { run: self, number, sender, nudges }
     }
 
-    /// Heeds a signal: the first ends the shift, the second ends it at once.
+    /// Heeds a signal: the first ends the run, the second ends it at once.
     pub fn interrupt(&self, signal: i32) {
         self.change(|state| {
             let nudge = if state.signal.is_some() { Nudge::Kill } else { Nudge::Stop };
             state.signal.get_or_insert(signal);
             for place in state.places.values() {
-                // Who is not there any more needs no nudge.
+                // It may have ended already.
                 let _ = place.send(nudge);
             }
         });
     }
 
-    /// Ends the shift after what is at work now.
+    /// Ends the run after what is at work now.
     pub fn close(&self) {
         self.change(|state| state.closed = true);
     }
 
-    /// Ends the shift after what is at work now. The first failure is the one to tell.
+    /// Ends the run after what is at work now. The first failure is reported.
     pub fn fail(&self, error: Error) {
         self.change(|state| state.failure = state.failure.take().or(Some(error)));
     }
@@ -210,7 +229,7 @@ impl Shift {
     }
 }
 
-/// Returns a little time, at most a twentieth: those who were told the same time do not come back all at once.
+/// Returns a little time, at most a twentieth, so that not all come back at the same moment.
 fn jitter(wait: Duration) -> Duration {
     let random = RandomState::new().build_hasher().finish() % 1000;
     wait.min(Duration::from_secs(600)) * u32::try_from(random).unwrap_or(0) / 20_000
@@ -219,7 +238,7 @@ fn jitter(wait: Duration) -> Duration {
 /// A place among those at work, until it is dropped.
 #[derive(Debug)]
 pub struct Place<'s> {
-    shift: &'s Shift,
+    run: &'s RunState,
     number: u64,
     pub sender: Sender<Nudge>,
     pub nudges: Receiver<Nudge>,
@@ -227,7 +246,7 @@ pub struct Place<'s> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.shift.change(|state| {
+        self.run.change(|state| {
             state.places.remove(&self.number);
             state.news += 1;
         });
@@ -240,52 +259,52 @@ mod tests {
 
     #[test]
     fn news_before_the_wait_is_not_missed() {
-        let shift = Shift::default();
-        let seen = shift.wait_for_room(1).expect("there is room");
-        drop(shift.enter());
-        assert!(shift.wait_for_news(seen, None, false), "what the sibling set free is looked for");
-        let seen = shift.wait_for_room(1).expect("there is room again");
-        assert!(!shift.wait_for_news(seen, None, false), "nobody is left who could set something free");
-        assert!(shift.wait_for_news(seen, Some(Duration::ZERO), true), "time to look again");
+        let run = RunState::default();
+        let seen = run.wait_for_room(1).expect("there is room");
+        drop(run.enter());
+        assert!(run.wait_for_news(seen, None, false), "what the sibling set free is looked for");
+        let seen = run.wait_for_room(1).expect("there is room again");
+        assert!(!run.wait_for_news(seen, None, false), "nobody is left who could set something free");
+        assert!(run.wait_for_news(seen, Some(Duration::ZERO), true), "time to look again");
     }
 
     #[test]
     fn everybody_pauses_and_longer_each_time() {
-        let (shift, now) = (Shift::default(), Timestamp::UNIX_EPOCH);
+        let (run, now) = (RunState::default(), Timestamp::UNIX_EPOCH);
         let ill = |until: Option<i64>| Diagnosis {
             ailment: Ailment::Overload,
             until: until.map(|seconds| Timestamp::from_second(seconds).unwrap()),
         };
-        let length = || shift.pause().map(|pause| pause.until.as_second());
+        let length = || run.pause().map(|pause| pause.until.as_second());
         assert_eq!(length(), None);
-        shift.rest(&ill(Some(0)), now);
-        let pause = shift.pause().expect("there is one");
-        shift.sit_out(&pause, &|| now);
+        run.rest(&ill(Some(0)), now);
+        let pause = run.pause().expect("there is one");
+        run.sit_out(&pause, &|| now);
         assert_eq!(length(), None, "it is over");
-        shift.rest(&ill(None), now);
+        run.rest(&ill(None), now);
         assert!((10..=11).contains(&length().unwrap()), "the second is longer");
-        shift.rest(&ill(None), now);
-        shift.rest(&ill(Some(5)), now);
+        run.rest(&ill(None), now);
+        run.rest(&ill(Some(5)), now);
         assert!((20..=21).contains(&length().unwrap()), "the longest counts");
-        let pause = shift.pause().unwrap();
-        shift.sit_out(&pause, &|| Timestamp::from_second(3600).unwrap());
+        let pause = run.pause().unwrap();
+        run.sit_out(&pause, &|| Timestamp::from_second(3600).unwrap());
         assert_eq!(length(), None, "a machine that slept does not count its sleep again");
-        shift.is_served();
-        shift.rest(&ill(None), now);
+        run.is_served();
+        run.rest(&ill(None), now);
         assert!((5..=6).contains(&length().unwrap()), "from the begin");
-        shift.interrupt(2);
-        shift.sit_out(&shift.pause().unwrap(), &|| now);
+        run.interrupt(2);
+        run.sit_out(&run.pause().unwrap(), &|| now);
     }
 
     #[test]
     fn the_first_signal_asks_and_the_second_insists() {
-        let shift = Shift::default();
-        let place = shift.enter();
-        shift.interrupt(15);
-        shift.interrupt(2);
+        let run = RunState::default();
+        let place = run.enter();
+        run.interrupt(15);
+        run.interrupt(2);
         assert_eq!(place.nudges.try_iter().collect::<Vec<_>>(), [Nudge::Stop, Nudge::Kill]);
-        assert_eq!(shift.enter().nudges.try_recv(), Ok(Nudge::Stop), "too late");
-        assert_eq!((shift.wait_for_room(9), shift.signal()), (None, Some(15)));
-        assert!(!shift.wait_for_news(0, None, true));
+        assert_eq!(run.enter().nudges.try_recv(), Ok(Nudge::Stop), "too late");
+        assert_eq!((run.wait_for_room(9), run.signal()), (None, Some(15)));
+        assert!(!run.wait_for_news(0, None, true));
     }
 }

@@ -9,7 +9,7 @@ use anthill_core::ops::orchestrate::Answer;
 use anthill_core::ops::pipeline::Report;
 use serde_json::{Value, json};
 
-use crate::runner::minder::Finished;
+use crate::runner::supervisor::Finished;
 use crate::runner::trouble::{Trouble, with_details};
 
 /// Returns what the agent answered, or why it did not.
@@ -73,8 +73,8 @@ fn tidy(role: Role, content: &mut Content) {
     }
 }
 
-/// Returns what can honestly be said for an agent that did not answer: that the work is not done. For a review, for
-/// help and for the project manager nobody else can speak.
+/// Returns the report for an agent that did not answer: the work is not done. There is none for reviews, for help and for the project
+/// manager.
 pub fn instead(order: &Order, trouble: &Trouble) -> Option<Answer> {
     let reason = format!("the agent did not answer: {}", trouble.reason);
     let said = match order.purpose {
@@ -102,7 +102,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::runner::minder::Cut;
+    use crate::runner::supervisor::Cut;
 
     fn order(purpose: Purpose) -> Order {
         Order { id: "v4_1-1".into(), role: purpose.role(), group: "A".into(), purpose }

@@ -1,12 +1,14 @@
 //! One order, from its first try to its report.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use anthill_core::model::changes::Changes;
 use anthill_core::model::error_class::ErrorClass;
 use anthill_core::model::ids::Key;
-use anthill_core::model::pipeline::spending::{Failure, failures};
 use anthill_core::model::pipeline::table::{Purpose, Role};
+use anthill_core::model::pipeline::{Failure, failures};
 use anthill_core::model::pipeline::{NO_GROUP, Order, Pipeline};
 use anthill_core::model::plan::word;
 use anthill_core::model::redact::redact;
@@ -15,11 +17,12 @@ use anthill_core::ops::orchestrate::{self as tries, Answer, Begun, Ended, Settle
 use anthill_core::ops::{self, pipeline};
 use anthill_core::view::prompt;
 
-use super::{Error, Event, Orchestra, Result, answer};
+use super::{Error, Event, PipelineRun, Result, answer};
 use crate::changes::{self, Effort};
 use crate::runner::health;
-use crate::runner::minder::{Call, Cut, Finished, Minder};
-use crate::runner::shift::Place;
+use crate::runner::run_state::Place;
+use crate::runner::supervisor::{Call, Cut, Finished, Supervisor};
+use crate::runner::task_file::TaskFile;
 use crate::runner::trouble::{Trouble, bad_end, brief, with_details};
 use crate::runner::{Limits, Run, persist};
 
@@ -33,7 +36,7 @@ enum Tried {
     Over,
 }
 
-impl Orchestra<'_> {
+impl PipelineRun<'_> {
     /// Tries an order until it is settled, cannot be, or everybody stops.
     pub(super) fn attend(&self, order: &Order, place: &Place<'_>) -> Result<()> {
         if order.purpose == Purpose::FinalCheck && !self.check(order, place)? {
@@ -43,7 +46,7 @@ impl Orchestra<'_> {
             return Ok(());
         }
         let mut hiccups = 0;
-        while self.shift.signal().is_none() {
+        while self.state.signal().is_none() {
             let begun = persist(|| tries::begin_try(self.engine, &order.id, self.job.budget, self.actor))?;
             let (number, run) = match begun {
                 Begun::Try(number, run) => (number, run),
@@ -56,7 +59,7 @@ impl Orchestra<'_> {
             self.tell(Event::Started { order: order.clone(), number });
             match self.try_once((order, number), &run, place, hiccups)? {
                 Tried::Hiccup => hiccups += 1,
-                Tried::Again(delay) if Minder::new(place, &self.watchdog).pause(delay).is_none() => {}
+                Tried::Again(delay) if Supervisor::new(place, &self.watchdog).pause(delay).is_none() => {}
                 Tried::Again(_) | Tried::Settled | Tried::Over => return Ok(()),
             }
         }
@@ -96,14 +99,25 @@ impl Orchestra<'_> {
                 true => self.put_back(order, &diagnosis, &finished),
             };
         }
-        let trouble = match answer::read(order, &finished) {
+        self.take_answer((order, number), run, &finished, ended)
+    }
+
+    /// Hands in what an agent answered. Without an answer, or with one that is refused, the try has failed.
+    fn take_answer(
+        &self,
+        (order, number): (&Order, u64),
+        run: &Pipeline,
+        finished: &Finished,
+        ended: Ended,
+    ) -> Result<Tried> {
+        let trouble = match answer::read(order, finished) {
             Err(trouble) => trouble,
             Ok(answer) => match self.hand_in(order, number, run, &ended, answer) {
                 Ok(settled) => {
-                    self.shift.is_served();
+                    self.state.is_served();
                     return Ok(self.settled(order, &settled));
                 }
-                Err(Error::Ops(error)) if Orchestra::is_refusal(&error) => {
+                Err(Error::Ops(error)) if PipelineRun::is_refusal(&error) => {
                     Trouble::new(ErrorClass::Unknown, format!("its answer was refused: {error}"))
                 }
                 Err(error) => return Err(error),
@@ -120,11 +134,7 @@ impl Orchestra<'_> {
         run: &Pipeline,
         place: &Place<'_>,
     ) -> Result<(Finished, Option<Changes>)> {
-        // Ids that somebody made up name no files.
-        let name = order.id.parse::<Key>().map_or_else(|_| "order".into(), |id| id.to_string());
-        let file = self
-            .files
-            .write_value(&format!("{name}-{number}"), &prompt::order(run, order, self.actor.door))?;
+        let file = self.write_order(order, number, run)?;
         let agent = self.job.agents.of(order.role);
         let place_of_work = {
             let _turn = self.turn();
@@ -132,37 +142,50 @@ impl Orchestra<'_> {
         };
         let before = Some(&place_of_work).filter(|_| order.role == Role::Developer);
         let before = before.and_then(|dir| changes::look(dir, Effort::RUN));
-        let mut command = self.job.site.command(&Run::Line(agent.line.clone()));
-        command.current_dir(place_of_work);
-        let group = if order.group == NO_GROUP { String::new() } else { format!("-{}", order.group) };
-        command
-            .env("ANTHILL_ORDER_ID", &order.id)
-            .env("ANTHILL_TASK_FILE", file.path())
-            .env("ANTHILL_WORKER", format!("{}{group}", word(order.role)))
-            .env("ANTHILL_ROLE", word(order.role))
-            .env("ANTHILL_PURPOSE", word(order.purpose))
-            .env("ANTHILL_GROUP", &order.group);
         let mut call = Call {
-            command,
+            command: self.command(order, &file, &place_of_work),
             input: prompt::spoken(run, order, self.actor.door),
             limits: self.job.limits,
             sign_of_life: Some(file.path()),
             tell: None,
         };
-        let mut minder = Minder::new(place, &self.watchdog);
+        let mut supervisor = Supervisor::new(place, &self.watchdog);
         let cannot_run = |source| Error::Command { program: agent.line.clone(), source };
         self.known().idle.started(order, self.actor.now().as_millisecond());
-        let finished = minder.run(&mut call).map_err(cannot_run)?;
+        let finished = supervisor.run(&mut call).map_err(cannot_run)?;
         let changed = || before?.since(self.worktrees.is_none() && run.open_orders().count() > 1);
         if !answer::is_unclear(order, &finished) || !self.is_open(order)? {
             return Ok((finished, changed()));
         }
         self.tell(Event::Unclear { order: order.clone() });
         let mut again =
-            minder.question(&call, agent, &finished, &prompt::question(order)).map_err(cannot_run)?;
+            supervisor.question(&call, agent, &finished, &prompt::question(order)).map_err(cannot_run)?;
         again.transcript.heard.usage.add(finished.transcript.heard.usage);
         again.stdout = format!("{}\n--- asked for an answer\n{}", finished.said(), again.stdout);
         Ok((again, changed()))
+    }
+
+    /// Writes the order and its state to a file for its agent.
+    fn write_order(&self, order: &Order, number: u64, run: &Pipeline) -> Result<TaskFile> {
+        // An id that somebody made up is not used as a file name.
+        let name = order.id.parse::<Key>().map_or_else(|_| "order".into(), |id| id.to_string());
+        self.files.write_value(&format!("{name}-{number}"), &prompt::order(run, order, self.actor.door))
+    }
+
+    /// Returns the command of an order's agent.
+    fn command(&self, order: &Order, file: &TaskFile, place: &Path) -> Command {
+        let line = self.job.agents.of(order.role).line.clone();
+        let group = if order.group == NO_GROUP { String::new() } else { format!("-{}", order.group) };
+        let mut command = self.job.site.command(&Run::Line(line));
+        command
+            .current_dir(place)
+            .env("ANTHILL_ORDER_ID", &order.id)
+            .env("ANTHILL_TASK_FILE", file.path())
+            .env("ANTHILL_WORKER", format!("{}{group}", word(order.role)))
+            .env("ANTHILL_ROLE", word(order.role))
+            .env("ANTHILL_PURPOSE", word(order.purpose))
+            .env("ANTHILL_GROUP", &order.group);
+        command
     }
 
     /// Whether somebody still waits for this order.
@@ -170,7 +193,7 @@ impl Orchestra<'_> {
         Ok(pipeline::show(self.engine)?.open_orders().any(|open| open.id == order.id))
     }
 
-    /// Leaves an order open whose agent's service does not serve: until it does, or somebody mends it.
+    /// Leaves an order open if its agent's service is not available, until it is, or somebody repairs it.
     fn put_back(&self, order: &Order, diagnosis: &Diagnosis, finished: &Finished) -> Result<Tried> {
         let told = with_details(diagnosis.ailment.words(), finished);
         let reason = brief(&redact(&told));
@@ -178,11 +201,11 @@ impl Orchestra<'_> {
         if !diagnosis.ailment.passes() {
             return Err(health::stopped(self.job.agents.of(order.role), diagnosis.ailment, &reason));
         }
-        self.shift.rest(diagnosis, self.actor.now());
+        self.state.rest(diagnosis, self.actor.now());
         Ok(Tried::Over)
     }
 
-    /// Hands in an answer. One that completes a group which would not merge is turned into what has to change.
+    /// Hands in an answer. If the group would not merge, an approval becomes a request for changes.
     fn hand_in(
         &self,
         order: &Order,
@@ -191,14 +214,14 @@ impl Orchestra<'_> {
         ended: &Ended,
         answer: Answer,
     ) -> Result<Settled> {
-        if !Orchestra::approves(&answer) {
+        if !PipelineRun::approves(&answer) {
             return Ok(self.end_try(order, number, ended, Some(&answer))?);
         }
         // Nobody else merges between the look and the merge.
         let _turn = self.turn();
         let instead = self.unmergeable(run, order).map_err(no_place)?.map(Answer::Report);
         let settled = self.end_try(order, number, ended, Some(&instead.unwrap_or(answer)))?;
-        // What cannot be merged now is found, and told, before the next orders.
+        // A merge that fails now is reported before the next orders.
         let _ = self.merge_complete(&settled.pipeline);
         Ok(settled)
     }
@@ -222,7 +245,7 @@ impl Orchestra<'_> {
         Tried::Settled
     }
 
-    /// Decides what becomes of an order after a failed try: another one, an honest word instead, or nothing.
+    /// Decides what follows a failed try: another one, a report instead of the agent's, or nothing.
     fn failed(
         &self,
         order: &Order,
@@ -262,7 +285,7 @@ impl Orchestra<'_> {
         }
     }
 
-    /// Looks whether a group's branch would merge before anybody reviews it. Returns whether the order can go on.
+    /// Checks whether a group's branch would merge, before it is reviewed. Returns whether the order can go on.
     fn check_merge(&self, order: &Order) -> Result<bool> {
         let run = pipeline::show(self.engine)?;
         let unmergeable = {
@@ -272,20 +295,20 @@ impl Orchestra<'_> {
         let Some(report) = unmergeable else { return Ok(true) };
         let said = report.status.clone();
         match persist(|| pipeline::report(self.engine, &report, None, self.actor)) {
-            Err(error) if !Orchestra::is_refusal(&error) => return Err(error.into()),
+            Err(error) if !PipelineRun::is_refusal(&error) => return Err(error.into()),
             // Somebody else has reported meanwhile.
             Ok(_) | Err(_) => self.tell(Event::Settled { order: order.clone(), said }),
         }
         Ok(false)
     }
 
-    /// Runs the check before anybody looks at the end. Returns whether the order can go on.
+    /// Runs the check before the final decision. Returns whether the order can go on.
     fn check(&self, order: &Order, place: &Place<'_>) -> Result<bool> {
         let Some(line) = &self.job.check else { return Ok(true) };
         let command = self.job.site.command(&Run::Line(line.clone()));
         let limits = Limits { stall: None, ..self.job.limits };
         let mut call = Call { command, input: String::new(), limits, sign_of_life: None, tell: None };
-        let ran = Minder::new(place, &self.watchdog).run(&mut call);
+        let ran = Supervisor::new(place, &self.watchdog).run(&mut call);
         let finished = ran.map_err(|source| Error::Command { program: line.clone(), source })?;
         if finished.cut == Some(Cut::Stopped) {
             return Ok(false);
@@ -298,7 +321,7 @@ impl Orchestra<'_> {
         let feedback = redact(&what).into_owned();
         let report = answer::unchecked(order, &feedback);
         match persist(|| pipeline::report(self.engine, &report, None, self.actor)) {
-            Err(error) if !Orchestra::is_refusal(&error) => return Err(error.into()),
+            Err(error) if !PipelineRun::is_refusal(&error) => return Err(error.into()),
             // Somebody else has reported meanwhile.
             Ok(_) | Err(_) => self.tell(Event::Checked { failure: Some(feedback) }),
         }
