@@ -4,84 +4,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anthill_core::api::documents;
-use anthill_core::api::request::{KindName, Limit, Seconds};
-use anthill_core::model::kind::{KINDS, Kind};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::error::ErrorKind;
-use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser};
+use anthill_core::api::request::KindName;
+use anthill_core::model::ids::ProjectId;
+use anthill_core::model::kind::Kind;
+use clap::{ArgMatches, Args, ColorChoice, ValueEnum};
 
-use crate::arrange::arranged;
-use crate::commands::{self, Command};
-use crate::context::parse_id;
-use crate::direct::{Words, first_word};
 use crate::error::{self, CliError};
-use crate::help;
-
-/// Let many coding-agent sessions work as a team through human-readable JSON files
-#[derive(Debug, Parser)]
-#[command(name = "anthill", version, arg_required_else_help = true, subcommand_required = true, after_help = EXAMPLES)]
-pub struct Cli {
-    #[command(flatten)]
-    pub global: Global,
-    #[command(subcommand)]
-    pub command: Command,
-}
-
-impl Cli {
-    /// Reads a command line, the program's name included. The parser of all commands costs more than most of them do, so
-    /// only that of this one is made; what it does not take, the whole one reads again and finds the right words for.
-    pub fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
-        Cli::read_alone(args).map_or_else(|| Cli::read_whole(args), Ok)
-    }
-
-    /// Returns the parser of all commands.
-    pub fn whole() -> clap::Command {
-        help::filled(Cli::command())
-    }
-
-    fn read_whole(args: &[OsString]) -> Result<Cli, clap::Error> {
-        let mut whole = Cli::whole();
-        let matches = match whole.try_get_matches_from_mut(args) {
-            Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => {
-                let arranged = Cli::arranged(args).ok_or(error)?;
-                Cli::whole().try_get_matches_from(arranged)
-            }
-            matches => matches,
-        };
-        Cli::from_arg_matches(&matches?).map_err(|error| error.format(&mut whole))
-    }
-
-    /// Returns a line whose list options gave back what they took too much.
-    fn arranged(args: &[OsString]) -> Option<Vec<String>> {
-        let words = args.iter().map(|word| word.to_str().map(str::to_owned)).collect::<Option<Vec<_>>>()?;
-        let (name, words) = words.split_first()?;
-        let mut whole = Cli::whole();
-        whole.build();
-        arranged(&whole, words).map(|words| std::iter::once(name.clone()).chain(words).collect())
-    }
-
-    fn read_alone(args: &[OsString]) -> Option<Cli> {
-        let words: Vec<_> = args.iter().skip(1).map(|word| word.to_string_lossy()).collect();
-        let command = commands::parser(&words[first_word(&words)?])?;
-        let program = Global::augment_args(clap::Command::new("anthill")).subcommand(command);
-        Cli::from_arg_matches(&program.try_get_matches_from(args).ok()?).ok()
-    }
-}
-
-const EXAMPLES: &str = "\
-Examples:
-  anthill demo                                          see a team of workers (scripts) at work
-  anthill leader init \"the goal\"                        then: leader add-task, leader status
-  anthill worker claim terminal-2                       then: worker start, worker complete
-  anthill set config global.default_project '\"myapp\"'   create the configuration
-  anthill get config --field features.enable_orchestration
-  anthill append epics epics '{\"id\": \"epic-001\", \"title\": \"Sign-in\", \"status\": \"pending\"}'
-  anthill epic add \"Sign-in\"                            then: story add, story assign, sprint start
-  anthill watch epics                                   print every change as it happens
-  anthill schema                                        list the document kinds
-
-Exit codes: 0 done, 1 refused by a rule, 2 invalid input, 3 conflict, 4 nothing there, 5 busy,
-6 input or output failed, 7 damaged file, 8 unsupported place or newer format, 70 our bug";
+use crate::line::Words;
+use crate::typed::{kind_parser, parse_id, seconds};
 
 /// Options that every command takes.
 #[derive(Debug, Clone, Args)]
@@ -111,6 +41,30 @@ pub struct Global {
     /// Work on a network file system although its locks cannot be trusted
     #[arg(long, global = true)]
     pub allow_network_fs: bool,
+}
+
+impl Global {
+    /// Reads a command line, the program's name included, by the parser of one command.
+    pub fn read_with(command: clap::Command, args: &[OsString]) -> Option<ArgMatches> {
+        let program = Global::augment_args(clap::Command::new("anthill")).subcommand(command);
+        program.try_get_matches_from(args).ok()
+    }
+
+    /// Reads them from sorted words.
+    pub fn read(words: &mut Words) -> Option<Global> {
+        Some(Global {
+            root: words.value("--root").map(Into::into),
+            home: words.value("--home").map(Into::into),
+            store: words.value("--store").unwrap_or_else(|| "file".into()),
+            json: words.flag("--json"),
+            session_id: words.value("--session-id"),
+            lock_timeout: words.parsed("--lock-timeout", |text| seconds(text).ok())?.unwrap_or(10.0),
+            color: words
+                .parsed("--color", |text| ColorChoice::from_str(text, false).ok())?
+                .unwrap_or(ColorChoice::Auto),
+            allow_network_fs: words.flag("--allow-network-fs"),
+        })
+    }
 }
 
 /// Which document.
@@ -178,41 +132,30 @@ impl ScopeArgs {
     }
 }
 
-/// Accepts the kinds of the registry, and some derived ones.
-pub fn kind_parser(
-    derived: &'static [(&'static str, &'static str)],
-) -> impl TypedValueParser<Value = String> {
-    let known = KINDS.iter().map(|kind| PossibleValue::new(kind.name).help(kind.about));
-    let derived = derived.iter().map(|(name, about)| PossibleValue::new(*name).help(*about));
-    PossibleValuesParser::new(known.chain(derived))
+/// Whose plan.
+#[derive(Debug, Clone, Args)]
+pub struct ProjectArgs {
+    /// The project [default: this one, or the configuration's default_project]
+    #[arg(long, value_name = "ID")]
+    project_id: Option<String>,
 }
 
-/// Reads a text that may begin with a dash, as lists do. What looks like a mistyped option is not taken for one.
-pub fn prose(text: &str) -> Result<String, String> {
-    let name = text.trim_start_matches('-');
-    let option = name.len() < text.len() && name.starts_with(char::is_alphabetic);
-    match option && !name.contains(char::is_whitespace) {
-        true => Err("it looks like an option".into()),
-        false => Ok(text.to_owned()),
+impl ProjectArgs {
+    pub fn id(&self) -> error::Result<Option<ProjectId>> {
+        self.project_id.as_deref().map(parse_id).transpose()
+    }
+
+    /// Returns a command to type next, about the same project.
+    pub fn next(&self, command: &str) -> String {
+        let project = self.project_id.iter().map(|project| format!(" --project-id {project}"));
+        command.to_owned() + &project.collect::<String>()
     }
 }
 
-/// Returns the names of a list that was split at commas, without the blanks around them.
-pub fn names(list: &[String]) -> Vec<String> {
-    list.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
-}
-
-/// Reads a duration in seconds, fractions allowed.
-pub fn seconds(text: &str) -> Result<f64, String> {
-    span(text).map(Seconds::get)
-}
-
-/// Reads how many are wanted at most: 1 or more.
-pub fn limit_parser() -> impl TypedValueParser<Value = Limit> {
-    clap::value_parser!(u32).range(1..).map(|limit| Limit::new(limit).expect("the range says so"))
-}
-
-/// Reads a duration as requests have it.
-pub fn span(text: &str) -> Result<Seconds, String> {
-    Ok(Seconds::new(text.parse().unwrap_or(f64::NAN))?)
+/// What must hold for a change.
+#[derive(Debug, Clone, Args)]
+pub struct ExpectArgs {
+    /// Refuse (exit 3) unless the document that is changed is at this revision
+    #[arg(long, value_name = "N")]
+    pub expect_revision: Option<u64>,
 }

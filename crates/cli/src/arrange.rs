@@ -111,7 +111,7 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
-    use crate::args::Cli;
+    use crate::command_line::Cli;
 
     /// Reads a line of which every `_` stands for a blank.
     fn check(line: &str, expected: &str) {

@@ -1,4 +1,4 @@
-//! Marks of a merge that nobody has finished, in a document that is damaged by them.
+//! Conflict markers that a merge of git has left in a document.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use anthill_core::view::shell;
 use anthill_core::view::text::escape;
 use anthill_live::foreign;
 
-use crate::output::shorten;
+use crate::sentence::shorten;
 
 /// How many lines of a side are shown.
 const LINES: usize = 5;
 
-/// Says which two sides a file has where git could not merge it, and how to choose; `None` for a file without such marks.
+/// Shows the two sides of a file that git could not merge, and says how to choose; `None` for a file without markers.
 pub fn hint(path: &str) -> Option<String> {
     let text = foreign::read_text(Path::new(path), foreign::SETTINGS).ok()?;
     let (ours, theirs) = sides(&text)?;
@@ -28,7 +28,7 @@ pub fn hint(path: &str) -> Option<String> {
 fn sides(text: &str) -> Option<(Vec<&str>, Vec<&str>)> {
     let mut lines = text.lines().skip_while(|line| !line.starts_with("<<<<<<< ")).skip(1);
     let ours: Vec<&str> = lines.by_ref().take_while(|line| *line != "=======").collect();
-    // Some show what both began with, too.
+    // Some settings of git also show the common ancestor.
     let ours = ours.into_iter().take_while(|line| !line.starts_with("||||||| ")).collect();
     let mut is_closed = false;
     let theirs = lines.take_while(|line| {

@@ -3,14 +3,13 @@
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 
-use anthill_core::ops::trust;
 use anthill_live::gates::{Gate, consent};
 
 use crate::context::Context;
 use crate::env;
 use crate::error::{Result, io_error};
 
-/// Makes sure that these gates may run: they are trusted, or a person says so now. Asked once, as the answer is kept.
+/// Makes sure that these gates may run: they are trusted, or a person says so now. A yes is kept.
 pub fn obtain(context: &Context<'_>, root: &Path, gates: &[Gate]) -> Result<()> {
     let engine = &*context.engine;
     let waiting = consent::missing(engine, root, gates)?;
@@ -26,10 +25,7 @@ pub fn obtain(context: &Context<'_>, root: &Path, gates: &[Gate]) -> Result<()> 
         return Ok(consent::check(engine, root, gates)?);
     }
     let meant: Vec<Gate> = waiting.into_iter().map(|waiting| waiting.gate.clone()).collect();
-    let failed = |error: io::Error| io_error("read the scripts of gates", &error);
-    let fingerprints = consent::fingerprints(root, &meant).map_err(failed)?;
-    trust::trust(engine, &fingerprints, &context.actor)?;
-    Ok(())
+    Ok(consent::give(engine, root, &meant, &context.actor)?)
 }
 
 fn can_ask(context: &Context<'_>) -> bool {

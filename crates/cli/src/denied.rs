@@ -1,4 +1,4 @@
-//! Whose a file is that we may not use, and what its owner can do about it.
+//! Who owns a file that we may not use, and what that owner can do about it.
 
 use std::fs::Metadata;
 use std::io;
@@ -9,7 +9,7 @@ use anthill_core::view::shell;
 
 use crate::roots::user_name;
 
-/// Says who owns what was in our way, if that is somebody else, and the way out.
+/// Says who owns the file that we may not use, if it is somebody else, and what to do.
 pub fn hints(path: &str, error: &io::Error) -> Vec<String> {
     let own = rustix::process::geteuid().as_raw();
     if error.kind() != io::ErrorKind::PermissionDenied {
@@ -35,7 +35,7 @@ fn way_out(dir: &Path, owner: u32) -> String {
     )
 }
 
-/// Returns what is nearest to a path of all that we may look at: it is in our way.
+/// Returns the deepest part of a path that we may look at: that is what stops us.
 fn obstacle(path: &Path) -> Option<(PathBuf, Metadata)> {
     path.ancestors().find_map(|path| Some((path.to_owned(), path.symlink_metadata().ok()?)))
 }

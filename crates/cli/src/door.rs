@@ -1,16 +1,16 @@
-//! The command line as one of the doors: arguments become a request, the answer is told to a person or printed as JSON.
+//! The command line as one of the doors: arguments become a request; the answer is told to a person or printed as JSON.
 
 use std::mem::ManuallyDrop;
 
 use anthill_core::api::{Answer, Caller, Effect, Request, Surroundings};
 use anthill_core::model::ids::ProjectId;
+use anthill_core::model::kind::Doc;
 use anthill_core::ops::{self, Error};
 use anthill_core::store::Finding;
-use anthill_core::view::shell;
-use anthill_live::runner;
+use anthill_live::{obstacles, runner};
 use jiff::tz::TimeZone;
 
-use crate::commands::doctor;
+use crate::args::Select;
 use crate::context::Context;
 use crate::env;
 use crate::error::{CliError, Result};
@@ -21,16 +21,21 @@ impl Context<'_> {
         Caller { engine: &*self.engine, actor: &self.actor, around: self }
     }
 
+    /// Finds the document that the arguments mean.
+    pub fn select(&self, select: &Select) -> Result<Doc> {
+        select.of()?.find(&self.caller()).map_err(CliError::from)
+    }
+
     /// Performs a request and prints the answer as JSON, or lets `tell` say what came of it.
     pub fn perform<R: Request>(&self, request: R, tell: impl FnOnce(&R::Answer) -> Result<()>) -> Result<()> {
-        // The program ends with this: giving thousands of values back one by one would take longer than some requests.
+        // Not dropped: the program ends next, and freeing thousands of values would take longer than some requests.
         let answer = ManuallyDrop::new(self.ask(request)?);
         self.answer::<R>(&answer, tell)
     }
 
-    /// Performs a request for somebody who decides what to do with the answer.
+    /// Performs a request and returns the answer.
     pub fn ask<R: Request>(&self, request: R) -> Result<R::Answer> {
-        request.perform(&self.caller()).map_err(in_words)
+        request.perform(&self.caller()).map_err(CliError::from)
     }
 
     /// Prints an answer as JSON, or lets `tell` say what came of it.
@@ -71,7 +76,7 @@ impl Surroundings for Context<'_> {
     }
 
     fn directory(&self) -> Option<String> {
-        // One that is gone, or whose name is no text, is left out.
+        // `None` for one that is gone, or whose name is not UTF-8.
         std::env::current_dir().ok()?.to_str().map(str::to_owned)
     }
 
@@ -95,7 +100,9 @@ impl Surroundings for Context<'_> {
     }
 
     fn obstacles(&self) -> ops::Result<Vec<Finding>> {
-        doctor::obstacles(self)
+        let root = self.roots.project();
+        let root = root.map_err(|error| Error::Input(format!("cannot look at hooks: {error}")))?;
+        obstacles::find(&*self.engine, &root, self.actor.door)
     }
 
     fn zone(&self) -> TimeZone {
@@ -107,49 +114,12 @@ impl Surroundings for Context<'_> {
     }
 }
 
-/// Says what to type next where only the command line can know it.
-pub fn in_words(error: ops::Error) -> CliError {
-    let base = |error: &Error| CliError::new(error.code(), error.to_string());
-    match &error {
-        Error::NothingReady { worker, others_work } => {
-            let wait = match others_work {
-                true => "others are at work; wait for what they set free",
-                false => "wait for the next task",
-            };
-            base(&error)
-                .hinted(format!("{wait}: anthill worker claim {worker} --wait 600"))
-                .hinted("see what is open and why: anthill leader status")
-        }
-        Error::Unnamed { kind, by, path } => {
-            let base = CliError::invalid(format!("{kind} needs --{by} ID: it is kept at `{path}`"));
-            match *by {
-                "project-id" => base.hinted("or give this project one: anthill init --project-id ID"),
-                _ => base,
-            }
-        }
-        Error::NoReader { .. } => base(&error)
-            .hinted("see who is there: anthill session list")
-            .hinted("leave out --require-session to send it all the same; nothing was sent"),
-        Error::NoArchive { kind } => base(&error).hinted(format!("see its changes: anthill history {kind}")),
-        Error::WhoseTask => base(&error)
-            .hinted("name it: anthill worker brief TASK")
-            .hinted("or its worker: anthill worker brief --worker W"),
-        Error::NothingInHand { .. } => base(&error)
-            .hinted("take one: anthill worker claim W")
-            .hinted("or name any task: anthill worker brief TASK"),
-        Error::SeveralInHand { ids, .. } => {
-            base(&error).hinted(format!("name one: anthill worker brief {}", shell::word(&ids[0])))
-        }
-        _ => error.into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use anthill_core::api::registry::USE_CASES;
     use clap::CommandFactory;
 
-    use crate::args::Cli;
+    use crate::command_line::Cli;
 
     /// Commands that are no use case, and why.
     const OTHERS: &[(&str, &str)] = &[

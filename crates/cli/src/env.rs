@@ -15,7 +15,7 @@ pub const HOME: &str = "HOME";
 pub const ANTHILL_ROOT: &str = "ANTHILL_ROOT";
 /// The session at work.
 pub const ANTHILL_SESSION_ID: &str = "ANTHILL_SESSION_ID";
-/// What the session at work is to its team, for those who read its messages.
+/// The role of the session at work, for the readers of its messages.
 pub const ANTHILL_ROLE: &str = "ANTHILL_ROLE";
 /// The worker, the task and the lease that `worker run` has started this agent for.
 pub const ANTHILL_WORKER: &str = "ANTHILL_WORKER";
@@ -30,7 +30,7 @@ pub const USER: &str = "USER";
 /// The editor of `anthill edit`, the first that is set.
 pub const VISUAL: &str = "VISUAL";
 pub const EDITOR: &str = "EDITOR";
-/// For tests: the time to use instead of the clock's. `TIME*RATE` is a clock that has run so many times as fast since then.
+/// For tests: the time to use instead of the clock's. `TIME*RATE` is a clock that has run RATE times as fast since then.
 pub const ANTHILL_NOW: &str = "ANTHILL_NOW";
 
 /// Returns a variable that is set and not empty.
@@ -47,7 +47,7 @@ pub fn path(name: &str) -> Option<PathBuf> {
     raw(name).map(PathBuf::from)
 }
 
-/// Returns the variable by which clients tell something, of the first one that does.
+/// Returns the first variable of this kind that a client has set.
 pub fn of_clients(which: fn(&Variables) -> Option<&'static str>) -> Option<OsString> {
     CLIENTS.iter().filter_map(|client| which(&client.variables)).find_map(raw)
 }
@@ -68,8 +68,8 @@ pub fn is_person() -> bool {
     hook_depth() == 0 && !is_agent() && session().is_none()
 }
 
-/// Returns what was typed as it is kept: without secrets, unless a person typed it, who knows what they write.
-pub fn told(text: &str) -> Cow<'_, str> {
+/// Returns a text as it is kept: without secrets, unless a person typed it.
+pub fn without_secrets(text: &str) -> Cow<'_, str> {
     if is_person() { text.into() } else { redact(text) }
 }
 

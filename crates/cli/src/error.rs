@@ -1,4 +1,4 @@
-//! Errors as a person or a script meets them: a kind, a message, the next thing to type.
+//! Errors as people and scripts see them: a code, a message, the next thing to type.
 
 use std::any::Any;
 use std::io;
@@ -75,8 +75,8 @@ impl CliError {
 impl From<Failure> for CliError {
     fn from(failure: Failure) -> CliError {
         let Failure { code, message, hints, facts, indeterminate } = failure;
-        let hints = hints.iter().map(words::told).collect();
-        CliError { hints, indeterminate, details: facts, ..CliError::new(code, message) }
+        let hints = hints.iter().map(words::in_words).collect();
+        CliError { hints, indeterminate, details: facts, ..CliError::new(code, words::in_words(&message)) }
     }
 }
 
@@ -103,7 +103,7 @@ impl From<store::Error> for CliError {
     }
 }
 
-/// Says what a look at the file tells, which comes first.
+/// Returns hints that come from a look at the file itself.
 fn seen_here(error: &store::Error) -> Vec<String> {
     match error {
         store::Error::Damaged { path, .. } => conflict::hint(path).into_iter().collect(),
@@ -112,10 +112,10 @@ fn seen_here(error: &store::Error) -> Vec<String> {
     }
 }
 
-/// How much of what was typed or found in a file is repeated.
+/// How many characters of an argument or a file a message repeats.
 pub const REPEATED: usize = 200;
 
-/// Shortens what a message repeats: texts in quotes, and words without an end.
+/// Shortens what a message repeats: texts in quotes, and very long words.
 pub fn bounded(message: String) -> String {
     if message.len() <= REPEATED {
         return message;
@@ -139,7 +139,7 @@ pub fn cut(text: &str) -> String {
     }
 }
 
-/// An error of our own input and output, apart from the store's.
+/// An error of input or output outside the store.
 pub fn io_error(action: &str, error: &io::Error) -> CliError {
     if let Some(stranger) = roots::stranger(error) {
         return not_ours(stranger);
@@ -147,7 +147,7 @@ pub fn io_error(action: &str, error: &io::Error) -> CliError {
     CliError::new(Code::Io, format!("cannot {action}: {error}"))
 }
 
-/// Says how to work in a project that somebody else has made.
+/// Says how to work in somebody else's project.
 fn not_ours(stranger: &Stranger) -> CliError {
     let root = shell::word(&stranger.root.display().to_string());
     CliError::new(Code::Refused, stranger.to_string())

@@ -16,7 +16,7 @@ use std::process::Command;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::args::Cli;
+use crate::command_line::Cli;
 
 /// Notes the words of every call in a file; reads what it is given, as the program would.
 const SHELL: &str = r#"

@@ -1,22 +1,22 @@
-//! What a directory's checkout is at, by git's own files.
+//! What is checked out in a directory, read from git's files.
 
 use std::path::{Path, PathBuf};
 
 use anthill_live::foreign;
 
-/// Returns the branch that is checked out there; `None` if there is none, or it cannot be told.
+/// Returns the branch that is checked out there; `None` if there is none, or it cannot be read.
 pub fn branch(directory: &Path) -> Option<String> {
     let head = small_text(&git_dir(directory)?.join("HEAD"))?;
     let branch = head.trim_end().strip_prefix("ref: refs/heads/")?;
     (!branch.is_empty()).then(|| branch.to_owned())
 }
 
-/// Returns the commit that is checked out there, if it can be told.
+/// Returns the commit that is checked out there, if it can be read.
 pub fn commit(directory: &Path) -> Option<String> {
     let git = git_dir(directory)?;
     let head = small_text(&git.join("HEAD"))?;
     let Some(name) = head.trim_end().strip_prefix("ref: ") else { return hash(&head) };
-    // A name that leads elsewhere is none of git's.
+    // Git has no such names: it would lead out of the directory.
     if !name.starts_with("refs/") || name.contains("..") {
         return None;
     }
@@ -42,7 +42,7 @@ fn hash(text: &str) -> Option<String> {
 /// How much of a file of ignore rules is read.
 const RULES: u64 = 1 << 20;
 
-/// Returns which of these directories of a checkout no rule of its `.gitignore` leaves out; none if it is no checkout.
+/// Returns which of these directories the `.gitignore` of a checkout does not ignore; none outside a checkout.
 pub fn not_ignored<'d>(root: &Path, dirs: &[&'d str]) -> Vec<&'d str> {
     if git_dir(root).is_none() {
         return Vec::new();
@@ -61,7 +61,7 @@ pub fn not_ignored<'d>(root: &Path, dirs: &[&'d str]) -> Vec<&'d str> {
     dirs.iter().filter(is_open).copied().collect()
 }
 
-/// Finds the directory in which git keeps what it knows of this one.
+/// Finds git's directory for this one.
 fn git_dir(directory: &Path) -> Option<PathBuf> {
     let (checkout, git) = directory.ancestors().find_map(|dir| {
         let git = dir.join(".git");
@@ -79,7 +79,7 @@ fn pointed_at(checkout: &Path, git: &Path) -> Option<PathBuf> {
     Some(checkout.join(pointer.strip_prefix("gitdir:")?.trim()))
 }
 
-/// Reads a file of a few lines. What is no file is not waited for.
+/// Reads a file of a few lines. Does not wait for a pipe or a device.
 fn small_text(path: &Path) -> Option<String> {
     foreign::read_text(path, foreign::POINTER).ok()
 }

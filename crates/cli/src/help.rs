@@ -1,10 +1,10 @@
-//! What help says of clients, filled in from their table.
+//! Fills the names of clients into help texts, from their table.
 
 use anthill_core::model::clients::{self, CLIENTS, Client, DEFAULT, Variables};
 use clap::Command;
 use clap::builder::StyledStr;
 
-/// Returns a command whose help names the clients, and so do those below it.
+/// Fills in the help of a command and its sub-commands.
 pub fn filled(mut command: Command) -> Command {
     if let Some(about) = command.get_about().and_then(fill) {
         command = command.about(about);

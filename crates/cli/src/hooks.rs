@@ -1,8 +1,8 @@
 //! Sets off the hooks of sessions, after a command has answered.
 //!
-//! Every commit passes [`HookObserver`]. Where no session has hooks it costs one look. Otherwise the change is noted, and
-//! right before the process ends another one is started that runs the hooks (`anthill hooks-run`); nobody waits for it. A
-//! command that keeps running starts it at every change.
+//! [`HookObserver`] sees every commit. If no session has hooks, that costs one look. Otherwise the change is noted, and right before
+//! this process ends it starts another one that runs the hooks (`anthill hooks-run`); nobody waits for that. A command that keeps
+//! running starts it after every change.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -21,40 +21,36 @@ use anthill_live::hooks::notice::Notice;
 use clap::ColorChoice;
 
 use crate::args::Global;
-use crate::commands::hooks_run;
-use crate::context::{Context, Roots};
+use crate::clock::clock;
+use crate::error::Result;
 use crate::output::Output;
-use crate::{env, start};
+use crate::roots::Roots;
+use crate::{engine, env, hook_runner, process};
 
-/// What is to be told to hooks, once for each store. Outside of any context: also who ends the process in the middle of an answer
-/// sets it off.
-static NOTED: Mutex<Vec<Errand>> = Mutex::new(Vec::new());
-static IS_NOTED: AtomicBool = AtomicBool::new(false);
+/// What hooks have to be told, by store. It is not part of a context, since the process may end in the middle of an answer.
+static NOTED: Mutex<Vec<PendingHooks>> = Mutex::new(Vec::new());
 static KEEPS_RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// Says that this process does not end soon: hooks are set off at every change.
+/// Says that this process does not end soon: hooks are started after every change.
 pub fn keep_running() {
     KEEPS_RUNNING.store(true, Ordering::Relaxed);
 }
 
 /// Starts the process that runs the hooks, if there is something for it to do.
-pub fn set_off() {
-    if !IS_NOTED.swap(false, Ordering::Relaxed) {
-        return;
-    }
-    for errand in std::mem::take(&mut *NOTED.lock().unwrap_or_else(PoisonError::into_inner)) {
-        match errand.start() {
-            // Only a process that stays has to bury its children.
+fn set_off() {
+    for pending in std::mem::take(&mut *NOTED.lock().unwrap_or_else(PoisonError::into_inner)) {
+        match pending.start() {
+            // Only a process that keeps running has to wait for its children.
             Ok(mut child) if KEEPS_RUNNING.load(Ordering::Relaxed) => {
                 drop(thread::spawn(move || child.wait()));
             }
             Ok(_) => {}
-            Err(error) => errand.give_up(&error),
+            Err(error) => pending.give_up(&error),
         }
     }
 }
 
-/// Notes what hooks are to hear of.
+/// Notes changes that sessions have hooks for.
 pub struct HookObserver {
     global: Global,
     roots: Roots,
@@ -80,15 +76,15 @@ impl HookObserver {
         }
         let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
         if !noted.is_empty() {
-            // Who has a second change while the first one waits may not be about to end.
+            // A second change while the first one waits: this process may keep running.
             keep_running();
         }
-        let errand = Errand { notices, ..self.errand() };
-        match noted.iter_mut().find(|known| known.is_of_the_store_of(&errand)) {
-            Some(known) => known.notices.push_str(&errand.notices),
-            None => noted.push(errand),
+        let pending = PendingHooks { notices, ..self.pending() };
+        match noted.iter_mut().find(|known| known.is_of_the_store_of(&pending)) {
+            Some(known) => known.notices.push_str(&pending.notices),
+            None => noted.push(pending),
         }
-        IS_NOTED.store(true, Ordering::Relaxed);
+        process::at_end(set_off);
         drop(noted);
         if KEEPS_RUNNING.load(Ordering::Relaxed) {
             set_off();
@@ -96,14 +92,14 @@ impl HookObserver {
         Ok(())
     }
 
-    fn errand(&self) -> Errand {
+    fn pending(&self) -> PendingHooks {
         let (home, root) = (self.roots.home().ok(), self.roots.project().ok());
-        Errand { global: Global { home, root, ..self.global.clone() }, notices: String::new() }
+        PendingHooks { global: Global { home, root, ..self.global.clone() }, notices: String::new() }
     }
 }
 
 impl Observer for HookObserver {
-    /// Trust is what a person gives. A hook or an agent that could write it down would need none.
+    /// Only a person trusts commands. A hook or an agent that could do so would need no trust.
     fn may_change(&self, doc: &Doc) -> store::Result<()> {
         if doc.kind.name != "trusted" || env::is_person() {
             return Ok(());
@@ -123,7 +119,7 @@ impl Observer for HookObserver {
     }
 }
 
-/// Lets the triggers follow a change of `hooks.json` that was not made by `anthill on`.
+/// Updates the triggers after a change of `hooks.json` that `anthill on` did not make.
 fn mirror(engine: &dyn Engine, changes: &[Changed<'_>], entry: &Entry) -> ops::Result<()> {
     for changed in changes.iter().filter(|changed| changed.doc.kind.name == "hooks") {
         if let Room::Session(session) = &changed.doc.room {
@@ -133,26 +129,26 @@ fn mirror(engine: &dyn Engine, changes: &[Changed<'_>], entry: &Entry) -> ops::R
     Ok(())
 }
 
-/// What the process that runs the hooks is told.
+/// What the process that runs the hooks has to be told.
 #[derive(Debug)]
-struct Errand {
+struct PendingHooks {
     /// Where the change was made, by absolute paths.
     global: Global,
     /// One line each.
     notices: String,
 }
 
-impl Errand {
-    fn is_of_the_store_of(&self, other: &Errand) -> bool {
-        let place = |errand: &Errand| {
-            let Global { home, root, store, .. } = &errand.global;
+impl PendingHooks {
+    fn is_of_the_store_of(&self, other: &PendingHooks) -> bool {
+        let place = |pending: &PendingHooks| {
+            let Global { home, root, store, .. } = &pending.global;
             (home.clone(), root.clone(), store.clone())
         };
         place(self) == place(other)
     }
 
     fn start(&self) -> io::Result<Child> {
-        let mut child = Command::new(start::program()?)
+        let mut child = Command::new(process::program()?)
             .args(self.arguments())
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -177,13 +173,17 @@ impl Errand {
         arguments
     }
 
-    /// Says that hooks do not run: here, and in the logs of the sessions that have them.
+    /// Says that hooks were not run: here, and in the logs of their sessions.
     fn give_up(&self, error: &io::Error) {
         let output = Output::new(false, ColorChoice::Auto);
         output.warning(&format!("hooks were not run: {error}"));
-        let noted = Context::new(&self.global, &output)
-            .and_then(|context| hooks_run::excuse(&context, &self.notices, error));
-        // What cannot be logged was told above.
-        drop(noted);
+        // If that cannot be logged, the warning above has to do.
+        drop(self.excuse(error));
+    }
+
+    fn excuse(&self, error: &io::Error) -> Result<()> {
+        let roots = Roots::new(self.global.home.clone(), self.global.root.clone());
+        let engine = engine::open(&self.global, &roots)?;
+        hook_runner::excuse(&hook_runner::new(&engine, &roots, clock()?)?, &self.notices, error)
     }
 }

@@ -4,9 +4,10 @@ use anthill_core::model::ids::Key;
 use rustix::process::getsid;
 use rustix::termios::ttyname;
 
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::env;
 use crate::error::Result;
+use crate::typed::parse_id;
 
 /// Returns the worker that is told, else the one of the runner's command, else the session at work, else a name that is the
 /// same for every command of this user in this terminal, or in this process session where there is none.

@@ -12,7 +12,6 @@ use anthill_core::ops::queue::{brief, names};
 use anthill_core::view::shell;
 
 use crate::context::Context;
-use crate::door::in_words;
 use crate::error::{CliError, Result};
 
 /// How many ids are listed.
@@ -32,9 +31,9 @@ impl Context<'_> {
                 Err(error) => error,
             };
             let Some(at) = missing(&error).and_then(|id| ids.iter().position(|known| known == id)) else {
-                return Err(in_words(error));
+                return Err(error.into());
             };
-            ids[at] = meant("task", &ids[at], names::tasks(&*self.engine)?, in_words(error))?;
+            ids[at] = meant("task", &ids[at], names::tasks(&*self.engine)?, error.into())?;
         }
     }
 
@@ -66,10 +65,10 @@ impl Context<'_> {
     ) -> Result<R::Answer> {
         match request(typed)?.perform(&self.caller()) {
             Err(error) if error.code() == Code::NotFound => {
-                let id = meant("session", typed, names::sessions(&*self.engine)?, in_words(error))?;
+                let id = meant("session", typed, names::sessions(&*self.engine)?, error.into())?;
                 self.ask(request(&id)?)
             }
-            done => done.map_err(in_words),
+            done => done.map_err(CliError::from),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The one way out: data to stdout, talk to stderr, colours only on terminals.
+//! All output: data to stdout, messages to stderr, colours only on terminals.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -14,7 +14,8 @@ use clap::{ColorChoice, ValueEnum};
 use serde_json::Value;
 
 use crate::error::{CliError, REPEATED, Result, bounded, cut, io_error};
-use crate::start::{self, ExitCode};
+use crate::process::{self, ExitCode};
+use crate::sentence::shorten;
 use crate::words::Words;
 
 /// How a value is shown.
@@ -53,7 +54,7 @@ impl Output {
         }
     }
 
-    /// Prints JSON that is a pretty text already.
+    /// Prints JSON that is formatted already.
     pub fn json_text(&self, text: String) -> Result<()> {
         self.data(&safe_json(text))
     }
@@ -66,17 +67,16 @@ impl Output {
     /// Prints data that ends with a new line.
     pub fn whole(&self, text: &str) -> Result<()> {
         let mut stdout = io::stdout().lock();
-        // In one piece: after a failure no rest waits in the buffer to be mixed into the error.
+        // In one write: after a failure, nothing is left in the buffer that would mix with the error.
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
         match written {
-            // Whoever closed the pipe has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => start::end(ExitCode::SUCCESS),
+            // The reader has seen enough and closed the pipe.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => process::end(ExitCode::SUCCESS),
             other => other.map_err(|error| io_error("write to stdout", &error)),
         }
     }
 
-    /// Prints what a change gave. The change has happened: an error that hides this would make a script
-    /// repeat it.
+    /// Prints the result of a change. The change has happened: an error that hid this would make a script repeat it.
     pub fn changed(&self, value: &Value, format: Format) -> Result<()> {
         self.value(value, format).map_err(|error| CliError { indeterminate: true, ..error })
     }
@@ -87,9 +87,27 @@ impl Output {
         self.json_text(answer.text()).map_err(|error| CliError { indeterminate, ..error })
     }
 
-    /// Tells a person what was done or found, as data.
-    pub fn said(&self, text: &str) -> Result<()> {
+    /// Prints what was done or found, for a person.
+    pub fn print(&self, text: &str) -> Result<()> {
         self.data(&escape(text))
+    }
+
+    /// Tells what was done, and what to type next.
+    pub fn print_with_next(&self, text: &str, next: &str) -> Result<()> {
+        self.print(text)?;
+        if !next.is_empty() {
+            self.status(&format!("next: {next}"));
+        }
+        Ok(())
+    }
+
+    /// Shows items as a table; says what to do when there are none.
+    pub fn table(&self, items: &[Value], rows: impl Fn(&[Value]) -> Value, none: &str) -> Result<()> {
+        if items.is_empty() {
+            self.status(none);
+            return Ok(());
+        }
+        self.value(&rows(items), Format::Table)
     }
 
     /// Prints lines in the colours of their tones.
@@ -97,14 +115,13 @@ impl Output {
         self.data(&self.painted(lines))
     }
 
-    /// Prints the status line of a client, in colour only if that was asked for: what the client does with escapes, it knows
-    /// best.
+    /// Prints the status line of a client, in colour only if that was asked for: not every client understands it.
     pub fn status_line(&self, line: &Line) -> Result<()> {
         let tone = if self.color == ColorChoice::Always { line.tone } else { Tone::Plain };
         self.lines(&[Line { tone, text: line.text.clone() }])
     }
 
-    /// Replaces what the terminal shows by these lines, as many as fit.
+    /// Replaces the contents of the terminal with these lines, as many as fit.
     pub fn redraw(&self, lines: &[Line]) -> Result<()> {
         let lines = &lines[..lines.len().min(self.height() - 1)];
         let cleared = self.painted(lines).replace('\n', "\x1b[K\n");
@@ -148,7 +165,7 @@ impl Output {
         }
     }
 
-    /// Says how far something is, to somebody who watches.
+    /// Reports progress to a person at a terminal.
     pub fn progress(&self, text: &str) {
         if io::stderr().is_terminal() {
             self.status(text);
@@ -164,7 +181,7 @@ impl Output {
         if self.json {
             let text = pretty(&error.json());
             if self.data(&text).is_err() {
-                // Stdout is what failed: better told in the wrong place than not at all.
+                // Stdout has failed: better in the wrong place than not at all.
                 self.talk("", Style::new(), &text);
             }
         } else {
@@ -183,8 +200,7 @@ impl Output {
             ColorChoice::Never => anstream::ColorChoice::Never,
         };
         let mut stderr = anstream::AutoStream::new(io::stderr(), choice);
-        // In one piece, so that processes do not talk into each other's lines. Without a place to talk to there is nobody to
-        // tell.
+        // In one write, so that the lines of several processes do not mix. If stderr is closed, nobody listens.
         let _ = stderr.write_all(format!("{style}{label}{style:#}{}\n", escape(text)).as_bytes());
     }
 }
@@ -205,7 +221,7 @@ fn style(tone: Tone) -> Style {
     }
 }
 
-/// Reports wrong usage in clap's words; help and version are no errors.
+/// Reports wrong usage in clap's words; help and version are not errors.
 pub fn usage(mut error: clap::Error, json: bool) -> ExitCode {
     shorten_typed(&mut error);
     if !error.use_stderr() || !json {
@@ -270,12 +286,4 @@ fn table(table: &Table) -> String {
     drawn.set_header(table.header.iter().map(|name| name.to_uppercase()));
     drawn.add_rows(table.rows.iter().map(|row| row.iter().map(|cell| shorten(cell, 80))));
     drawn.trim_fmt()
-}
-
-/// Keeps a line readable whatever is in it.
-pub fn shorten(text: &str, limit: usize) -> String {
-    match text.char_indices().nth(limit) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }

@@ -6,6 +6,7 @@
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::{fmt, io};
 
 use anthill_core::store::file::owners;
@@ -16,8 +17,39 @@ use crate::env;
 /// What marks a directory as a project.
 const MARKS: [&str; 4] = [".coordination", "coordination/pm_state.json", ".claude", ".git"];
 
+/// Where state is kept, as absolute paths. The project is looked for when it is first needed.
+#[derive(Debug, Clone)]
+pub struct Roots(Arc<RootsFound>);
+
+#[derive(Debug)]
+struct RootsFound {
+    home: Option<PathBuf>,
+    root: Option<PathBuf>,
+    project: OnceLock<PathBuf>,
+}
+
+impl Roots {
+    /// Takes the roots that were named; the others are looked for.
+    pub fn new(home: Option<PathBuf>, root: Option<PathBuf>) -> Roots {
+        Roots(Arc::new(RootsFound { home, root, project: OnceLock::new() }))
+    }
+
+    pub fn home(&self) -> io::Result<PathBuf> {
+        absolute(home(self.0.home.as_deref())).map_err(|error| explained("the home root", error))
+    }
+
+    pub fn project(&self) -> io::Result<PathBuf> {
+        if let Some(project) = self.0.project.get() {
+            return Ok(project.clone());
+        }
+        let find = || absolute(project(self.0.root.as_deref(), &self.home()?)?);
+        let project = find().map_err(|error| explained("the project root", error))?;
+        Ok(self.0.project.get_or_init(|| project).clone())
+    }
+}
+
 /// Returns the home root.
-pub fn home(given: Option<&Path>) -> PathBuf {
+fn home(given: Option<&Path>) -> PathBuf {
     let told = given
         .map(Path::to_owned)
         .or_else(|| env::path(env::ANTHILL_HOME))
@@ -29,7 +61,7 @@ pub fn home(given: Option<&Path>) -> PathBuf {
 /// checkout, so that all worktrees of a repository share one state.
 ///
 /// A place that cannot be looked at is an error: guessing would put state where nobody finds it.
-pub fn project(given: Option<&Path>, home: &Path) -> io::Result<PathBuf> {
+fn project(given: Option<&Path>, home: &Path) -> io::Result<PathBuf> {
     if let Some(root) = given.map(Path::to_owned).or_else(|| env::path(env::ANTHILL_ROOT)) {
         return Ok(root);
     }
@@ -52,7 +84,7 @@ fn nearest(cwd: &Path, home: &Path) -> io::Result<PathBuf> {
             let mark = dir.join(mark);
             let Some(about) = found(mark.symlink_metadata())? else { continue };
             let target = if about.is_symlink() { found(mark.metadata())? } else { None };
-            // A link that leads nowhere marks nothing.
+            // A broken link marks nothing.
             if about.is_symlink() && target.is_none() || is_same(&mark, about.is_symlink(), home)? {
                 continue;
             }
@@ -81,7 +113,7 @@ fn check_owner(dir: &Path, mark: &Path, owners: &[u32]) -> io::Result<()> {
     }
 }
 
-/// Whether a directory says that a group of ours works in it together.
+/// Whether a directory is shared with a group of ours.
 fn is_shared(about: &Metadata) -> bool {
     let is_member = || {
         let groups = rustix::process::getgroups().unwrap_or_default();
@@ -109,12 +141,12 @@ impl fmt::Display for Stranger {
 
 impl std::error::Error for Stranger {}
 
-/// Returns whose project it was that could not be taken.
+/// Returns the project of somebody else that caused this error.
 pub fn stranger(error: &io::Error) -> Option<&Stranger> {
     error.get_ref()?.downcast_ref()
 }
 
-/// Returns the name of whoever runs this, by the uid.
+/// Returns the name of the current user.
 pub fn own_name() -> String {
     let uid = rustix::process::getuid().as_raw();
     name_of(uid).unwrap_or_else(|| format!("uid-{uid}"))
@@ -125,7 +157,7 @@ pub fn user_name(uid: u32) -> String {
     name_of(uid).map_or_else(|| format!("user {uid}"), |name| format!("`{name}`"))
 }
 
-/// Asks the password file alone: a static program has nobody else to ask.
+/// Looks only into the password file: a static program cannot ask anything else.
 fn name_of(uid: u32) -> Option<String> {
     let users = foreign::read_text(Path::new("/etc/passwd"), foreign::CONFIG).unwrap_or_default();
     users.lines().find_map(|line| {
@@ -149,14 +181,14 @@ fn is_same(mark: &Path, is_link: bool, home: &Path) -> io::Result<bool> {
 fn main_checkout(dir: &Path) -> io::Result<PathBuf> {
     let stays = Ok(dir.to_owned());
     let git = dir.join(".git");
-    // Most have a directory there, which is not worth more than a look.
+    // Mostly it is a directory, and one look is enough.
     if found(git.metadata())?.is_none_or(|git| !git.is_file()) {
         return stays;
     }
     let Some(pointer) = found(foreign::read_text(&git, foreign::POINTER))? else { return stays };
     let Some(gitdir) = pointer.strip_prefix("gitdir:") else { return stays };
     let gitdir = dir.join(gitdir.trim());
-    // Only a worktree has a `commondir`; a submodule stands for itself.
+    // Only a worktree has a `commondir`; a submodule is a project of its own.
     let Some(common) = found(foreign::read_text(&gitdir.join("commondir"), foreign::POINTER))? else {
         return stays;
     };
@@ -170,7 +202,18 @@ fn main_checkout(dir: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Tells "there is no such thing, at least not for us" from a disk that fails.
+fn explained(what: &str, error: io::Error) -> io::Error {
+    if stranger(&error).is_some() {
+        return error;
+    }
+    io::Error::new(error.kind(), format!("cannot find {what}: {error}"))
+}
+
+fn absolute(path: PathBuf) -> io::Result<PathBuf> {
+    if path.is_absolute() { Ok(path) } else { Ok(std::env::current_dir()?.join(path)) }
+}
+
+/// Separates "it is not there, or not for us" from a failing disk.
 fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     use io::ErrorKind::{
         FileTooLarge, InvalidData, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,

@@ -1,56 +1,19 @@
-//! Begin and end of the process.
+//! The start of the process.
 //!
 //! What the standard library does before `main` costs a tenth of an empty process: it prepares to tell of a stack
 //! overflow, which a signal tells as well. The static program therefore has a `main` of its own, the C library's,
 //! and does here what it needs: descriptors 0 to 2 are open, a closed pipe and a file that may not grow are errors and
-//! no death, and the arguments are kept, since `std::env::args` knows none of them. Other targets start as usual. Whatever wants to know
-//! how this process was started asks here.
+//! do not kill us, and the arguments are kept, since `std::env::args` has none of them. Other targets start as usual.
 
 use std::ffi::OsString;
-use std::io;
-use std::path::PathBuf;
 #[cfg(any(not(target_env = "musl"), test))]
 use std::sync::Arc;
-use std::sync::OnceLock;
 
-static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
-
-/// What a process tells its parent at the end. Std's type keeps its number to itself, and we end the process by number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExitCode(u8);
-
-impl ExitCode {
-    pub const SUCCESS: ExitCode = ExitCode(0);
-}
-
-impl From<u8> for ExitCode {
-    fn from(code: u8) -> ExitCode {
-        ExitCode(code)
-    }
-}
+use crate::{command_line, process};
 
 /// Runs the program and ends the process.
 pub fn run_and_exit(args: Vec<OsString>) -> ! {
-    end(crate::guarded(ARGUMENTS.get_or_init(|| args)))
-}
-
-/// Returns the words behind the program's name.
-pub fn arguments() -> &'static [OsString] {
-    ARGUMENTS.get().and_then(|words| words.get(1..)).unwrap_or_default()
-}
-
-/// Returns this program, to be started again. One that was replaced or removed while it runs has only the kernel's name
-/// for it left.
-pub fn program() -> io::Result<PathBuf> {
-    let path = std::env::current_exe()?;
-    Ok(if path.exists() { path } else { "/proc/self/exe".into() })
-}
-
-/// Ends the process; what is to follow its change is set off.
-pub fn end(ExitCode(code): ExitCode) -> ! {
-    crate::hooks::set_off();
-    // Also flushes stdout.
-    std::process::exit(code.into())
+    process::end(command_line::run(process::keep_arguments(args)))
 }
 
 /// Lets a write fail that would make a file too long (`ulimit -f`), instead of ending the process.
@@ -68,7 +31,7 @@ mod lean {
     use std::ffi::{CStr, OsStr, OsString, c_char, c_int};
     use std::os::unix::ffi::OsStrExt;
 
-    use super::run_and_exit;
+    use crate::start::run_and_exit;
 
     /// The allocator of musl asks the system for memory at every turn; so does any other for its first block.
     #[global_allocator]
@@ -92,8 +55,8 @@ mod lean {
         run_and_exit((0..usize::try_from(count).unwrap_or(0)).map(word).collect())
     }
 
-    /// What we do about a file that may not grow: the write that wanted it fails. Who is started by us does not inherit
-    /// this, as it would that the signal is ignored.
+    /// Handles a file that may not grow: the write fails. Programs that we start do not inherit a handler; they would inherit that the
+    /// signal is ignored.
     extern "C" fn nothing(_: c_int) {}
 
     /// Puts `/dev/null` where a standard file is closed: else the next file that is opened, perhaps a journal, would get

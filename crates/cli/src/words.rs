@@ -5,7 +5,7 @@ use anthill_core::model::kind::{Kind, Scope};
 use anthill_core::model::next::{DocName, Input, Lease, Next, See, With};
 use anthill_core::view::shell::word;
 
-use crate::start;
+use crate::process;
 
 /// The door of those who type.
 #[derive(Debug)]
@@ -13,12 +13,12 @@ pub struct CommandLine;
 
 impl Door for CommandLine {
     fn say(&self, step: &Next) -> String {
-        said(step)
+        what_to_type(step)
     }
 }
 
 /// Returns what to type, in words.
-pub fn told(hint: &Hint) -> String {
+pub fn in_words(hint: &Hint) -> String {
     CommandLine.tell(hint)
 }
 
@@ -29,7 +29,7 @@ pub trait Words {
 
 impl Words for Hint {
     fn words(&self) -> String {
-        told(self)
+        in_words(self)
     }
 }
 
@@ -45,7 +45,7 @@ impl Words for String {
     }
 }
 
-fn said(step: &Next) -> String {
+fn what_to_type(step: &Next) -> String {
     let command = match step {
         Next::With(with) => return choice(with),
         Next::Repeat(with) => return format!("{} {}", as_typed(), choice(with)),
@@ -69,10 +69,12 @@ fn said(step: &Next) -> String {
         Next::Repair => "doctor --repair".into(),
         Next::Clean => "clean --older-than".into(),
         Next::Install => "init".into(),
+        Next::NameProject => "init --project-id ID".into(),
         Next::StatusLine => "status --line".into(),
 
         Next::BeginQueue => "leader init GOAL".into(),
         Next::AddTask => "leader add-task \"…\"".into(),
+        Next::EditTask { id } => format!("leader edit {} --priority 1", word(id)),
         Next::Aggregate => "leader aggregate".into(),
         Next::Cancel(id) => format!("leader cancel {}", word(id)),
         Next::Retry(id) => format!("leader retry {}", word(id)),
@@ -83,6 +85,7 @@ fn said(step: &Next) -> String {
         Next::Claim { named: false, .. } => "worker claim".into(),
         Next::Claim { session: None, .. } => "worker claim W".into(),
         Next::Claim { session: Some(id), .. } => format!("worker claim W --session-id {}", word(id)),
+        Next::AwaitTask { worker } => format!("worker claim {} --wait 600", word(worker)),
         Next::Complete(None) => "worker complete".into(),
         Next::Complete(Some(lease)) => report("complete", lease, "what you did"),
         Next::Fail(lease) => report("fail", lease, "why"),
@@ -170,6 +173,8 @@ fn look(see: &See) -> String {
         See::TasksThatAre(status) => format!("leader list --status {status}"),
         See::Brief { task, full: false } => format!("worker brief {}", word(task)),
         See::Brief { task, full: true } => format!("worker brief {} --full", word(task)),
+        See::AnyBrief => "worker brief TASK".into(),
+        See::BriefOfWorker => "worker brief --worker W".into(),
         See::Sessions => "session list".into(),
         See::Session(id) => format!("session show {}", word(id)),
         See::TasksOfSession(id) => {
@@ -217,6 +222,10 @@ fn choice(with: &With) -> String {
         With::FollowLinks => "--follow-links".into(),
         With::Worktrees => "--worktrees".into(),
         With::RootDir => "--root DIR".into(),
+        With::Name(name) => format!("--{name} ID"),
+        With::Status => "--status STATUS".into(),
+        With::Assignee => "--assigned-to AGENT".into(),
+        With::Reader => "--require-session".into(),
         With::Session(None) => "--session-id ID".into(),
         With::Session(Some(id)) => format!("--session-id {}", word(id)),
     }
@@ -248,7 +257,7 @@ fn typed(DocName { kind, id }: &DocName) -> String {
 
 /// Returns the command as it was typed.
 fn as_typed() -> String {
-    let words = start::arguments().iter().map(|text| word(&text.to_string_lossy()));
+    let words = process::arguments().iter().map(|text| word(&text.to_string_lossy()));
     std::iter::once("anthill".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 

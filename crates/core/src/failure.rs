@@ -15,7 +15,7 @@ use crate::{ops, store};
 #[derive(Debug)]
 pub struct Failure {
     pub code: Code,
-    pub message: String,
+    pub message: Hint,
     pub hints: Vec<Hint>,
     /// Facts for scripts, beside the message.
     pub facts: Vec<(&'static str, Value)>,
@@ -24,8 +24,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    fn new(code: Code, message: String) -> Failure {
-        Failure { code, message, hints: Vec::new(), facts: Vec::new(), indeterminate: false }
+    fn new(code: Code, message: impl Into<Hint>) -> Failure {
+        Failure { code, message: message.into(), hints: Vec::new(), facts: Vec::new(), indeterminate: false }
     }
 
     fn hinted(mut self, hint: impl Into<Hint>) -> Failure {
@@ -107,6 +107,41 @@ impl From<ops::Error> for Failure {
             | ops::Error::Clash { hint, .. }
             | ops::Error::Invalid { hint, .. }
             | ops::Error::NoSuchList { hint, .. } => base.hinted(hint),
+            ops::Error::NothingReady { worker, others_work } => {
+                let wait = match others_work {
+                    true => "others are at work; wait for what they set free: ",
+                    false => "wait for the next task: ",
+                };
+                base.hinted(hint![wait, Next::AwaitTask { worker }])
+                    .hinted(hint!["see what is open and why: ", See::Tasks])
+            }
+            ops::Error::NothingToEdit { id } => base.hinted(hint!["for example: ", Next::EditTask { id }]),
+            ops::Error::NothingToUpdate => {
+                let message =
+                    hint!["say what is to change: ", With::Status, ", ", With::Assignee, ", or both"];
+                Failure { message, ..base }
+            }
+            ops::Error::Unnamed { kind, by, path } => {
+                let message = hint![kind, " needs ", With::Name(by), format!(": it is kept at `{path}`")];
+                let base = Failure { message, ..base };
+                match by {
+                    "project-id" => base.hinted(hint!["or give this project one: ", Next::NameProject]),
+                    _ => base,
+                }
+            }
+            ops::Error::NoReader { .. } => base
+                .hinted(hint!["see who is there: ", See::Sessions])
+                .hinted(hint!["leave out ", With::Reader, " to send it all the same; nothing was sent"]),
+            ops::Error::NoArchive { kind } => base.hinted(hint!["see its changes: ", See::History(kind)]),
+            ops::Error::WhoseTask => base
+                .hinted(hint!["name it: ", See::AnyBrief])
+                .hinted(hint!["or its worker: ", See::BriefOfWorker]),
+            ops::Error::NothingInHand { .. } => {
+                base.hinted(hint!["take one: ", CLAIM]).hinted(hint!["or name any task: ", See::AnyBrief])
+            }
+            ops::Error::SeveralInHand { ids, .. } => {
+                base.hinted(hint!["name one: ", See::Brief { task: ids[0].clone(), full: false }])
+            }
             ops::Error::ManagedField { field } if field == "revision" => {
                 base.hinted(hint!["use ", With::Revision(None), " to guard a change"])
             }
@@ -114,14 +149,6 @@ impl From<ops::Error> for Failure {
             ops::Error::Store(_)
             | ops::Error::Path(_)
             | ops::Error::NothingToUndo { .. }
-            | ops::Error::NothingReady { .. }
-            | ops::Error::NothingToChange
-            | ops::Error::Unnamed { .. }
-            | ops::Error::NoReader { .. }
-            | ops::Error::NoArchive { .. }
-            | ops::Error::WhoseTask
-            | ops::Error::NothingInHand { .. }
-            | ops::Error::SeveralInHand { .. }
             | ops::Error::Input(_) => base,
         }
     }

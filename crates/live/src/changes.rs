@@ -1,8 +1,8 @@
 //! What really changes while an agent is at work, by git: a look before, a look after, and the difference.
 //!
-//! A file counts if its content is another one afterwards, however it came to that: edited, added, removed, or committed. What was
-//! dirty before is told apart by its content, so that it counts only if it changed again. What git ignores is not seen, and what
-//! anthill itself writes does not count. Nothing here ever fails a piece of work: no git, no record.
+//! A file counts if its content differs afterwards, whether it was edited, added, removed or committed. A file that was dirty before
+//! counts only if its content changed again. Files that git ignores are not seen, and those that anthill writes do not count. Without
+//! git there is no record, and nothing fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,14 +16,14 @@ use serde_json::{Value, json};
 use crate::git;
 use crate::hooks::fingerprint;
 
-/// How much a look may cost. One that would cost more tells nothing.
+/// How much a look may cost. If it would cost more, there is no result.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
     /// For each question to git.
     patience: Duration,
     /// How many files may differ from the commit.
     files: usize,
-    /// A file that is longer is told by its length and time instead of its content.
+    /// A longer file is compared by its length and time instead of its content.
     long: u64,
 }
 
@@ -78,7 +78,7 @@ pub fn look(root: &Path, effort: Effort) -> Option<Before> {
 }
 
 impl Before {
-    /// Returns what has changed since, if git still tells. `shared` says that others were at work there too.
+    /// Returns what has changed since, if git can tell. `shared` says that others were at work there, too.
     pub fn since(&self, shared: bool) -> Option<Changes> {
         let Before { effort, place, head, marks } = self;
         let now = State::of(place, *effort)?;
@@ -100,7 +100,7 @@ impl Before {
         json!({"top": self.place.top.to_str(), "head": self.head, "dirty": self.marks})
     }
 
-    /// Takes up the look of another process, if it was at this checkout.
+    /// Uses the look of another process, if it was at this checkout.
     pub fn of(value: &Value, root: &Path, effort: Effort) -> Option<Before> {
         let place = Place::of(root, effort)?;
         let marks = serde_json::from_value(value["dirty"].clone()).ok()?;

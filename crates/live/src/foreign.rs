@@ -1,7 +1,7 @@
 //! Files that others wrote and we only read: settings, manifests, instructions, what somebody names on a command line.
 //!
-//! A repository may hold a pipe, a device or an endless file under any of these names. So there is one way to open them:
-//! nobody is waited for, only a regular file is read, and no more of it than its kind of file ever needs.
+//! A repository may hold a pipe, a device or an endless file under any of these names. So there is one way to open them: without
+//! waiting, only if it is a regular file, and up to the size that such a file ever needs.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, open as open_at};
 
-/// What names something in a line or two: `.git` of a worktree, `commondir`.
+/// A file of a line or two: `.git` of a worktree, `commondir`.
 pub const POINTER: u64 = 4 << 10;
 /// The configuration of a project.
 pub const CONFIG: u64 = 1 << 20;
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(refused("pipe", CONFIG), "it is a pipe, not a file");
         assert_eq!(refused(".", CONFIG), "it is a directory");
         assert_eq!(read(&at("none"), CONFIG).unwrap_err().kind(), ErrorKind::NotFound);
-        // It says that it is empty, and is not.
+        // Its length is 0, although it has contents.
         assert!(read(Path::new("/proc/self/status"), 10).is_err());
         assert!(!read(Path::new("/proc/self/status"), CONFIG).unwrap().is_empty());
     }

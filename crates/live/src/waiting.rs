@@ -1,4 +1,4 @@
-//! Waiting for a task or a message without asking again and again.
+//! Waiting for a task or a message, without polling.
 //!
 //! The listener is made before the first attempt, so whatever happens after an attempt wakes it. What becomes
 //! ready by itself (a lease runs out, a retry is due) is known beforehand and bounds the sleep.
@@ -16,22 +16,21 @@ use anthill_core::store::{Engine, Listener};
 /// A lease that has just run out by one clock may have a moment left by another.
 pub(crate) const SLACK: Duration = Duration::from_millis(2);
 
-/// How long to rest when somebody has held a lock for too long. Nothing has happened then.
+/// How long to wait after a lock was held for too long. Nothing has happened then.
 const HELD_UP: Duration = Duration::from_millis(200);
 
-/// Whether whoever waits goes on: a disk that is slow for a while is no reason to give up before the time is over.
+/// Whether to go on waiting: a slow disk is no reason to give up early.
 fn outlasts(error: &Error, deadline: Option<Instant>) -> bool {
     error.code() == Code::Busy && deadline.is_none_or(|deadline| Instant::now() < deadline)
 }
 
-/// Starts to listen for what may make a task ready. Keep it until the claim has been told: on Linux it takes the
+/// Starts to listen for what may make a task ready. Keep it until the claim is printed: on Linux it takes the
 /// system some ten milliseconds to stop listening.
 pub fn listen(engine: &dyn Engine) -> Result<Box<dyn Listener>> {
     Ok(engine.listen(&[Doc::queue(), Doc::workers()])?)
 }
 
-/// Claims a task, waiting for one until `deadline`. `wait_on` is asked before every sleep, with what is known,
-/// whether to go on.
+/// Claims a task, waiting for one until `deadline`. Before every sleep, `wait_on` decides whether to go on.
 pub fn claim(
     engine: &dyn Engine,
     listener: &mut dyn Listener,
@@ -58,7 +57,7 @@ pub fn claim(
     }
 }
 
-/// Starts to listen for messages to a session. Keep it until they have been told, see [`listen`].
+/// Starts to listen for messages to a session. Keep it until they are printed, see [`listen`].
 pub fn listen_for_messages(engine: &dyn Engine, session: &SessionId) -> Result<Box<dyn Listener>> {
     Ok(engine.listen(&[Doc::mailbox(session)])?)
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anthill_core::model::ids::{Key, SessionId};
 use anthill_core::model::kind::Doc;
+use anthill_core::model::lease::{Sign, Signs};
 use anthill_core::model::listing::{Among, Marks, Most, Overview};
 use anthill_core::model::raw::Raw;
 use anthill_core::model::room::Room;
@@ -97,6 +98,16 @@ pub enum Flaw {
     MixesTextFiles,
     /// Lists no texts.
     HidesTextFiles,
+    /// Takes signs of life, and forgets them.
+    LosesSigns,
+    /// Keeps the sign of an earlier lease.
+    KeepsTheFirstSign,
+    /// Makes a revision of each sign.
+    WritesSignsDown,
+    /// Takes a sign of one for a sign of all.
+    MixesSigns,
+    /// Tells the signs of before.
+    SeesNotItsOwnSigns,
 }
 
 /// Which methods were asked, by name.
@@ -241,6 +252,7 @@ impl Engine for Wrong, shared {
 
 hand_on! { READING: is_absent, lacks, written_at, live;
 impl Reading for Wrong, shared {
+    fn signs(doc: &Doc) -> Result<Signs>;
     fn browse(room: &Room) -> Result<Option<Box<dyn Transaction + '_>>>;
     fn overview(doc: &Doc, most: Most) -> Result<Option<Overview>>;
     fn each_item(doc: &Doc, visit: &mut dyn FnMut(&Raw)) -> Result<bool>;
@@ -324,7 +336,7 @@ impl WrongTransaction<'_> {
     }
 }
 
-hand_on! { TRANSACTION: put, delete, documents, now, text_file, text_files, write_text_file, append_text_file, commit, get;
+hand_on! { TRANSACTION: put, delete, documents, now, text_file, text_files, write_text_file, append_text_file, sign, signs, commit, get;
 impl Transaction for WrongTransaction<'_>, exclusive {
     fn exists(doc: &Doc) -> Result<bool>;
     fn revision(doc: &Doc) -> Result<u64>;
@@ -401,6 +413,36 @@ impl Transaction for WrongTransaction<'_>, exclusive {
             self.inner.append_text_file(text_file, piece)?;
         }
         self.inner.append_text_file(text_file, piece)
+    }
+
+    fn sign(&mut self, doc: &Doc, sign: Sign, now: &Moment) -> Result<bool> {
+        self.engine.note("sign");
+        match self.engine.flaw {
+            Some(Flaw::LosesSigns) => return Ok(true),
+            Some(Flaw::KeepsTheFirstSign) if self.inner.signs(doc)?.of(&sign.id).is_some() => return Ok(true),
+            Some(Flaw::WritesSignsDown) => {
+                if let Some(mut item) = self.inner.item(doc, &sign.id)? {
+                    item["lease"] = sign.lease.clone();
+                    self.inner.put_item(doc, &sign.id, item)?;
+                }
+            }
+            Some(Flaw::MixesSigns) => {
+                for item in self.inner.find(doc, Among::Active)? {
+                    let id = item["id"].as_str().unwrap_or_default().to_owned();
+                    self.inner.sign(doc, Sign { id, ..sign.clone() }, now)?;
+                }
+            }
+            _ => {}
+        }
+        self.inner.sign(doc, sign, now)
+    }
+
+    fn signs(&mut self, doc: &Doc) -> Result<Signs> {
+        self.engine.note("signs");
+        match self.engine.is(Flaw::SeesNotItsOwnSigns) {
+            true => self.engine.inner.signs(doc),
+            false => self.inner.signs(doc),
+        }
     }
 
     fn commit(self: Box<Self>, entry: &Entry) -> Result<Committed> {

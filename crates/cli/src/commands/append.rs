@@ -1,10 +1,11 @@
 use anthill_core::api::documents::AppendItem;
 use clap::Args;
 
-use super::{parse_path, parse_value, report};
+use super::revisions::tell_revision;
 use crate::args::Select;
 use crate::context::Context;
 use crate::error::Result;
+use crate::typed::{parse_path, parse_value};
 
 /// Append an item to a list in a document
 ///
@@ -31,5 +32,6 @@ pub fn run(context: &Context<'_>, args: &AppendArgs) -> Result<()> {
     let (document, expect_revision) = (args.select.of()?, args.expect_revision);
     let request = AppendItem { document, path: path.clone(), item, expect_revision };
     let kind = &args.select.kind;
-    context.perform(request, |edited| report(context, &format!("Appended to {path} in {kind}"), edited))
+    context
+        .perform(request, |edited| tell_revision(context, &format!("Appended to {path} in {kind}"), edited))
 }

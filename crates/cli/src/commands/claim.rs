@@ -2,11 +2,12 @@ use anthill_core::api::request::Seconds;
 use clap::Args;
 
 use super::worker::claim::{Way, take};
-use crate::args::{seconds, span};
 use crate::context::Context;
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::direct::Direct;
 use crate::error::Result;
 use crate::identity;
+use crate::line::{Opt, Takes, Words};
+use crate::typed::{seconds, span};
 
 /// Take the best task that is ready, or this one
 ///

@@ -65,7 +65,7 @@ fn tell(context: &Context<'_>, cleaned: &CleanedUp) -> Result<()> {
     let word = if cleaned.dry_run { "Would remove" } else { "Removed" };
     context
         .output
-        .said(&files.iter().map(|file| format!("{word}: {file}")).collect::<Vec<_>>().join("\n"))?;
+        .print(&files.iter().map(|file| format!("{word}: {file}")).collect::<Vec<_>>().join("\n"))?;
     let mut kinds: Vec<_> = cleaned.cleaned.documents.iter().map(|doc| named(doc.kind.name)).collect();
     kinds.dedup();
     context.output.status(&match cleaned.dry_run {
@@ -94,7 +94,7 @@ fn make_room(context: &Context<'_>, age: &str, dry_run: bool) -> Result<()> {
         let Archived { sessions, messages, tasks, .. } = &made.archived;
         let word = if dry_run { "Would archive" } else { "Archived" };
         let (sessions, tasks) = (sessions.len(), tasks.len());
-        context.output.said(&format!("{word}: {sessions} sessions, {messages} messages, {tasks} tasks"))?;
+        context.output.print(&format!("{word}: {sessions} sessions, {messages} messages, {tasks} tasks"))?;
         context.output.status(match dry_run {
             true => "nothing was changed",
             false => "see them: anthill session list --archived, anthill history queue --archived   (or the files in orchestration/archive and .coordination/archive)",

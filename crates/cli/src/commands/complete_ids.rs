@@ -2,11 +2,10 @@ use anthill_core::model::kind::KINDS;
 use anthill_core::ops::queue::names;
 use clap::{Arg, Args, Command};
 
-use super::parser;
 use crate::args::Global;
 use crate::context::Context;
-use crate::direct::likely_word;
 use crate::error::Result;
+use crate::line::likely_word;
 use crate::output::Output;
 
 /// Print the ids that a half-typed line may go on with, for the completion of shells
@@ -33,8 +32,11 @@ enum What {
     Session,
 }
 
-pub fn run(global: &Global, output: &Output, args: &CompleteIdsArgs) -> Result<()> {
-    let Some((typed, what)) = args.words.last().zip(expected(&args.words)) else { return Ok(()) };
+/// Returns the parser of a command, if there is one of this name.
+type Parser = fn(&str) -> Option<Command>;
+
+pub fn run(global: &Global, output: &Output, args: &CompleteIdsArgs, parser: Parser) -> Result<()> {
+    let Some((typed, what)) = args.words.last().zip(expected(&args.words, parser)) else { return Ok(()) };
     let context = Context::new(&elsewhere(global, &args.words), output)?;
     let engine = &*context.engine;
     let mut ids = match what {
@@ -67,7 +69,7 @@ fn elsewhere(global: &Global, words: &[String]) -> Global {
 }
 
 /// Returns what the last word of a line names; `None` if that is nothing with an id.
-fn expected(words: &[String]) -> Option<What> {
+fn expected(words: &[String], parser: Parser) -> Option<What> {
     let (typed, before) = words.split_last()?;
     if typed.starts_with('-') {
         return None;
@@ -136,12 +138,13 @@ fn what(path: &str, arg: &str) -> Option<What> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::parser;
 
     #[test]
     fn what_a_word_names_is_told_by_its_place() {
         let check = |line: &str, expected: Option<What>| {
             let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
-            assert_eq!(super::expected(&words), expected, "{line}");
+            assert_eq!(super::expected(&words, parser), expected, "{line}");
         };
         for line in [
             "leader show ",

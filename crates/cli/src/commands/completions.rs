@@ -1,7 +1,6 @@
 use clap::Args;
 use clap_complete::Shell;
 
-use crate::args::Cli;
 use crate::error::Result;
 use crate::output::Output;
 
@@ -18,9 +17,9 @@ pub struct CompletionsArgs {
     shell: Shell,
 }
 
-pub fn run(output: &Output, args: &CompletionsArgs) -> Result<()> {
+pub fn run(output: &Output, args: &CompletionsArgs, mut program: clap::Command) -> Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::whole(), "anthill", &mut script);
+    clap_complete::generate(args.shell, &mut program, "anthill", &mut script);
     let script = String::from_utf8_lossy(&script);
     output.data(&with_ids(args.shell, script.trim_end()))
 }

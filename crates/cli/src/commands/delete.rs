@@ -1,10 +1,11 @@
 use anthill_core::api::documents::DeleteField;
 use clap::Args;
 
-use super::{parse_path, report};
+use super::revisions::tell_revision;
 use crate::args::Select;
 use crate::context::Context;
 use crate::error::Result;
+use crate::typed::parse_path;
 
 /// Delete a field or an item of a document, or the document itself
 ///
@@ -28,5 +29,5 @@ pub fn run(context: &Context<'_>, args: &DeleteArgs) -> Result<()> {
     let (document, expect_revision) = (args.select.of()?, args.expect_revision);
     let request = DeleteField { document, path: path.clone(), expect_revision };
     let kind = &args.select.kind;
-    context.perform(request, |edited| report(context, &format!("Deleted {path} from {kind}"), edited))
+    context.perform(request, |edited| tell_revision(context, &format!("Deleted {path} from {kind}"), edited))
 }

@@ -10,11 +10,12 @@ use clap::Args;
 use serde_json::Value;
 
 use super::worker::complete::tell;
-use crate::args::prose;
-use crate::context::{Context, parse_id};
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::context::Context;
+use crate::direct::Direct;
 use crate::error::{CliError, Result};
 use crate::identity;
+use crate::line::{Opt, Takes, Words};
+use crate::typed::{parse_id, prose};
 
 /// Report a task as done: the one you have, or those you name
 ///
@@ -71,7 +72,7 @@ impl Direct for DoneArgs {
 }
 
 /// What a task is said to have come to if nobody says it.
-const NOTHING_SAID: &str = "TaskChanged";
+const NOTHING_SAID: &str = "Done";
 
 pub fn run(context: &Context<'_>, args: &DoneArgs) -> Result<()> {
     let who = identity::worker(context, args.worker.as_deref())?;

@@ -15,8 +15,7 @@ use serde_json::Value;
 
 use super::leader;
 use super::leader::edit::Changes;
-use super::report;
-use super::revisions::change_line;
+use super::revisions::{change_line, tell_revision};
 use crate::args::{ScopeArgs, Select};
 use crate::context::Context;
 use crate::env;
@@ -68,7 +67,7 @@ pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
 
 fn document(context: &Context<'_>, args: &EditArgs) -> Result<()> {
     let doc = context.select(&Select { kind: args.name.clone(), scope: args.scope.clone() })?;
-    let before = read::document(&*context.engine, &doc)?.value;
+    let before = read::stored(&*context.engine, &doc)?.value;
     let copy = Copy::make(&context.engine.called(Kept::Document(&doc)).name, &before)?;
     let wins = if args.theirs { Side::Theirs } else { Side::Ours };
     let apply = |typed: Value| match typed == before {
@@ -83,7 +82,7 @@ fn document(context: &Context<'_>, args: &EditArgs) -> Result<()> {
     let edited = Edited { kind: doc.kind.name, changed };
     let tell = || {
         let what = format!("Edited {}", edited.kind);
-        context.answer::<SetField>(&edited, |edited| report(context, &what, edited))
+        context.answer::<SetField>(&edited, |edited| tell_revision(context, &what, edited))
     };
     let is_news = |line: &&String| !line.starts_with("    revision:");
     edits
@@ -131,7 +130,7 @@ impl Copy {
         Err(failed(std::io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Opens the editor until what is typed can be applied, or nothing else is typed.
+    /// Opens the editor again until the text can be applied, or is not changed any more.
     fn ask<T>(&self, context: &Context<'_>, doc: &Doc, apply: impl Fn(Value) -> ops::Result<T>) -> Result<T> {
         let shown = self.file.display().to_string();
         let mut last = None;

@@ -1,12 +1,13 @@
 use anthill_core::api::documents::GetDocument;
 use clap::{Args, ValueEnum};
 
-use super::parse_path;
 use crate::args::Select;
 use crate::context::Context;
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
 use crate::output::Format;
+use crate::typed::parse_path;
 
 /// Print a document, or one field of it
 ///

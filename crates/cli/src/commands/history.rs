@@ -9,7 +9,8 @@ use super::revisions::{Window, show_revisions};
 use crate::args::Select;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::{Output, shorten};
+use crate::output::Output;
+use crate::sentence::shorten;
 
 /// Show the changes of a document, oldest first
 ///
@@ -44,6 +45,7 @@ pub fn run(context: &Context<'_>, args: &HistoryArgs) -> Result<()> {
     let request = ShowHistory {
         document: args.select.of()?,
         limit: args.window.limit(context.output),
+        all: args.window.all,
         archived: args.archived,
         item: args.item.clone(),
     };

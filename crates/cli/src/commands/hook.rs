@@ -17,7 +17,7 @@ use anthill_core::model::ids::ProjectId;
 use anthill_core::ops::client::{self, Charge, Reply, World};
 use anthill_live::changes::{self, Before, Effort};
 use anthill_live::{foreign, runner};
-use clap::{Args, ColorChoice};
+use clap::{Args, ColorChoice, FromArgMatches};
 use jiff::tz::TimeZone;
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,11 +25,12 @@ use rustix::io::retry_on_intr;
 use rustix::stdio::stdin;
 use serde_json::{Value, json};
 
-use crate::args::{Cli, Global};
+use crate::args::Global;
 use crate::context::Context;
-use crate::direct::{self, Direct, Opt, Words};
+use crate::direct::{self, Direct};
+use crate::line::{Opt, Words, likely_word};
 use crate::output::{self, Output};
-use crate::start::ExitCode;
+use crate::process::ExitCode;
 use crate::{env, git};
 
 /// Take one hook event of a coding agent's client on stdin
@@ -61,7 +62,7 @@ impl Direct for HookArgs {
 /// The longest event that is read.
 const LIMIT: u64 = 16 << 20;
 
-/// How long an event waits for a lock, in seconds. Clients give the end of a session one and a half in all.
+/// How long an event waits for a lock, in seconds. At the end of a session, clients wait for one and a half seconds in all.
 const PATIENCE: f64 = 1.8;
 const PATIENCE_AT_END: f64 = 0.4;
 
@@ -71,10 +72,10 @@ const LISTENING: Duration = Duration::from_secs(5);
 /// For wrong arguments: 2 would block the agent.
 const USAGE: u8 = 64;
 
-/// Runs the command line if it is `hook`, also with options that nobody knows; `None` leaves it to others.
+/// Runs the command line if it is `hook`, also with unknown options; `None` for any other.
 pub fn run_line(args: &[OsString]) -> Option<ExitCode> {
     let words: Vec<String> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
-    let at = direct::likely_word(&words)?;
+    let at = likely_word(&words)?;
     if words.get(at).map(String::as_str) != Some("hook") || asks_for_help(&words) {
         return None;
     }
@@ -98,14 +99,15 @@ pub fn run_line(args: &[OsString]) -> Option<ExitCode> {
 #[inline(never)]
 fn parsed(args: &[OsString]) -> Option<Global> {
     let line: Vec<_> = std::iter::once("anthill".into()).chain(args.iter().cloned()).collect();
-    Cli::read(&line).ok().map(|cli| cli.global)
+    let hook = HookArgs::augment_args(clap::Command::new("hook"));
+    Global::from_arg_matches(&Global::read_with(hook, &line)?).ok()
 }
 
 fn asks_for_help(words: &[String]) -> bool {
     words.iter().any(|word| word == "--help" || word == "-h")
 }
 
-/// Deals with the event on stdin; with `waits`, for as long as the arguments say.
+/// Handles the event on stdin. With `waits`, locks are waited for as long as the arguments say.
 pub fn run(global: &Global, waits: bool) -> ExitCode {
     let output = Output::new(false, global.color);
     if stdin().is_terminal() {
@@ -117,7 +119,7 @@ pub fn run(global: &Global, waits: bool) -> ExitCode {
     let lock_timeout = if waits { global.lock_timeout } else { patience };
     let global = Global { lock_timeout, ..global.clone() };
     let context = match Context::new(&global, &output) {
-        // Dropped by the end of the process, which is next.
+        // Not dropped: the process ends next.
         Ok(context) => ManuallyDrop::new(context),
         Err(error) => {
             output.warning(&format!("anthill hook: {}", error.message));
@@ -138,13 +140,13 @@ pub fn run(global: &Global, waits: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Reads the event; `None` if there is none, or one that is too long. All of it is taken, so that its writer is not cut off;
-/// one who never ends is not listened to for long, and what it has said until then is the event.
+/// Reads the event; `None` if there is none, or one that is too long. All of it is read, so that its writer gets no error. If the
+/// input does not end, we stop after a while, and what was read until then is the event.
 fn read() -> Option<Vec<u8>> {
     let (mut bytes, begun) = (Vec::with_capacity(4096), Instant::now());
     let mut is_too_long = false;
     while is_more(begun) {
-        // Without the standard library's buffer: what is read would be copied out of it once more.
+        // Without the standard library's buffer, which would copy everything once more.
         if retry_on_intr(|| rustix::io::read(stdin(), spare_capacity(&mut bytes))).ok()? == 0 {
             break;
         }
@@ -164,7 +166,7 @@ fn is_more(begun: Instant) -> bool {
     let left = LISTENING.saturating_sub(begun.elapsed());
     let Ok(left) = Timespec::try_from(left) else { return true };
     let mut input = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
-    // What cannot be waited for can be read, or says why not.
+    // If waiting fails, reading says why.
     left.tv_sec + left.tv_nsec > 0
         && retry_on_intr(|| poll(&mut input, Some(&left))).map_or(true, |ready| ready > 0)
 }
@@ -206,14 +208,14 @@ fn tell_session(event: &Event) {
     let Some(path) = env::of_clients(|variables| variables.exports).map(PathBuf::from) else { return };
     let line = format!("export {}={}\n", env::ANTHILL_SESSION_ID, event.session);
     let known = foreign::read_text(&path, foreign::CONFIG);
-    // Only a file is added to: somebody may wait at the other end of a pipe, or nobody.
+    // Only if it is a file: a pipe could block.
     let is_file = known.as_ref().map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |_| true);
     let told = known.is_ok_and(|text| text.contains(&line));
     if is_file
         && !told
         && let Ok(mut file) = OpenOptions::new().append(true).create(true).open(path)
     {
-        // Without it commands have to be told their session.
+        // Without it, commands have to be given their session.
         let _ = file.write_all(line.as_bytes());
     }
 }
@@ -239,7 +241,7 @@ impl World for Process<'_> {
         let absolute =
             if path.starts_with('/') { path.to_owned() } else { here().unwrap_or_else(|| path.into()) };
         let below = self.context.below_root(&absolute);
-        // An agent's own worktree is the project, too.
+        // An agent's own worktree belongs to the project, too.
         let own = below.strip_prefix(".claude/worktrees/").and_then(|rest| rest.split_once('/'));
         own.map_or(below, |(_, rest)| rest).to_owned()
     }
@@ -283,7 +285,7 @@ impl World for Process<'_> {
         runner::zone()
     }
 
-    /// Where nothing can be written, there is the directory for temporary files still.
+    /// If the store cannot be written, a file in the temporary directory remembers it.
     fn is_first_trouble(&self, event: &Event) -> bool {
         let mut hasher = DefaultHasher::new();
         (self.context.roots.project().ok(), event.session.as_str()).hash(&mut hasher);

@@ -9,9 +9,10 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use crate::args::Global;
-use crate::context::{Context, parse_new_id};
+use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::install::{Detail, Install, Places, Scope, Told, Wish, program, show, tell};
+use crate::install::{Detail, Install, InstallReport, Places, Scope, Wish, program, show, tell};
+use crate::typed::parse_new_id;
 
 /// Set up a project: hooks, protocol, agents, commands, ignore rules
 ///
@@ -60,7 +61,7 @@ pub struct InitArgs {
     yes: bool,
 }
 
-/// What stands for all of them.
+/// The word for all clients.
 const ALL: &str = "all";
 
 fn client_parser() -> PossibleValuesParser {
@@ -94,7 +95,8 @@ pub fn run(context: &Context<'_>, global: &Global, args: &InitArgs) -> Result<()
         notes.extend(args.guard.then(|| turn_on_guard(context)).transpose()?);
         install.apply(&plan, &wish)?;
     }
-    let told = Told { applied: !args.dry_run, did: "Set up, changed", nothing: "Nothing to change", notes };
+    let told =
+        InstallReport { applied: !args.dry_run, did: "Set up, changed", nothing: "Nothing to change", notes };
     tell(context, &[plan], &places.project, &told)
 }
 
@@ -123,7 +125,7 @@ fn check(args: &InitArgs) -> Result<()> {
 fn wish(args: &InitArgs, places: &Places) -> Result<Wish> {
     let program = program::find()?;
     let named = named_clients(args);
-    // Elsewhere than in a project there are no signs to go by.
+    // Outside a project there are no traces of clients.
     let clients = match (named.is_empty(), args.scope) {
         (true, Scope::Project) => places.clients(),
         (true, _) => vec![DEFAULT],
@@ -142,7 +144,7 @@ fn wish(args: &InitArgs, places: &Places) -> Result<Wish> {
     })
 }
 
-/// Returns what a project without a name is called. One of the configuration is that of the first that asks.
+/// Returns a name for a project without one. The configuration's default goes to the first project that asks.
 fn new_project(context: &Context<'_>, install: &Install<'_>) -> Result<Option<ProjectId>> {
     let settings = Settings::read(&*context.engine)?;
     Ok(install.new_project(settings.default_project()))

@@ -3,10 +3,11 @@ use clap::Args;
 
 use super::leader;
 use super::leader::list::Which;
-use crate::args::{ScopeArgs, kind_parser};
+use crate::args::ScopeArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::Format;
+use crate::typed::kind_parser;
 
 /// A kind that is computed from another one.
 const STORIES: &str = "stories";

@@ -4,9 +4,9 @@ use clap::Args;
 use jiff::Timestamp;
 
 use super::revisions::{Window, show_revisions};
-use crate::args::kind_parser;
 use crate::context::Context;
 use crate::error::{CliError, Result};
+use crate::typed::kind_parser;
 
 /// Show who changed what, in all documents
 ///
@@ -38,6 +38,7 @@ pub fn run(context: &Context<'_>, args: &LogArgs) -> Result<()> {
         actor: args.actor.clone(),
         kind: args.kind.as_ref().map(|kind| kind.parse().map_err(CliError::invalid)).transpose()?,
         limit: args.window.limit(context.output),
+        all: args.window.all,
     };
     context.perform(request, |Log(revisions)| {
         show_revisions(context.output, revisions)?;

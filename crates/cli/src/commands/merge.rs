@@ -1,7 +1,7 @@
 use anthill_core::api::history::{Decided, MergeEdit, Side};
 use clap::Args;
 
-use super::report;
+use super::revisions::tell_revision;
 use crate::context::Context;
 use crate::error::Result;
 
@@ -28,7 +28,9 @@ pub fn run(context: &Context<'_>, args: &MergeArgs) -> Result<()> {
     let take = if args.ours.is_some() { Side::Ours } else { Side::Theirs };
     let edit = args.theirs.clone().or_else(|| args.ours.clone()).unwrap_or_default();
     context.perform(MergeEdit { edit, take }, |decided| match decided {
-        Decided::Taken(edited) => report(context, &format!("Took the edit of {}", edited.kind), edited),
+        Decided::Taken(edited) => {
+            tell_revision(context, &format!("Took the edit of {}", edited.kind), edited)
+        }
         Decided::Dropped(aside) => {
             let kind = aside.doc.kind.name;
             context.output.status(&format!("Dropped the edit of {kind}: {}", aside.path));

@@ -34,5 +34,5 @@ fn tell(context: &Context<'_>, args: &MetricsArgs, metrics: &Value) -> Result<()
     let last = &sessions[sessions.len().saturating_sub(args.last as usize)..];
     context.output.value(&records::sessions(last), Format::Table)?;
     let curves = records::curves(sessions, context.output.width().saturating_sub(30).clamp(10, 100));
-    if curves.is_empty() { Ok(()) } else { context.output.said(&format!("\n{}", curves.join("\n"))) }
+    if curves.is_empty() { Ok(()) } else { context.output.print(&format!("\n{}", curves.join("\n"))) }
 }

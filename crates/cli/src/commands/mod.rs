@@ -52,22 +52,15 @@ mod watch;
 mod worker;
 mod workflow;
 
-use std::io::{ErrorKind, IsTerminal, Read};
-
-use anthill_core::api::documents::Edited;
-use anthill_core::model::json;
-use anthill_core::model::path::Path;
-use anthill_core::ops::merge::{all_asides, in_words};
-use anthill_live::foreign;
 use clap::{Args, Subcommand};
-use serde_json::Value;
 
-use crate::args::Cli;
+use crate::args::Global;
+use crate::asides;
 use crate::context::Context;
 use crate::direct::one;
-use crate::error::{CliError, Result, io_error};
-use crate::output::{Output, shorten};
-use crate::start::ExitCode;
+use crate::error::Result;
+use crate::output::Output;
+use crate::process::ExitCode;
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -145,10 +138,10 @@ pub enum Command {
     Uninstall(uninstall::UninstallArgs),
 }
 
-/// Adds what a command takes to its parser.
+/// Adds the arguments of a command to its parser.
 type Augment = fn(clap::Command) -> clap::Command;
 
-/// What makes the parser of each command: a line needs that of its own command only.
+/// The arguments of each command: a line needs the parser of its own command only.
 const PARSERS: &[(&str, Augment)] = &[
     ("init", init::InitArgs::augment_args),
     ("status", status::StatusArgs::augment_args),
@@ -204,17 +197,23 @@ const PARSERS: &[(&str, Augment)] = &[
     ("uninstall", uninstall::UninstallArgs::augment_args),
 ];
 
-/// Returns the parser of one command, without those of all the others.
+/// Returns the parser of one command.
 pub fn parser(name: &str) -> Option<clap::Command> {
     let (name, augment) = PARSERS.iter().find(|(known, _)| *known == name)?;
     Some(augment(clap::Command::new(*name)))
 }
 
-pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
-    let context = || Context::new(&cli.global, output).inspect(tell_asides);
+/// Runs a command; `program` is the parser of all of them.
+pub fn run(
+    global: &Global,
+    command: Command,
+    output: &Output,
+    program: fn() -> clap::Command,
+) -> Result<ExitCode> {
+    let context = || Context::new(global, output).inspect(asides::tell);
     let done = |result: Result<()>| result.map(|()| ExitCode::SUCCESS);
-    match cli.command {
-        Command::Init(args) => done(init::run(&context()?, &cli.global, &args)),
+    match command {
+        Command::Init(args) => done(init::run(&context()?, global, &args)),
         Command::Status(args) => done(status::run(context, output, &args)),
         Command::Add(args) => done(leader::add_task::run(&context()?, &args)),
         Command::Ready(args) => done(worker::list::run(&context()?, &args)),
@@ -241,7 +240,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Agents(command) => done(agents::run(&context()?, &command)),
         Command::Metrics(args) => done(metrics::run(&context()?, &args)),
         Command::Clean(args) => done(clean::run(&context()?, &args)),
-        Command::Hook(_) => Ok(hook::run(&cli.global, true)),
+        Command::Hook(_) => Ok(hook::run(global, true)),
         Command::Get(args) => done(get::run(&context()?, &args)),
         Command::List(args) => done(list::run(&context()?, &args)),
         Command::Watch(args) => done(watch::run(&context()?, &args)),
@@ -261,26 +260,15 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
         Command::Trust(args) => done(trust::run(&context()?, &args)),
         Command::HooksRun(args) => done(hooks_run::run(&context()?, &args)),
         Command::Doctor(args) => doctor::run(&context()?, &args),
-        Command::Demo(args) => demo::run(&cli.global, &args, output),
+        Command::Demo(args) => demo::run(global, &args, output),
         Command::Bench(args) => done(bench::run(output, &args)),
-        Command::CompleteIds(args) => done(complete_ids::run(&cli.global, output, &args)),
-        Command::Completions(args) => done(completions::run(output, &args)),
-        Command::Uninstall(args) => done(uninstall::run(&context()?, &cli.global, &args)),
+        Command::CompleteIds(args) => done(complete_ids::run(global, output, &args, parser)),
+        Command::Completions(args) => done(completions::run(output, &args, program())),
+        Command::Uninstall(args) => done(uninstall::run(&context()?, global, &args)),
     }
 }
 
-/// Tells whoever sits at a terminal, once, of edits by hand that could not be joined.
-pub fn tell_asides(context: &Context<'_>) {
-    if context.output.json || !std::io::stderr().is_terminal() {
-        return;
-    }
-    for aside in all_asides(&*context.engine).iter().filter(|aside| !aside.noted) {
-        context.output.warning(&in_words(aside));
-        let _ = context.engine.note_aside(aside);
-    }
-}
-
-/// Runs the commands that are worth a parser of their own.
+/// Runs the hot commands, which need no clap.
 pub fn direct(noun: &str, verb: &str, rest: &[String]) -> Option<ExitCode> {
     match noun {
         "get" => one(rest, get::run),
@@ -299,63 +287,6 @@ pub fn direct(noun: &str, verb: &str, rest: &[String]) -> Option<ExitCode> {
     }
 }
 
-/// Reads a path expression.
-fn parse_path(text: &str) -> Result<Path> {
-    let example = "write it like `epics[0].stories[id=story-001].status`";
-    text.parse().map_err(|error| CliError::invalid(format!("{error}")).hinted(example))
-}
-
-/// Reads a file, or stdin for `-`, of at most so many bytes.
-fn read_file(file: &str, limit: u64) -> Result<Vec<u8>> {
-    let read = match file {
-        "-" => {
-            let mut bytes = Vec::new();
-            std::io::stdin().take(limit + 1).read_to_end(&mut bytes).map(|_| bytes)
-        }
-        path => foreign::read(path.as_ref(), limit),
-    };
-    let invalid = |message: String| Err(CliError::invalid(message).hinted("name a file, or `-` for stdin"));
-    match read {
-        Ok(bytes) if bytes.len() as u64 <= limit => Ok(bytes),
-        Ok(_) => Err(CliError::invalid(format!("`{file}` is larger than {limit} bytes"))),
-        Err(error) => match error.kind() {
-            ErrorKind::NotFound => invalid(format!("there is no file `{file}`")),
-            ErrorKind::IsADirectory => invalid(format!("`{file}` is a directory")),
-            ErrorKind::FileTooLarge => {
-                Err(CliError::invalid(format!("`{file}` is larger than {limit} bytes")))
-            }
-            ErrorKind::InvalidInput => invalid(format!("`{file}` cannot be read: {error}")),
-            _ => Err(io_error(&format!("read `{file}`"), &error)),
-        },
-    }
-}
-
-/// Reads a JSON value from an argument, or from stdin for `-`.
-fn parse_value(text: &str) -> Result<Value> {
-    const LIMIT: u64 = 16 << 20;
-    let mut bytes = Vec::new();
-    if text == "-" {
-        let read = std::io::stdin().take(LIMIT + 1).read_to_end(&mut bytes);
-        read.map_err(|error| io_error("read from stdin", &error))?;
-    } else {
-        bytes.extend_from_slice(text.as_bytes());
-    }
-    if bytes.len() as u64 > LIMIT {
-        return Err(CliError::invalid(format!("the value is larger than {LIMIT} bytes")));
-    }
-    json::parse(&bytes).map_err(|error| {
-        let quoted = Value::from(shorten(text, 60));
-        CliError::invalid(format!("the value is not JSON: {error}"))
-            .hinted(format!("a text needs quotes of its own, inside those of the shell: '{quoted}'"))
-    })
-}
-
-/// Tells of a change to one document.
-fn report(context: &Context<'_>, what: &str, edited: &Edited) -> Result<()> {
-    context.output.status(&format!("{what}, now at revision {}", edited.changed.revision));
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -367,7 +298,7 @@ mod tests {
     /// What is longer is broken anywhere, in the middle of paragraphs that are broken already.
     #[test]
     fn help_fits_into_a_hundred_columns() {
-        let mut left = vec![crate::args::Cli::command()];
+        let mut left = vec![crate::command_line::Cli::command()];
         while let Some(command) = left.pop() {
             let texts = [command.get_long_about(), command.get_after_help()].into_iter().flatten();
             for line in texts.flat_map(|text| text.to_string().lines().map(str::to_owned).collect::<Vec<_>>())
@@ -387,7 +318,7 @@ mod tests {
 
     #[test]
     fn every_command_has_a_parser_of_its_own() {
-        for command in crate::args::Cli::command().get_subcommands() {
+        for command in crate::command_line::Cli::command().get_subcommands() {
             let alone = parser(command.get_name()).unwrap_or_else(|| panic!("{}", command.get_name()));
             assert_eq!(taken(&alone), taken(command), "{}", command.get_name());
         }

@@ -6,9 +6,10 @@ use anthill_live::hooks::obstacle::Owner;
 use clap::Args;
 use serde_json::Value;
 
-use crate::args::kind_parser;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::{CliError, Result, io_error};
+use crate::sentence::text;
+use crate::typed::{kind_parser, parse_id};
 
 /// Run a command after every change of a kind of document
 ///
@@ -72,7 +73,7 @@ fn register(context: &Context<'_>, kind: &str, command: &str, id: Option<&str>) 
     context.answer::<AddHook>(&registered, |registered| tell(context, &what, &registered.hook))?;
     match owner(context, session)?.obstacle(&*context.engine, &registered.hook)? {
         Some(obstacle) => {
-            context.output.warning(&format!("it will not run: {}", obstacle.told(context.actor.door)));
+            context.output.warning(&format!("it will not run: {}", obstacle.in_words(context.actor.door)));
         }
         None if registered.repeated => {}
         None => context.output.status("it runs after the next change"),
@@ -81,21 +82,17 @@ fn register(context: &Context<'_>, kind: &str, command: &str, id: Option<&str>) 
 }
 
 fn tell(context: &Context<'_>, what: &str, hook: &Value) -> Result<()> {
-    context.output.said(&format!("{what}: {}", text(hook, "id")))
+    context.output.print(&format!("{what}: {}", text(hook, "id")))
 }
 
 fn list(context: &Context<'_>, found: &[Value]) -> Result<()> {
     let session = session(context);
-    let (owner, triggered) = (owner(context, session)?, hooks::triggered(&*context.engine, session)?);
-    for hook in found {
-        let obstacle = match owner.obstacle(&*context.engine, hook)? {
-            None if !triggered.contains(text(hook, "on")) => Some(owner.unregistered(hook)),
-            other => other,
-        };
+    let obstacles = owner(context, session)?.obstacles(&*context.engine, found)?;
+    for (hook, obstacle) in found.iter().zip(obstacles) {
         let state = obstacle
-            .map_or(String::new(), |why| format!("  (does not run: {})", why.told(context.actor.door)));
+            .map_or(String::new(), |why| format!("  (does not run: {})", why.in_words(context.actor.door)));
         let line = format!("{}  on {}: {}{state}", text(hook, "id"), text(hook, "on"), text(hook, "command"));
-        context.output.said(&line.replace('\n', " "))?;
+        context.output.print(&line.replace('\n', " "))?;
     }
     if found.is_empty() {
         context.output.status(&format!(
@@ -109,11 +106,6 @@ fn list(context: &Context<'_>, found: &[Value]) -> Result<()> {
 }
 
 fn owner<'s>(context: &Context<'_>, session: &'s SessionId) -> Result<Owner<'s>> {
-    let state = context.engine.read(&Doc::session(session))?.map(|state| state.value).unwrap_or_default();
     let root = context.roots.project().map_err(|error| io_error("look at the command", &error))?;
-    Ok(Owner::new(session, state["context"]["working_directory"].as_str(), &root))
-}
-
-fn text<'h>(hook: &'h Value, field: &str) -> &'h str {
-    hook[field].as_str().unwrap_or_default()
+    Ok(Owner::find(&*context.engine, session, &root)?)
 }

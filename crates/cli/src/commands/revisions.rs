@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
+use anthill_core::api::documents::Edited;
 use anthill_core::api::history::GoneBack;
 use anthill_core::model::diff::Change;
 use anthill_core::model::kind::Kind;
@@ -14,12 +15,13 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::{Output, shorten};
+use crate::output::Output;
+use crate::sentence::shorten;
 
-/// How many revisions somebody sees who does not say how many.
+/// How many revisions are shown unless told.
 const SCREENFUL: usize = 50;
 
-/// How many changes are shown of what is taken back.
+/// How many of the changes that are taken back are shown.
 const CHANGES: usize = 40;
 
 /// How much of the past to show.
@@ -28,9 +30,9 @@ pub struct Window {
     /// Only the newest N (on a terminal 50, unless --all or --json says otherwise)
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Everything that is kept, also on a terminal
+    /// Everything that is kept, also on a terminal, with the renewals of leases
     #[arg(long, conflicts_with = "limit")]
-    all: bool,
+    pub all: bool,
 }
 
 impl Window {
@@ -40,7 +42,7 @@ impl Window {
         self.limit.or(watched.then_some(SCREENFUL))
     }
 
-    /// Says that there may be more, to somebody who did not ask for so few.
+    /// Says that there may be more, if the limit was not asked for.
     pub fn say_if_cut(&self, output: &Output, shown: usize) {
         if self.limit.is_none() && self.limit(output) == Some(shown) {
             output.status(&format!("the newest {shown}; --all shows every change that is kept"));
@@ -123,4 +125,10 @@ pub fn change_line(change: &Change, names: &Names) -> String {
     let path = named(change, names);
     let path = if path.is_empty() { "(document)" } else { &path };
     format!("    {path}: {} -> {}", short(&change.before), short(&change.after))
+}
+
+/// Tells of a change to one document.
+pub fn tell_revision(context: &Context<'_>, what: &str, edited: &Edited) -> Result<()> {
+    context.output.status(&format!("{what}, now at revision {}", edited.changed.revision));
+    Ok(())
 }

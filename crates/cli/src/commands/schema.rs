@@ -2,9 +2,9 @@ use anthill_core::api::documents::ShowSchema;
 use anthill_core::model::kind::Kind;
 use clap::Args;
 
-use crate::args::kind_parser;
 use crate::error::Result;
 use crate::output::{Format, Output};
+use crate::typed::kind_parser;
 
 /// Print a kind's JSON Schema, or list all kinds
 ///

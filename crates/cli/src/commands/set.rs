@@ -1,11 +1,13 @@
 use anthill_core::api::documents::SetField;
 use clap::Args;
 
-use super::{parse_path, parse_value, report};
+use super::revisions::tell_revision;
 use crate::args::Select;
 use crate::context::Context;
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
+use crate::typed::{parse_path, parse_value};
 
 /// Set a field of a document
 ///
@@ -54,5 +56,5 @@ pub fn run(context: &Context<'_>, args: &SetArgs) -> Result<()> {
     let (document, expect_revision) = (args.select.of()?, args.expect_revision);
     let request = SetField { document, path: path.clone(), value, expect_revision };
     let kind = &args.select.kind;
-    context.perform(request, |edited| report(context, &format!("Set {path} in {kind}"), edited))
+    context.perform(request, |edited| tell_revision(context, &format!("Set {path} in {kind}"), edited))
 }

@@ -9,11 +9,13 @@ use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::context::{Context, parse_id};
-use crate::direct::{self, Direct, Opt, Takes, Words};
+use crate::context::Context;
+use crate::direct::{self, Direct};
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
 use crate::output::Output;
-use crate::start::ExitCode;
+use crate::process::ExitCode;
+use crate::typed::parse_id;
 
 /// Show how everything stands: sessions, tasks, phases, errors, messages
 ///
@@ -42,7 +44,7 @@ pub struct StatusArgs {
     project_id: Option<String>,
 }
 
-/// The longest text that a client is listened to.
+/// The longest text that is read from a client.
 const LONGEST: usize = 64 << 10;
 /// How long a client may take to say who it is.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -55,7 +57,7 @@ impl Direct for StatusArgs {
     }
 }
 
-/// Runs it without the parser of all commands: clients ask for the line again and again.
+/// Runs it without clap: clients ask for the status line again and again.
 pub fn direct(rest: &[String]) -> Option<ExitCode> {
     let (global, args) = direct::read::<StatusArgs>(rest)?;
     let output = Output::new(global.json, global.color);
@@ -71,7 +73,7 @@ pub fn run<'o>(
     if !args.line || output.json {
         return show(&context()?, args);
     }
-    // A status line is looked at all the time: what goes wrong must not get in the way.
+    // Errors must not get in the way: a status line is always on the screen.
     if let Err(error) = context().and_then(|context| show_line(&context, args)) {
         output.warning(&error.message);
     }
@@ -98,8 +100,7 @@ impl StatusArgs {
     }
 }
 
-/// Returns the session that a client names in a JSON object on stdin. Nobody is waited for long, and what is no such
-/// object says nothing.
+/// Returns the session that a client names in a JSON object on stdin. It does not wait for long; any other input is ignored.
 fn session_on_stdin() -> Option<SessionId> {
     let stdin = io::stdin();
     if stdin.is_terminal() {

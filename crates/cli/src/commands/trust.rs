@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::error::{Result, io_error};
 use crate::output::Format;
+use crate::project_gates;
 
 /// Let hooks run a command, or a project the commands that its files name
 ///
@@ -55,7 +56,7 @@ pub fn run(context: &Context<'_>, args: &TrustArgs) -> Result<()> {
         }
         (_, Some(command)) => {
             let request = Distrust { command: command.clone() };
-            context.perform(request, |_| context.output.said(&format!("Trusted no longer: {command}")))
+            context.perform(request, |_| context.output.print(&format!("Trusted no longer: {command}")))
         }
         _ if args.project => trust_project(context, args.dry_run),
         _ => context.perform(ListTrusted {}, |trusted| list(context, trusted.items())),
@@ -63,7 +64,7 @@ pub fn run(context: &Context<'_>, args: &TrustArgs) -> Result<()> {
 }
 
 fn trust_project(context: &Context<'_>, dry_run: bool) -> Result<()> {
-    let (root, gates) = super::agent_loop::gates(context)?;
+    let (root, gates) = project_gates::find(context)?;
     let fingerprints = consent::fingerprints(&root, &gates.list);
     let fingerprints = fingerprints.map_err(|error| io_error("read the scripts of gates", &error))?;
     if fingerprints.is_empty() && !context.output.json {
@@ -85,7 +86,7 @@ fn trust(context: &Context<'_>, commands: &[Fingerprint], place: &Path, dry_run:
         return context.output.changed(&value, Format::Json);
     }
     for entry in &entries {
-        context.output.said(&format!("{done}{}: {}", covered(entry), text(entry)))?;
+        context.output.print(&format!("{done}{}: {}", covered(entry), text(entry)))?;
     }
     for Fingerprint { command, files, .. } in commands {
         let first = command.split_whitespace().next().unwrap_or_default();
@@ -105,7 +106,7 @@ fn trust(context: &Context<'_>, commands: &[Fingerprint], place: &Path, dry_run:
 fn list(context: &Context<'_>, trusted: &[Value]) -> Result<()> {
     for entry in trusted {
         let of = entry["project"].as_str().map(|root| format!("  (gate of {root})")).unwrap_or_default();
-        context.output.said(&format!("{}{}{of}", text(entry), covered(entry)))?;
+        context.output.print(&format!("{}{}{of}", text(entry), covered(entry)))?;
     }
     if trusted.is_empty() {
         context.output.status("nothing is trusted yet: anthill trust CMD");

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::args::Global;
 use crate::context::Context;
 use crate::error::Result;
-use crate::install::{Detail, Install, Places, Scope, Told, Wish, program, show, tell};
+use crate::install::{Detail, Install, InstallReport, Places, Scope, Wish, program, show, tell};
 
 /// Take back what init changed
 ///
@@ -61,12 +61,16 @@ pub fn run(context: &Context<'_>, global: &Global, args: &UninstallArgs) -> Resu
         );
     }
     notes.extend(elsewhere(&places, &scopes)?);
-    let told =
-        Told { applied: !args.dry_run, did: "Taken back, changed", nothing: "Nothing to remove", notes };
+    let told = InstallReport {
+        applied: !args.dry_run,
+        did: "Taken back, changed",
+        nothing: "Nothing to remove",
+        notes,
+    };
     tell(context, &plans, &places.project, &told)
 }
 
-/// Returns a wish for all that init can write, to find all of it.
+/// Returns a wish for everything that `init` can write, to find all of it.
 fn everything(scope: Scope, install: &Install<'_>) -> Result<Wish> {
     let program = program::find()?;
     Ok(Wish {

@@ -1,13 +1,12 @@
-use anthill_core::api::Request;
 use anthill_core::api::planning::{Planned, UpdateSessionTask};
 use anthill_core::model::plan::SessionTaskStatus;
-use anthill_core::ops::Error;
 use clap::Args;
 
-use crate::context::{Context, parse_id};
-use crate::door::in_words;
-use crate::error::{CliError, Result};
-use crate::planning::{ExpectArgs, one_of, report};
+use crate::args::ExpectArgs;
+use crate::context::Context;
+use crate::error::Result;
+use crate::planning::report;
+use crate::typed::{one_of, parse_id};
 
 /// Change a task of a session
 ///
@@ -41,13 +40,5 @@ pub fn run(context: &Context<'_>, args: &UpdateTaskArgs) -> Result<()> {
         assigned_to: args.assigned_to.clone(),
         expect_revision: args.expect.expect_revision,
     };
-    let done = request.perform(&context.caller()).map_err(|error| match error {
-        Error::NothingToChange => {
-            CliError::invalid("say what is to change: --status STATUS, --assigned-to AGENT, or both")
-        }
-        other => in_words(other),
-    })?;
-    context.answer::<UpdateSessionTask>(&done, |Planned { done, .. }| {
-        report(context, done, ("Updated task", &args.task), "")
-    })
+    context.perform(request, |Planned { done, .. }| report(context, done, ("Updated task", &args.task), ""))
 }

@@ -14,12 +14,13 @@ use anthill_live::foreign;
 use clap::Args;
 use serde_json::json;
 
-use crate::args::{ScopeArgs, kind_parser};
+use crate::args::ScopeArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result, io_error};
 use crate::output::Format;
-use crate::start::ExitCode;
-use crate::words::told;
+use crate::process::ExitCode;
+use crate::typed::kind_parser;
+use crate::words;
 
 /// Check documents against their schemas
 ///
@@ -112,7 +113,7 @@ fn validate_stored(context: &Context<'_>, args: &ValidateArgs) -> Result<ExitCod
                 .for_each(|hint| context.output.status(&format!("    {}", hint.replace('\n', "\n    "))));
         }
         idle.iter().for_each(|idle| {
-            context.output.warning(&format!("{}\n    {}", idle.message, told(&idle.fix)));
+            context.output.warning(&format!("{}\n    {}", idle.message, words::in_words(&idle.fix)));
         });
     }
     Ok(code)

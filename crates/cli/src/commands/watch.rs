@@ -1,17 +1,17 @@
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anthill_core::model::json::push_text;
 use anthill_core::model::kind::Doc;
-use anthill_core::model::time;
-use anthill_core::store::{Event, Long, Stream, Watch};
+use anthill_core::store::{Event, Long, Stream};
+use anthill_live::watching;
 use clap::Args;
 
-use crate::args::{Select, seconds};
+use crate::args::Select;
 use crate::context::Context;
 use crate::error::{Result, io_error};
 use crate::output::safe_json;
+use crate::typed::seconds;
 
 /// Print every change of a document as it happens, one JSON object per line
 ///
@@ -49,78 +49,12 @@ pub struct WatchArgs {
 pub fn run(context: &Context<'_>, args: &WatchArgs) -> Result<()> {
     let doc = context.select(&args.select)?;
     let mut watch = context.engine.watch(&doc, args.from)?;
-    let mut left = args.count.unwrap_or(u64::MAX);
-    while left > 0 {
-        let Some(event) = watch.next(None)? else { continue };
-        // The snapshot is no change: what follows it is not held back.
-        let interval = args.interval.filter(|_| event.op != "snapshot");
-        show(context, args, &doc, event)?;
-        left -= 1;
-        if let Some(interval) = interval {
-            while left > 0 {
-                let Some(newest) = newest_within(&mut *watch, interval)? else { break };
-                show(context, args, &doc, newest)?;
-                left -= 1;
-            }
-        }
-    }
-    Ok(())
+    let (interval, most) = (args.interval.map(Duration::from_secs_f64), args.count.unwrap_or(u64::MAX));
+    watching::follow(&mut *watch, interval, most, &mut |event| show(context, args, &doc, event))
 }
-
-/// Waits until the interval is over and returns the newest event that came in it.
-fn newest_within(watch: &mut dyn Watch, interval: f64) -> Result<Option<Event>> {
-    let end = Instant::now() + Duration::from_secs_f64(interval);
-    let mut newest = None;
-    loop {
-        match watch.next(Some(end.saturating_duration_since(Instant::now())))? {
-            Some(event) => newest = Some(after(newest, event)),
-            None => return Ok(newest),
-        }
-        // What is told by its changes is told in full, however soon that is.
-        if newest.as_ref().is_some_and(is_much) {
-            return Ok(newest);
-        }
-    }
-}
-
-/// Returns one event for two that follow each other: where the newer one tells only what changed, all that changed.
-fn after(earlier: Option<Event>, mut event: Event) -> Event {
-    if let (Some(Event { long: Some(Long::Changes(before)), .. }), Some(Long::Changes(changes))) =
-        (earlier, &mut event.long)
-    {
-        let (before, more) = (before.trim_end_matches(']'), changes.trim_start_matches('['));
-        let comma = if before.len() > 1 && more.len() > 1 { "," } else { "" };
-        *changes = format!("{before}{comma}{more}");
-    }
-    event
-}
-
-/// Whether an event has so many changes, or is a whole document, that nothing more should be added to it.
-fn is_much(event: &Event) -> bool {
-    match &event.long {
-        Some(Long::Changes(changes)) => changes.len() > MOST,
-        Some(Long::Whole(_)) => true,
-        None => false,
-    }
-}
-
-/// So many bytes of changes are told at once.
-const MOST: usize = 1 << 20;
 
 fn show(context: &Context<'_>, args: &WatchArgs, doc: &Doc, event: Event) -> Result<()> {
-    let at = event.at.unwrap_or_else(|| time::stamp(context.actor.now()));
-    // In one piece, without a detour by values: somebody may be waiting for just this.
-    let mut line = String::with_capacity(event.text.len() + 256);
-    line.push_str("{\"kind\":");
-    push_text(&mut line, doc.kind.name);
-    line.extend([",\"revision\":", &event.revision.to_string()]);
-    for (name, text) in [(",\"at\":", &at), (",\"by\":", &event.by), (",\"op\":", &event.op)] {
-        line.push_str(name);
-        push_text(&mut line, text);
-    }
-    if event.missed > 0 {
-        line.extend([",\"missed\":", &event.missed.to_string()]);
-    }
+    let mut line = watching::head(doc, &event, context.actor.now());
     match event.long {
         Some(Long::Whole(value)) if args.exec.is_none() => return show_whole(context, line, &value),
         Some(Long::Changes(changes)) => line.extend([",\"changes\":", &changes, "}\n"]),
@@ -148,7 +82,7 @@ fn show_whole(context: &Context<'_>, mut line: String, value: &Stream) -> Result
     context.output.whole("}\n")
 }
 
-/// Runs the user's own command; its failure is told and does not end the watch.
+/// Runs the user's command; if it fails, that is a warning and the watch goes on.
 fn execute(context: &Context<'_>, command: &str, doc: &Doc, revision: u64, line: &str) -> Result<()> {
     let mut child = Command::new("sh")
         .args(["-c", command])

@@ -5,9 +5,11 @@
 //! a crash finishes it.
 
 pub mod fs;
+mod places;
 mod plan;
 pub mod program;
 mod record;
+mod scope;
 mod targets;
 mod texts;
 
@@ -15,142 +17,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anthill_core::error::Code;
-use anthill_core::model::clients::{self, CLIENTS, Client, DEFAULT, Dir, File};
 use anthill_core::model::ids::ProjectId;
-use clap::ValueEnum;
-use clap::builder::PossibleValue;
 use serde_json::{Value, json};
 
 use self::fs::Guard;
+pub use self::places::Places;
 pub use self::plan::Plan;
 use self::plan::{Change, shown};
 use self::record::{Installed, Record};
+pub use self::scope::Scope;
 pub use self::targets::Wish;
 use crate::context::Context;
-use crate::env;
 use crate::error::{CliError, Result, io_error};
 use crate::output::Format;
-
-/// Whose settings are changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    Project,
-    User,
-    Local,
-    Plugin,
-}
-
-impl Scope {
-    pub fn word(self) -> &'static str {
-        match self {
-            Scope::Project => "project",
-            Scope::User => "user",
-            Scope::Local => "local",
-            Scope::Plugin => "plugin",
-        }
-    }
-
-    fn about(self) -> String {
-        let files = || CLIENTS.iter().flat_map(|client| self.files(client)).map(|file| file.path);
-        match self {
-            Scope::Project => "Those of this project, which everybody who works on it shares".into(),
-            Scope::User => "Yours, for all projects".into(),
-            Scope::Local => {
-                let files: Vec<_> = files().map(|file| format!("`{file}`")).collect();
-                format!("Yours, for this project: hooks in {} and nothing else", files.join(", "))
-            }
-            Scope::Plugin => format!("None: makes a plugin for {}", self.titles()),
-        }
-    }
-
-    /// Whether it exists for a client.
-    pub fn has(self, client: &Client) -> bool {
-        !self.files(client).is_empty() || self == Scope::Plugin && client.files.plugin.is_some()
-    }
-
-    /// Names the clients that it exists for.
-    pub fn titles(self) -> String {
-        clients::titles(|client| self.has(client))
-    }
-
-    fn files(self, client: &Client) -> &'static [File] {
-        match self {
-            Scope::Project => client.files.project,
-            Scope::User => client.files.user,
-            Scope::Local => client.files.local,
-            Scope::Plugin => &[],
-        }
-    }
-}
-
-impl ValueEnum for Scope {
-    fn value_variants<'a>() -> &'a [Scope] {
-        &[Scope::Project, Scope::User, Scope::Local, Scope::Plugin]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.word()).help(self.about()))
-    }
-}
-
-/// The directories in which clients look.
-#[derive(Debug)]
-pub struct Places {
-    pub project: PathBuf,
-    /// The home root, `~/.claude`.
-    pub home: PathBuf,
-    /// The user's home directory.
-    pub user: PathBuf,
-    /// Where a plugin goes.
-    pub plugin: PathBuf,
-}
-
-impl Places {
-    pub fn find(context: &Context<'_>, plugin: Option<&Path>) -> Result<Places> {
-        let found = |place: std::io::Result<PathBuf>| {
-            place.map_err(|error| io_error("find the files of clients", &error))
-        };
-        let home = found(context.roots.home())?;
-        let plugin = match plugin {
-            Some(told) => found(std::path::absolute(told))?,
-            None => home.join("anthill-plugin"),
-        };
-        let user = env::path(env::HOME).unwrap_or_else(|| "/".into());
-        Ok(Places { project: found(context.roots.project())?, home, user, plugin })
-    }
-
-    /// Returns the client that is meant unless told, and those that the project shows traces of.
-    pub fn clients(&self) -> Vec<&'static Client> {
-        let has = |trace: &str| self.project.join(trace).exists();
-        let is_used =
-            |client: &&Client| *client == DEFAULT || client.files.traces.iter().any(|trace| has(trace));
-        CLIENTS.into_iter().filter(is_used).collect()
-    }
-
-    fn dir(&self, dir: Dir) -> &Path {
-        match dir {
-            Dir::Project => &self.project,
-            Dir::Home => &self.home,
-            Dir::User => &self.user,
-        }
-    }
-
-    /// Returns the directory that paths in the record are relative to.
-    fn base(&self, scope: Scope) -> &Path {
-        match scope {
-            Scope::Project | Scope::Local => &self.project,
-            Scope::User | Scope::Plugin => &self.home,
-        }
-    }
-
-    /// Returns the file of the record.
-    fn record(&self, scope: Scope) -> PathBuf {
-        match scope {
-            Scope::Project | Scope::Local => record::place(&self.home, Some(&self.project)),
-            Scope::User | Scope::Plugin => record::place(&self.home, None),
-        }
-    }
-}
 
 /// An installation at work on one scope.
 #[derive(Debug)]
@@ -193,7 +72,7 @@ impl<'p> Install<'p> {
         self.installed().commands
     }
 
-    /// Returns what a project without a name is called: by `default`, else by its directory, and like no other.
+    /// Returns a name for a project without one: `default`, else that of its directory, and unlike any other.
     pub fn new_project(&self, default: Option<&str>) -> Option<ProjectId> {
         let taken = record::other_projects(&self.places.record(self.scope));
         let name = self.places.project.file_name().unwrap_or_default().to_string_lossy();
@@ -221,12 +100,13 @@ impl<'p> Install<'p> {
     }
 
     pub fn plan_removal(&self, wish: &Wish) -> Result<Plan> {
-        // A plugin was told where to go; only the record knows.
+        // Only the record knows where a plugin was put.
         let targets = if self.scope == Scope::Plugin { Vec::new() } else { wish.suspects(self.places) };
         Plan::within(self.border(wish)).uninstall(&targets, self.places.base(self.scope), &self.installed())
     }
 
-    /// Returns what nothing is written outside of: a project may come from anybody, links of a home are its owner's.
+    /// Returns the directory outside which nothing is written: a project may come from anybody, while links in a home are its
+    /// owner's.
     fn border(&self, wish: &Wish) -> Option<&Path> {
         match self.scope {
             Scope::Project | Scope::Local if !wish.follow_links => Some(&self.places.project),
@@ -258,7 +138,7 @@ impl<'p> Install<'p> {
             installed.commands.push(command);
         }
         for change in plan.real_changes() {
-            // One that goes stays in the record: it may not come to that.
+            // A file that is to be removed stays in the record: the removal may fail.
             if let Some(after) = &change.after {
                 installed.note(&self.relative(&change.path), change.original.clone(), after);
             }
@@ -307,7 +187,7 @@ impl<'p> Install<'p> {
     }
 }
 
-/// Writes the files, one after the other; each of them whole.
+/// Writes the files one after the other, each as a whole.
 fn write(plan: &Plan, root: &Path) -> Result<()> {
     let changes: Vec<_> = plan.real_changes().collect();
     for (done, change) in changes.iter().enumerate() {
@@ -342,7 +222,7 @@ pub enum Detail {
 }
 
 impl Detail {
-    /// Who only wants to look sees everything.
+    /// A dry run shows everything.
     pub fn of(dry_run: bool) -> Detail {
         if dry_run { Detail::Diffs } else { Detail::Names }
     }
@@ -362,7 +242,7 @@ pub fn show(context: &Context<'_>, plans: &[Plan], root: &Path, detail: Detail) 
 }
 
 /// Tells what was changed, or would be.
-pub fn tell(context: &Context<'_>, plans: &[Plan], root: &Path, told: &Told<'_>) -> Result<()> {
+pub fn tell(context: &Context<'_>, plans: &[Plan], root: &Path, told: &InstallReport<'_>) -> Result<()> {
     let changes = || plans.iter().flat_map(|plan| &plan.changes);
     if context.output.json {
         let changes: Vec<Value> = changes().map(|change| change.json(root)).collect();
@@ -378,14 +258,14 @@ pub fn tell(context: &Context<'_>, plans: &[Plan], root: &Path, told: &Told<'_>)
         (_, true) => format!("{} {files}", told.did),
         (_, false) => format!("Would change {files}; nothing was written"),
     };
-    context.output.said(&line)?;
+    context.output.print(&line)?;
     told.notes.iter().for_each(|note| context.output.status(note));
     Ok(())
 }
 
 /// What to say at the end.
 #[derive(Debug)]
-pub struct Told<'t> {
+pub struct InstallReport<'t> {
     pub applied: bool,
     /// What was done, with the number of files behind it.
     pub did: &'t str,

@@ -162,8 +162,9 @@ impl Plan {
         let wrong = |error: ParseError| damaged(path, &error);
         let start = before.clone().unwrap_or_default();
         let refusals = parts.iter().filter_map(|part| part.refusal(&start));
-        self.notes
-            .extend(refusals.map(|why| format!("left alone in `{}`: {}", path.display(), words::told(&why))));
+        self.notes.extend(
+            refusals.map(|why| format!("left alone in `{}`: {}", path.display(), words::in_words(&why))),
+        );
         let after = parts.iter().try_fold(start, |text, part| part.put(&text)).map_err(wrong)?;
         let after = (before.is_some() || !is_nothing(parts, &after)).then_some(after);
         let original = match (kept, &before) {

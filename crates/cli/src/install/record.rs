@@ -13,7 +13,8 @@ use anthill_core::model::json;
 use anthill_live::hooks::fingerprint::sha256;
 use serde::{Deserialize, Serialize};
 
-use super::{Scope, fs};
+use super::fs;
+use super::scope::Scope;
 use crate::error::{CliError, Result, io_error};
 
 const DIR: &str = ".anthill-install";

@@ -9,8 +9,9 @@ use anthill_core::model::json;
 use anthill_live::{foreign, gates};
 use serde_json::Value;
 
+use super::places::Places;
+use super::scope::Scope;
 use super::texts::{self, AGENTS, FORMER_SKILLS, SKILLS};
-use super::{Places, Scope};
 
 /// A file and what it should hold.
 #[derive(Debug)]

@@ -197,3 +197,71 @@ fn a_limit_shows_the_newest_and_names_what_is_too_long() {
     ok(&env, "undo queue --force");
     refused(&env, "get queue --field tasks[id=i3]", 4);
 }
+
+/// Signs of life are written into the queue now and then. They are nobody's change: they stand in nobody's way, are left out of
+/// what is told, and are not taken back.
+#[test]
+fn renewals_of_leases_are_no_changes() {
+    let env = with_tasks();
+    let at = |minute: u32, line: &str| {
+        let clock = format!("2026-01-01T01:{minute:02}:00Z");
+        let words: Vec<_> = line.split(' ').collect();
+        let ran = env.finish(env.command(&words).env("ANTHILL_NOW", clock), b"");
+        assert_eq!(ran.code, 0, "{line}: {}", ran.shown());
+        ran
+    };
+    at(0, "worker claim w1 --session-id s9");
+    let seen = env.json(&["get", "queue", "--field", "revision"]);
+    let copy = env.read_text("project/.coordination/tasks.json");
+    for minute in [1, 2, 6, 7, 12] {
+        at(minute, "worker heartbeat w1");
+    }
+    assert_eq!(env.json(&["get", "queue", "--field", "revision"]), json!(seen.as_u64().unwrap() + 2));
+    let ops = |line: &str| -> Vec<String> {
+        let told = env.json(&line.split(' ').collect::<Vec<_>>());
+        told.as_array().unwrap().iter().map(|told| told["op"].as_str().unwrap().to_owned()).collect()
+    };
+    for (line, tells) in [
+        ("history queue", false),
+        ("history queue --limit 50", false),
+        ("history queue --all", true),
+        ("log", false),
+        ("log --all", true),
+        ("log --kind queue --limit 50", false),
+    ] {
+        assert_eq!(ops(line).contains(&"heartbeat".to_owned()), tells, "{line}");
+    }
+    assert_eq!(ops("history queue --limit 1"), ["claim"]);
+
+    // An edit that was begun before them is no conflict, whichever way it is made.
+    at(12, &format!("set queue tasks[id=t2].priority 1 --expect-revision {seen}"));
+    assert_eq!(
+        env.run(&["set", "queue", "tasks[id=t2].priority", "2", "--expect-revision", &seen.to_string()]).code,
+        3
+    );
+    env.write("project/.coordination/tasks.json", copy.replace("\"priority\": 5", "\"priority\": 3"));
+    at(12, "leader add-task more --id t4");
+    assert_eq!((&task(&env, "t3")["priority"], &task(&env, "t4")["id"]), (&json!(3), &json!("t4")));
+    assert_eq!(task(&env, "t1")["lease"]["expires_at"], "2026-01-01T01:22:00.000Z");
+    ok(&env, "validate");
+}
+
+#[test]
+fn going_back_leaves_leases_as_long_as_they_are() {
+    let env = with_tasks();
+    let at = |minute: u32, line: &str| {
+        let clock = format!("2026-01-01T01:{minute:02}:00Z");
+        let words: Vec<_> = line.split(' ').collect();
+        env.finish(env.command(&words).env("ANTHILL_NOW", clock), b"")
+    };
+    assert_eq!(at(0, "worker claim w1 --session-id s9").code, 0);
+    assert_eq!(at(1, "set queue tasks[id=t3].priority 1").code, 0);
+    assert_eq!(at(6, "worker heartbeat w1").code, 0);
+    let undone = at(6, "undo queue --json");
+    assert_eq!(undone.code, 0, "{}", undone.shown());
+    assert_eq!(undone.json()["taken_back"][0]["op"], "set");
+    assert_eq!((&task(&env, "t3")["priority"], &task(&env, "t1")["claimed_by"]), (&json!(5), &json!("w1")));
+    let stored: Value = serde_json::from_str(&env.read_text("project/.coordination/tasks.json")).unwrap();
+    assert_eq!(stored["tasks"][0]["lease"]["expires_at"], "2026-01-01T01:16:00.000Z");
+    assert_eq!(at(11, "worker claim w2 --json").json()["id"], "t2", "w1 keeps its task");
+}

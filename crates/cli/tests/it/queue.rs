@@ -569,6 +569,65 @@ fn old_owner_is_refused(env: &TestEnv, worker: &str, id: &str) {
     }
 }
 
+/// A sign of life stands beside the queue. Who asks anthill sees the lease that counts; who reads the file sees one that is not over.
+#[test]
+fn a_sign_of_life_is_no_revision_and_counts_everywhere() {
+    let env = queue(&["a", "b"]);
+    assert_eq!(at(&env, "01:00", "worker claim w1").code, 0);
+    let (file, journal) = (env.read(TASKS), env.read(&format!("{ROOM}/.anthill/journal.jsonl")));
+    let renewed = at(&env, "01:04", "worker heartbeat w1 --json").json();
+    let ends = "2026-01-01T01:14:00.000Z";
+    assert_eq!(renewed[0]["lease"]["expires_at"], ends);
+    assert!(env.read(TASKS) == file, "the document is as it was");
+    assert!(env.read(&format!("{ROOM}/.anthill/journal.jsonl")) == journal, "and so is its history");
+    for (line, place) in [
+        ("get queue", "/tasks/0/lease/expires_at"),
+        ("get queue --field tasks[id=a]", "/lease/expires_at"),
+        ("get queue --field tasks[0].lease", "/expires_at"),
+        ("list queue", "/0/lease/expires_at"),
+        ("leader show a", "/lease/expires_at"),
+        ("leader explain a", "/task/lease/expires_at"),
+        ("leader list", "/0/lease/expires_at"),
+        ("leader status", "/tasks/0/lease/expires_at"),
+        ("worker brief a", "/task/lease/expires_at"),
+    ] {
+        let told = at(&env, "01:12", &format!("{line} --json")).json();
+        assert_eq!(told.pointer(place), Some(&ends.into()), "{line}: {told}");
+    }
+    let told = at(&env, "01:12", "leader explain a").stdout;
+    assert!(told.contains("its lease lasts 120 more s"), "{told}");
+    let board = at(&env, "01:12", "leader status").stdout;
+    assert!(!board.contains("ran out"), "{board}");
+    assert_eq!(at(&env, "01:12", "worker claim w2 --json").json()["id"], "b", "nobody takes it");
+    assert_eq!(at(&env, "01:13", "worker claim w3").code, 4);
+    assert_eq!(at(&env, "01:14", "worker claim w3 --json").json()["id"], "a", "until it is over");
+    assert_eq!(at(&env, "01:14", "worker heartbeat w1 a --epoch 1").code, 3);
+    let shown = at(&env, "01:14", "get queue --field tasks[id=a].lease --json").json();
+    assert_eq!((&shown["epoch"], &shown["expires_at"]), (&2.into(), &"2026-01-01T01:24:00.000Z".into()));
+    assert_eq!(at(&env, "01:14", "doctor").code, 0);
+}
+
+/// Those who read the file alone see a lease that is half as long at least, while somebody gives signs of life.
+#[test]
+fn signs_of_life_are_written_into_the_queue_when_half_of_the_lease_has_passed() {
+    let env = queue(&["a", "b"]);
+    assert_eq!(at(&env, "01:00", "worker claim w1").code, 0);
+    let stored = |id: &str| task(&env, id)["lease"]["expires_at"].as_str().unwrap()[11..16].to_owned();
+    let mut written = Vec::new();
+    for minute in 1..=20 {
+        assert_eq!(at(&env, &format!("01:{minute:02}"), "worker heartbeat w1").code, 0);
+        written.push(stored("a"));
+    }
+    let expected: Vec<_> = (1..=20).map(|minute| format!("01:{:02}", 10 + minute / 5 * 5)).collect();
+    assert_eq!(written, expected);
+    // A lease that is short is written each time, and a start always.
+    assert_eq!(at(&env, "01:20", "worker claim w2 --lease 59").code, 0);
+    assert_eq!(at(&env, "01:21", "worker heartbeat w2").code, 0);
+    assert_eq!(task(&env, "b")["lease"]["expires_at"], "2026-01-01T01:21:59.000Z");
+    assert_eq!(at(&env, "01:21", "worker start w1 a").code, 0);
+    assert_eq!(stored("a"), "01:31");
+}
+
 #[test]
 fn a_worker_that_lost_its_task_hears_it_from_its_heartbeat() {
     let env = queue(&["a"]);

@@ -18,7 +18,7 @@ use crate::model::names::{Names, named};
 use crate::model::shape::{Maybe, Shape, Shaped, words};
 use crate::ops::archive::shelf::Shelf;
 use crate::ops::edit::Target;
-use crate::ops::history::{self, LogFilter, TakenBack, Terms};
+use crate::ops::history::{self, LogFilter, TakenBack, Terms, Told};
 use crate::ops::merge::{self, Compared};
 use crate::ops::{Error, Result, read};
 use crate::store::{Aside, Edits, Revision};
@@ -30,6 +30,8 @@ request!(
         document: Select,
         /// Only the newest so many.
         limit: Option<usize>,
+        /// Also the renewals of leases.
+        all: bool,
         /// What has left the document for its archive.
         archived: bool,
         /// Only what was archived by this id.
@@ -67,8 +69,8 @@ impl Request for ShowHistory {
             return records(&shelf).map(Past::Archived);
         }
         let revisions = match self.limit {
-            Some(limit) => history::newest(engine, &doc, limit)?,
-            None => history::history(engine, &doc)?,
+            Some(limit) => history::newest(engine, &doc, limit, told_of(self.all))?,
+            None => history::history(engine, &doc, told_of(self.all))?,
         };
         if revisions.is_empty()
             && let Err(error) = read::document(engine, &doc)
@@ -96,6 +98,8 @@ request!(
         kind: Option<KindName>,
         /// Only the newest so many.
         limit: Option<usize>,
+        /// Also the renewals of leases.
+        all: bool,
     }
 );
 
@@ -119,9 +123,14 @@ impl Request for ShowLog {
             actor: self.actor,
             kind: self.kind.map(|kind| kind.0.name.to_owned()),
             limit: self.limit,
+            told: told_of(self.all),
         };
         history::log(caller.engine, &filter).map(Log)
     }
+}
+
+fn told_of(all: bool) -> Told {
+    if all { Told::All } else { Told::Acts }
 }
 
 fn told(revisions: &[Revision]) -> Value {

@@ -449,7 +449,7 @@ impl Request for UpdateSessionTask {
             unreachable!("BUG: tasks are kept by session")
         };
         if self.status.is_none() && self.assigned_to.is_none() {
-            return Err(Error::NothingToChange);
+            return Err(Error::NothingToUpdate);
         }
         let change =
             TaskChange { session, task: self.task, status: self.status, assigned_to: self.assigned_to };

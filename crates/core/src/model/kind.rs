@@ -456,9 +456,6 @@ pub static KINDS: &[Kind] = kinds! {
 const QUEUE: Listing = Listing {
     states: &QUEUE_STATES,
     needs: QueueTask::dependencies.name(),
-    // Enough for what a claim, a start and a short result add to a task.
-    room: 448,
-    short: 0,
     facet: queue_facet,
     hold: queue_hold,
     timed: |task| task.string(QueueTask::next_retry_at.name()).is_some(),
@@ -541,9 +538,6 @@ fn lease_due(lease: &Raw) -> Option<Due> {
 const MAILBOX: Listing = Listing {
     states: &MAILBOX_STATES,
     needs: "needs",
-    // The longest state is this much longer than the first one.
-    room: 4,
-    short: 8 << 10,
     facet: mailbox_facet,
     hold: |_| Hold::default(),
     timed: |_| false,

@@ -15,10 +15,6 @@ pub struct Listing {
     pub states: &'static [State],
     /// The field that names the items which must be done first.
     pub needs: &'static str,
-    /// Blanks behind each item of a file, for what is added to it later.
-    pub room: usize,
-    /// A file that is not longer than this is read as a whole: an index would be many times as long.
-    pub short: u64,
     pub facet: fn(&Raw) -> Option<Facet<'_>>,
     /// What is to be known of an active item besides.
     pub hold: fn(&Raw) -> Hold,

@@ -47,11 +47,16 @@ pub enum Next {
     Clean,
     RemoveFile(String),
     Install,
+    /// Gives the project an id of its own.
+    NameProject,
     StatusLine,
 
     // The queue.
     BeginQueue,
     AddTask,
+    EditTask {
+        id: String,
+    },
     Aggregate,
     Cancel(String),
     Retry(String),
@@ -69,6 +74,10 @@ pub enum Next {
     Claim {
         named: bool,
         session: Option<String>,
+    },
+    /// Claims the next task as soon as there is one.
+    AwaitTask {
+        worker: String,
     },
     Complete(Option<Lease>),
     Fail(Lease),
@@ -203,6 +212,10 @@ pub enum See {
         task: String,
         full: bool,
     },
+    /// The brief of a task that is still to be named.
+    AnyBrief,
+    /// The brief of what a worker has in hand.
+    BriefOfWorker,
     Sessions,
     Session(String),
     TasksOfSession(Option<String>),
@@ -253,6 +266,12 @@ pub enum With {
     FollowLinks,
     Worktrees,
     RootDir,
+    /// The id that picks one document of its kind, by its name.
+    Name(&'static str),
+    Status,
+    Assignee,
+    /// That there is a session which will read the message.
+    Reader,
     /// Any, or this one.
     Session(Option<String>),
 }

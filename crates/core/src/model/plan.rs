@@ -251,6 +251,25 @@ fn burned(story: &Value, start: Date) -> Option<(Date, f64)> {
     completed.then(|| (at.map_or(start, day_of), points_of(story)))
 }
 
+/// Writes the points of its stories into a sprint. One that is over keeps what it had.
+pub fn add_up(sprint: &mut Value, stories: &[&Value]) {
+    if !matches!(status(sprint), Some(SprintStatus::Active | SprintStatus::Planned)) {
+        return;
+    }
+    let points = points(stories_of(sprint, stories));
+    for (field, sum) in [(Sprint::completed_points, points.done), (Sprint::total_points, points.total)] {
+        if figure(sprint, field) != Some(sum) {
+            sprint[field] = number(sum);
+        }
+    }
+}
+
+/// Returns the stories of a sprint.
+pub fn stories_of<'v>(sprint: &Value, stories: &[&'v Value]) -> Vec<&'v Value> {
+    let find = |id: &str| stories.iter().copied().find(|story| story.text(Item::id) == Some(id));
+    texts(sprint, Sprint::stories).into_iter().filter_map(find).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

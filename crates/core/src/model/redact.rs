@@ -9,6 +9,7 @@
 //! A second pass changes nothing, for a value that holds the mark is left alone.
 
 mod looks;
+mod names;
 mod rules;
 #[cfg(test)]
 mod samples;
@@ -19,10 +20,9 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use self::looks::{Looked, NameForm};
-use self::scan::{Scan, name_of, stem};
-
-/// What stands in the place of a secret.
-pub const MARK: &str = "[redacted]";
+use self::names::{name_of, stem};
+pub use self::rules::MARK;
+use self::scan::Scan;
 
 /// Returns `text` with every secret in it replaced.
 pub fn redact(text: &str) -> Cow<'_, str> {

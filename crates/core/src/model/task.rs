@@ -21,7 +21,7 @@ use super::changes::Changes;
 use super::documents::queue::{LastClaim, QueueTask, TaskContext, TaskResult, TaskUsage};
 use super::item_text::ItemText;
 use super::key::{Fields, FieldsMut, Held, Key, Put};
-use super::lease;
+use super::lease::{self, Sign, Signs};
 use super::new_task::NewTask;
 use super::redact::redact;
 use super::time::{self, Moment};
@@ -259,9 +259,20 @@ impl Task {
         self.lease(self.epoch().max(1), lease::seconds(&self.0), now);
     }
 
-    /// Returns how much of the lease has been used; all of it where there is none.
-    pub fn used(&self, now: &Moment) -> SignedDuration {
-        lease::used(&self.0, now)
+    /// Whether a renewal has to be written into the document.
+    pub fn is_stale(&self, now: &Moment) -> bool {
+        lease::is_stale(&self.0, now)
+    }
+
+    /// Returns the sign of life that a renewal is.
+    pub fn sign(&self) -> Sign {
+        Sign::of(&self.0)
+    }
+
+    /// Returns the task with its lease as signs of life renewed it.
+    pub fn renewed_by(mut self, signs: &Signs) -> Task {
+        signs.renew(&mut self.0);
+        self
     }
 
     fn lease(&mut self, epoch: u64, seconds: f64, now: &Moment) {

@@ -11,20 +11,36 @@ use crate::model::kind::Doc;
 use crate::model::time;
 use crate::store::{Engine, Revision};
 
+/// Which revisions are told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Told {
+    /// Those that somebody made on purpose.
+    #[default]
+    Acts,
+    /// Also signs of life.
+    All,
+}
+
+impl Told {
+    fn has(self, revision: &Revision) -> bool {
+        self == Told::All || !revision.is_heartbeat()
+    }
+}
+
 /// Returns every kept revision of a document, oldest first.
-pub fn history(engine: &dyn Engine, doc: &Doc) -> Result<Vec<Revision>> {
+pub fn history(engine: &dyn Engine, doc: &Doc, told: Told) -> Result<Vec<Revision>> {
     let mut revisions = Vec::new();
-    engine.replay(doc, &mut |revision, _| revisions.push(revision.clone()))?;
+    engine.replay(doc, &mut |revision, _| revisions.extend(told.has(revision).then(|| revision.clone())))?;
     Ok(revisions)
 }
 
 /// Returns the newest revisions of a document, oldest first, without reading more than those. What was too long for the
 /// log is told by where it is.
-pub fn newest(engine: &dyn Engine, doc: &Doc, limit: usize) -> Result<Vec<Revision>> {
+pub fn newest(engine: &dyn Engine, doc: &Doc, limit: usize, told: Told) -> Result<Vec<Revision>> {
     let mut revisions = Vec::new();
     if limit > 0 {
         engine.look_back(&doc.room, Some(doc), &mut |revision| {
-            revisions.push(revision);
+            revisions.extend(told.has(&revision).then_some(revision));
             revisions.len() < limit
         })?;
     }
@@ -40,6 +56,7 @@ pub struct LogFilter {
     pub kind: Option<String>,
     /// Only the newest.
     pub limit: Option<usize>,
+    pub told: Told,
 }
 
 /// Commits of a room are in their order, and so are their times, unless a clock was set back further than this.
@@ -91,5 +108,6 @@ impl LogFilter {
         self.since.is_none_or(|since| time::read(&record.at).is_none_or(|at| at >= since))
             && self.actor.as_ref().is_none_or(|actor| record.is_by(actor))
             && self.kind.as_ref().is_none_or(|kind| record.kind == *kind)
+            && self.told.has(record)
     }
 }

@@ -159,7 +159,9 @@ pub enum Error {
     #[error("nothing is ready to be claimed")]
     NothingReady { worker: String, others_work: bool },
     #[error("nothing to change: say what is to be different")]
-    NothingToChange,
+    NothingToEdit { id: String },
+    #[error("nothing to change: say what the task's status is, or who has it")]
+    NothingToUpdate,
     /// A kind of which there are many documents, and what would say which one.
     #[error("{kind} needs a {by}: it is kept at `{path}`")]
     Unnamed { kind: &'static str, by: &'static str, path: String },
@@ -207,7 +209,10 @@ impl Error {
             Error::NothingReady { .. } | Error::NothingInHand { .. } | Error::NoReader { .. } => {
                 Code::NotFound
             }
-            Error::NothingToChange | Error::WhoseTask | Error::SeveralInHand { .. } => Code::Invalid,
+            Error::NothingToEdit { .. }
+            | Error::NothingToUpdate
+            | Error::WhoseTask
+            | Error::SeveralInHand { .. } => Code::Invalid,
             Error::Invalid { .. } | Error::Unnamed { .. } | Error::NoArchive { .. } => Code::Invalid,
             Error::Task(Refusal::Taken { .. } | Refusal::LeaseOver { .. }) => Code::Conflict,
             Error::Task(Refusal::WrongState { .. }) | Error::Refused { .. } => Code::Refused,

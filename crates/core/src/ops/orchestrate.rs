@@ -18,7 +18,7 @@ use crate::model::ids::Key;
 use crate::model::key::Fields;
 use crate::model::next::{Next, See, With};
 use crate::model::path;
-use crate::model::pipeline::spending::Failure;
+use crate::model::pipeline::Failure;
 use crate::model::pipeline::{Caps, NO_GROUP, Order, Pipeline};
 use crate::model::plan::{number, word};
 use crate::model::redact::redact;

@@ -5,24 +5,77 @@ use serde_json::{Value, json};
 
 use super::{Error, Result};
 use crate::hint;
-use crate::model::documents::queue::QueueTask;
+use crate::model::documents::queue::{Agents, Queue, QueueTask, Worker};
 use crate::model::hint::Hint;
-use crate::model::key::Fields;
+use crate::model::json;
+use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::{Doc, Items};
+use crate::model::lease::Signs;
 use crate::model::listing::{Most, Overview};
 use crate::model::next::Next;
 use crate::model::path::{Path, Segment};
 use crate::model::raw::Raw;
 use crate::model::room::Room;
+use crate::model::time;
 use crate::store::engine::{counts_in, items};
 use crate::store::{Document, Engine, Transaction};
 
-/// Returns a document, which must exist.
+/// Returns a document, which must exist, with its leases as they count.
 pub fn document(engine: &dyn Engine, doc: &Doc) -> Result<Document> {
+    match found(engine, doc)? {
+        Some(document) => Ok(document),
+        None => absent(engine, doc),
+    }
+}
+
+/// Returns a document as it is stored, which must exist: for those who will change it.
+pub fn stored(engine: &dyn Engine, doc: &Doc) -> Result<Document> {
     match engine.read(doc)? {
         Some(document) => Ok(document),
-        None => blank(engine, doc)?.ok_or_else(|| missing(engine, doc)),
+        None => absent(engine, doc),
     }
+}
+
+/// Returns a document, if there is one, with its leases as they count.
+pub fn found(engine: &dyn Engine, doc: &Doc) -> Result<Option<Document>> {
+    let Some(mut document) = engine.read(doc)? else { return Ok(None) };
+    if *doc == Doc::workers() {
+        see_workers(&mut document.value, &engine.signs(&Doc::queue())?);
+    }
+    let signs = signs(engine, doc)?;
+    if !signs.is_empty()
+        && let Some(tasks) = document.value.at_mut(Queue::tasks).and_then(Value::as_array_mut)
+    {
+        tasks.iter_mut().for_each(|task| signs.renew(task));
+    }
+    Ok(Some(document))
+}
+
+/// Lets the register know of the last signs of life.
+fn see_workers(register: &mut Value, signs: &Signs) {
+    let seen = signs.last_seen();
+    let workers = register.at_mut(Agents::agents).and_then(Value::as_array_mut).into_iter().flatten();
+    for worker in workers {
+        let known = worker.text(Worker::last_seen).and_then(time::read);
+        let last = worker.text(Worker::id).and_then(|id| seen.get(id).copied());
+        if let Some(last) = last.filter(|last| known.is_none_or(|known| known < *last)) {
+            worker.set(Worker::last_seen, time::stamp(last));
+        }
+    }
+}
+
+/// Returns what renewed the leases of a document beside it.
+fn signs(engine: &dyn Engine, doc: &Doc) -> Result<Signs> {
+    if is_leased(doc) { Ok(engine.signs(doc)?) } else { Ok(Signs::default()) }
+}
+
+/// Whether signs of life are kept beside a document.
+fn is_leased(doc: &Doc) -> bool {
+    *doc == Doc::queue()
+}
+
+fn absent(engine: &dyn Engine, doc: &Doc) -> Result<Document> {
+    blank(engine, doc)?.ok_or_else(|| missing(engine, doc))
 }
 
 /// Returns what a list of a session is while nobody has put anything into it; `None` without such a session.
@@ -52,7 +105,13 @@ fn get_part(engine: &dyn Engine, doc: &Doc, path: &Path) -> Result<Option<Value>
     }
     let found = match part {
         Wanted::Frame => look.frame(doc)?,
-        Wanted::Item(item) => item.alone_in(&mut *look, doc)?,
+        Wanted::Item(item) => {
+            let signs = if is_leased(doc) { look.signs(doc)? } else { Signs::default() };
+            look.item(doc, item.id)?.map(|mut found| {
+                signs.renew(&mut found);
+                item.alone(&found)
+            })
+        }
     };
     Ok(found.and_then(|found| path.get(&found).ok().cloned()))
 }
@@ -86,8 +145,11 @@ impl<'a> Wanted<'a> {
 impl Item<'_> {
     /// Returns a document that has only this item.
     pub fn alone_in(&self, transaction: &mut dyn Transaction, doc: &Doc) -> Result<Option<Value>> {
-        let item = transaction.item(doc, self.id)?;
-        Ok(item.map(|item| json!({ self.field: [item] })))
+        Ok(transaction.item(doc, self.id)?.map(|item| self.alone(&item)))
+    }
+
+    fn alone(&self, item: &Value) -> Value {
+        json!({ self.field: [item] })
     }
 }
 
@@ -96,7 +158,7 @@ pub fn list(engine: &dyn Engine, doc: &Doc, status: Option<&str>) -> Result<Vec<
     if doc.kind.items == Items::None {
         return Err(Error::NoList { kind: doc.kind.name });
     }
-    let Some(document) = engine.read(doc)? else { return Ok(Vec::new()) };
+    let Some(document) = found(engine, doc)? else { return Ok(Vec::new()) };
     Ok(with_status(items(doc.kind, &document.value), status))
 }
 
@@ -117,13 +179,33 @@ pub fn counts(engine: &dyn Engine, doc: &Doc) -> Result<Option<Vec<usize>>> {
 
 /// Returns a document's list seen from above, if an index can tell. Whatever is wrong, reading it as a whole tells.
 pub fn overview(engine: &dyn Engine, doc: &Doc, most: Most) -> Option<Overview> {
-    engine.overview(doc, most).ok().flatten()
+    let mut overview = engine.overview(doc, most).ok().flatten()?;
+    let signs = signs(engine, doc).ok()?;
+    overview.items.iter_mut().for_each(|item| signs.renew(item));
+    Some(overview)
 }
 
 /// Visits every item of a document's list, if an engine can do that without building values; else what was visited does
 /// not count. Whatever is wrong, reading it as a whole tells.
 pub fn each_item(engine: &dyn Engine, doc: &Doc, visit: &mut dyn FnMut(&Raw)) -> bool {
-    engine.each_item(doc, visit).unwrap_or(false)
+    let Ok(signs) = signs(engine, doc) else { return false };
+    let mut renewed = Raw::default();
+    let mut visit = |item: &Raw| {
+        let is_signed =
+            !signs.is_empty() && item.string(QueueTask::id.name()).is_some_and(|id| signs.of(&id).is_some());
+        match is_signed.then(|| renew_text(item, &signs, &mut renewed)).flatten() {
+            Some(()) => visit(&renewed),
+            None => visit(item),
+        }
+    };
+    engine.each_item(doc, &mut visit).unwrap_or(false)
+}
+
+/// Reads an item with its lease as signs of life renewed it.
+fn renew_text(item: &Raw, signs: &Signs, renewed: &mut Raw) -> Option<()> {
+    let mut value = json::parse(item.text()).ok()?;
+    signs.renew(&mut value);
+    renewed.read(json::dense(&value).as_bytes(), 0).map(drop)
 }
 
 /// Returns the items that have this status, or all.

@@ -1,16 +1,20 @@
 //! What the shared configuration says about how to work. Without one, or where it is silent, the defaults hold.
 
+use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{Actor, Error, Result};
 use crate::hint;
-use crate::model::documents::state::{Config, Features, GlobalSettings, JournalSettings, RetentionSettings};
+use crate::model::documents::state::{
+    Config, Features, GlobalSettings, JournalSettings, Paths, RetentionSettings,
+};
 use crate::model::key::{Fields, FieldsMut, Key as Field};
 use crate::model::kind::Doc;
 use crate::model::next::Next;
 use crate::model::shape::Integer;
+use crate::store::places::Places;
 use crate::store::{self, Engine};
 
 /// The settings of `config.json` that operations keep to.
@@ -75,6 +79,17 @@ impl Settings {
         self.0[Config::global].read(GlobalSettings::max_parallel_agents)
     }
 
+    /// Returns how many agents are to work at once: as many as somebody wants, if that is allowed, else as many as are
+    /// allowed, up to `most`.
+    pub fn parallel_agents(&self, wanted: Option<usize>, most: usize) -> Result<usize> {
+        if let Some(wanted) = wanted {
+            self.allow_agents(u64::try_from(wanted).unwrap_or(u64::MAX))?;
+            return Ok(wanted);
+        }
+        let allowed = self.max_parallel_agents().and_then(|most| usize::try_from(most).ok());
+        Ok(allowed.unwrap_or(most).clamp(1, most))
+    }
+
     /// Refuses to let more agents work at once than the configuration allows.
     pub fn allow_agents(&self, wanted: u64) -> Result<()> {
         match self.max_parallel_agents() {
@@ -134,6 +149,31 @@ pub fn kept_segments(engine: &dyn Engine) -> store::Result<Option<usize>> {
     Ok(told.and_then(|told| usize::try_from(told).ok()))
 }
 
+/// What `paths` says by default, whatever the home is.
+const USUAL: [&str; 2] = ["~/.claude/sessions", "~/.claude/orchestration"];
+
+/// Returns where parts of the home are by the configuration: for the file engine. `user` is what `~` stands for.
+pub fn places(engine: &dyn Engine, user: Option<&FilePath>) -> store::Result<Places> {
+    let config = engine.read(&Doc::config())?.map(|config| config.value);
+    let place = |setting: Field<Option<String>>| {
+        let told = config.as_ref().at(Config::paths).text(setting).filter(|told| !USUAL.contains(told));
+        told.map(|told| absolute(told, setting.name(), user)).transpose()
+    };
+    Ok(Places { sessions: place(Paths::session_state)?, shared: place(Paths::shared_state)? })
+}
+
+fn absolute(place: &str, setting: &str, user: Option<&FilePath>) -> store::Result<PathBuf> {
+    let place = match (place.strip_prefix("~/"), user) {
+        (Some(rest), Some(user)) => user.join(rest),
+        _ => PathBuf::from(place),
+    };
+    if place.is_absolute() {
+        return Ok(place);
+    }
+    let message = format!("`paths.{setting}` in the configuration must be an absolute path");
+    Err(store::Error::UnsupportedPlace { path: place.display().to_string(), message })
+}
+
 fn setting(path: &str, value: &str) -> Next {
     Next::Set { kind: "config", path: path.into(), value: value.into() }
 }
@@ -164,5 +204,16 @@ mod tests {
             (told.kept_number(RetentionSettings::errors, 7), told.kept_number(RetentionSettings::agents, 7)),
             (usize::MAX, 3)
         );
+    }
+
+    #[test]
+    fn as_many_agents_work_as_are_wanted_or_allowed() {
+        let allowed = |most: Value| Settings(json!({"global": {"max_parallel_agents": most}}));
+        assert_eq!(Settings::default().parallel_agents(None, 4).unwrap(), 4);
+        assert_eq!(Settings::default().parallel_agents(Some(9), 4).unwrap(), 9);
+        assert_eq!(allowed(json!(2)).parallel_agents(None, 4).unwrap(), 2);
+        assert_eq!(allowed(json!(0)).parallel_agents(None, 4).unwrap(), 1);
+        assert_eq!(allowed(json!(9)).parallel_agents(None, 4).unwrap(), 4);
+        assert!(allowed(json!(2)).parallel_agents(Some(3), 4).is_err());
     }
 }

@@ -22,6 +22,7 @@ use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::json;
 use crate::model::kind::Doc;
+use crate::model::lease::{Sign, Signs};
 use crate::model::listing::{Among, Marks, Most, Overview};
 use crate::model::merge::Clash;
 use crate::model::names::{Names, names_of};
@@ -58,6 +59,8 @@ struct RoomState {
     edits: BTreeMap<String, Value>,
     asides: Vec<(Aside, Vec<u8>)>,
     log: Vec<Revision>,
+    /// Signs of life, by document; the last one of an item counts.
+    signs: BTreeMap<String, Vec<Sign>>,
 }
 
 #[derive(Debug, Clone)]
@@ -167,7 +170,13 @@ impl Engine for MemoryEngine {
             }
             before.insert(room, Before { docs, edited, text_files: state.text_files.clone() });
         }
-        Ok(Box::new(MemoryTransaction { engine: self, before, new: Vec::new(), texts: Vec::new() }))
+        Ok(Box::new(MemoryTransaction {
+            engine: self,
+            before,
+            new: Vec::new(),
+            texts: Vec::new(),
+            signs: Vec::new(),
+        }))
     }
 
     fn replay(&self, doc: &Doc, visit: &mut dyn FnMut(&Revision, Option<&Value>)) -> Result<()> {
@@ -316,6 +325,12 @@ impl Reading for MemoryEngine {
         stored.value.is_some().then_some(stored.at)
     }
 
+    fn signs(&self, doc: &Doc) -> Result<Signs> {
+        let rooms = self.shared.lock();
+        let given = rooms.get(&doc.room).and_then(|room| room.signs.get(&doc.to_string()));
+        Ok(given.into_iter().flatten().cloned().collect())
+    }
+
     fn live(&self) -> Result<Live> {
         let rooms = self.rooms()?;
         let any = rooms.iter().any(|room| matches!(room, Room::Session(_)));
@@ -401,6 +416,8 @@ struct MemoryTransaction<'e> {
     new: Vec<(Doc, Option<Value>)>,
     /// What is done to texts.
     texts: Vec<(TextFile, Writing)>,
+    /// Signs of life.
+    signs: Vec<(Doc, Sign)>,
 }
 
 /// A document that somebody has edited.
@@ -565,9 +582,26 @@ impl Transaction for MemoryTransaction<'_> {
         Ok(())
     }
 
+    fn sign(&mut self, doc: &Doc, sign: Sign, _: &Moment) -> Result<bool> {
+        self.signs.push((doc.clone(), sign));
+        Ok(true)
+    }
+
+    fn signs(&mut self, doc: &Doc) -> Result<Signs> {
+        let rooms = self.engine.shared.lock();
+        let given = rooms.get(&doc.room).and_then(|room| room.signs.get(&doc.to_string()));
+        let own = self.signs.iter().filter(|(of, _)| of == doc).map(|(_, sign)| sign);
+        Ok(given.into_iter().flatten().chain(own).cloned().collect())
+    }
+
     fn commit(mut self: Box<Self>, entry: &Entry) -> Result<Committed> {
         let sealed = self.seal(entry)?;
         let mut rooms = self.engine.shared.lock();
+        for (doc, sign) in std::mem::take(&mut self.signs) {
+            let given = rooms.entry(doc.room.clone()).or_default().signs.entry(doc.to_string()).or_default();
+            given.retain(|known| known.id != sign.id);
+            given.push(sign);
+        }
         let mut course = self.engine.shared.course();
         let mut committed = Committed::default();
         for (stored, _) in &sealed {

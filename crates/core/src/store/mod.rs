@@ -14,6 +14,7 @@ pub mod error;
 pub mod file;
 pub mod memory;
 pub mod observed;
+pub mod places;
 pub mod state;
 pub mod texts;
 

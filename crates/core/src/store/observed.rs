@@ -17,6 +17,7 @@ use super::texts::Texts;
 use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::kind::Doc;
+use crate::model::lease::{Sign, Signs};
 use crate::model::listing::{Among, Marks, Most, Overview};
 use crate::model::raw::Raw;
 use crate::model::room::Room;
@@ -154,6 +155,10 @@ impl Reading for Observed {
 
     fn written_at(&self, doc: &Doc) -> Option<Timestamp> {
         self.engine.written_at(doc)
+    }
+
+    fn signs(&self, doc: &Doc) -> Result<Signs> {
+        self.engine.signs(doc)
     }
 
     fn live(&self) -> Result<Live> {
@@ -298,6 +303,16 @@ impl Transaction for ObservedTransaction<'_> {
 
     fn text_files_changed(&mut self, room: &Room, sort: TextFiles) -> Result<bool> {
         self.transaction.text_files_changed(room, sort)
+    }
+
+    /// Nobody hears of it: no document is changed.
+    fn sign(&mut self, doc: &Doc, sign: Sign, now: &Moment) -> Result<bool> {
+        self.engine.observer.may_change(doc)?;
+        self.transaction.sign(doc, sign, now)
+    }
+
+    fn signs(&mut self, doc: &Doc) -> Result<Signs> {
+        self.transaction.signs(doc)
     }
 
     fn commit(self: Box<Self>, entry: &Entry) -> Result<Committed> {

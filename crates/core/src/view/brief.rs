@@ -67,6 +67,11 @@ impl Brief {
         Brief { task, before: Vec::new(), others: Vec::new(), plan: None, discoveries: None }
     }
 
+    /// Returns what a worker's command reads on its standard input.
+    pub fn prompt(&self, worker: &str, door: &dyn Door) -> String {
+        self.text(Some(worker), Length::Short, door) + &queue_texts::answer()
+    }
+
     /// Returns it as Markdown, for a worker or for somebody who is none.
     pub fn text(&self, reader: Option<&str>, length: Length, door: &dyn Door) -> String {
         let task = self.task.value();

@@ -13,7 +13,7 @@ use crate::model::documents::pipeline::{Group, OrchestratorState, PmState, PmTas
 use crate::model::hint::Door;
 use crate::model::key::Fields;
 use crate::model::next::{Input, Next};
-use crate::model::pipeline::spending::failures;
+use crate::model::pipeline::failures;
 use crate::model::pipeline::table::{self, Outcome, Purpose, Role};
 use crate::model::pipeline::{Criterion, NO_GROUP, Order, Pipeline};
 use crate::model::plan::word;

@@ -7,7 +7,6 @@
 use serde_json::Value;
 
 use super::board::{counts, owner, progress};
-use super::brief::{Brief, Length};
 use super::graph::{Tasks, cut, field, list, one_line};
 use super::table::Table;
 use super::text::escape;
@@ -192,11 +191,6 @@ pub fn log_line(at: &str, action: &str, details: &str) -> String {
     format!("[{at}] {action}: {}\n", details.trim_end())
 }
 
-/// Returns what a worker's command reads on its standard input.
-pub fn prompt(brief: &Brief, worker: &str, door: &dyn Door) -> String {
-    brief.text(Some(worker), Length::Short, door) + &answer()
-}
-
 /// How an agent says what came of its work. Printed back it is no answer: its status is none.
 pub(super) const OBJECT: &str = r#"```json
 {"status": "done | failed | blocked | released", "summary": "…", "files_modified": ["…"], "files_created": ["…"], "discoveries": ["…"]}
@@ -340,6 +334,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
+    use super::super::brief::Brief;
     use super::super::graph::samples;
     use super::*;
     use crate::model::hint::Plain;
@@ -572,7 +567,7 @@ by hand
         fn any_task_has_its_text_files(queue in samples::queues(), text in "(\\PC|[`~#\n]){0,20}") {
             for task in Tasks::of(&queue).all {
                 prop_assert!(result(task).ends_with("SUCCESS\n") || result(task).ends_with("FAILED\n"));
-                prop_assert!(prompt(&Brief::bare(Task::of(task.clone())), &text, &Plain).ends_with(&answer()));
+                prop_assert!(Brief::bare(Task::of(task.clone())).prompt(&text, &Plain).ends_with(&answer()));
             }
             let text_file = summary(Some(&text), &[(text.clone(), text.clone())], &queue, &text);
             prop_assert!(text_file.starts_with("# Summary\n"));

@@ -10,7 +10,7 @@
 //! count = "{} failed"                   # where its output says how many issues there are
 //! ```
 //!
-//! Other tables are none of ours.
+//! Other tables belong to others.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use crate::foreign;
 /// The file, below the project root.
 pub const FILE: &str = ".claude/anthill.toml";
 
-/// Longer time-outs are taken for a mistake.
+/// A longer time-out must be a mistake.
 const LONGEST: f64 = 86_400.0;
 
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +60,7 @@ pub struct NewGate<'a> {
     pub count: Option<&'a str>,
 }
 
-/// Returns the text of the file with one gate more; all that is there stays byte for byte.
+/// Returns the text of the file with one more gate; the rest stays as it is, byte for byte.
 pub fn with_gate(text: &str, new: &NewGate<'_>) -> Result<String, String> {
     let known = parse(text)?;
     let mut with = text.to_owned();
@@ -70,7 +70,7 @@ pub fn with_gate(text: &str, new: &NewGate<'_>) -> Result<String, String> {
         _ => "\n\n",
     };
     with += &lines_of(new);
-    // A table that is closed, as one in braces, takes nothing more.
+    // An inline table cannot be extended.
     match parse(&with) {
         Ok(gates) if gates.starts_with(&known) && gates.len() == known.len() + 1 => Ok(with),
         Ok(_) => Err("the gate would not be read as it is meant".into()),
@@ -81,7 +81,7 @@ pub fn with_gate(text: &str, new: &NewGate<'_>) -> Result<String, String> {
 /// Returns a gate as the file has it.
 pub fn lines_of(gate: &NewGate<'_>) -> String {
     let is_bare = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    // What JSON escapes, TOML reads; one character more must not stand there as it is.
+    // TOML reads the escapes of JSON, and needs one more.
     let quoted = |text: &str| serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f");
     let name = if is_bare(gate.name) { gate.name.to_owned() } else { quoted(gate.name) };
     let mut lines = format!("[gates.{name}]\nrun = {}\n", quoted(gate.line));

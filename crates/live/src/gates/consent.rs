@@ -1,17 +1,18 @@
-//! Commands that a project's files name have no force before the user has trusted them: who clones a repository has not
-//! agreed to run it. What is detected needs no trust, as it is a tool's ordinary command.
+//! Commands in a project's files do not run before the user has trusted them: cloning a repository is not an agreement to run it.
+//! Detected gates need no trust, as they are the ordinary commands of tools.
 
 use std::path::Path;
 
 use anthill_core::hint;
 use anthill_core::model::next::Next;
 use anthill_core::ops::trust::{self, Fingerprint, Verdict};
-use anthill_core::ops::{Error, Result};
+use anthill_core::ops::{Actor, Error, Result};
 use anthill_core::store::Engine;
 use anthill_core::view::text::escape;
 
 use super::{Gate, Run, config};
 use crate::hooks::fingerprint;
+use crate::runner;
 
 /// A gate that waits for consent.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ pub fn missing<'g>(engine: &dyn Engine, root: &Path, gates: &'g [Gate]) -> Resul
     let mut waiting = Vec::new();
     for gate in gates {
         let Some(line) = line_of(gate) else { continue };
-        // A script that cannot be read is none that was trusted.
+        // A script that cannot be read is not trusted.
         let verdict = match fingerprint::of_project(line, root) {
             Ok(fingerprint) => trust::judge(engine, &fingerprint)?,
             Err(_) => Verdict::Changed,
@@ -53,19 +54,27 @@ pub fn missing<'g>(engine: &dyn Engine, root: &Path, gates: &'g [Gate]) -> Resul
     Ok(waiting)
 }
 
+/// Trusts these gates of this project, as they are now. Only for a person's yes.
+pub fn give(engine: &dyn Engine, root: &Path, gates: &[Gate], actor: &Actor) -> runner::Result<()> {
+    let failed = |source| runner::Error::Io { action: "read the scripts of gates", source };
+    let fingerprints = fingerprints(root, gates).map_err(failed)?;
+    Ok(trust::trust(engine, &fingerprints, actor).map(drop)?)
+}
+
 /// Refuses gates that wait for consent.
 pub fn check(engine: &dyn Engine, root: &Path, gates: &[Gate]) -> Result<()> {
     let waiting = missing(engine, root, gates)?;
     match waiting.is_empty() {
         true => Ok(()),
-        false => {
-            Err(Error::refused(told(&waiting), hint!["read them, then let them run: ", Next::TrustProject]))
-        }
+        false => Err(Error::refused(
+            refusal(&waiting),
+            hint!["read them, then let them run: ", Next::TrustProject],
+        )),
     }
 }
 
 /// Says which gates do not run, and what they would run.
-fn told(waiting: &[Waiting<'_>]) -> String {
+fn refusal(waiting: &[Waiting<'_>]) -> String {
     let lines: Vec<String> = waiting.iter().map(Waiting::shown).collect();
     format!("`{}` names commands that are not trusted:\n{}", config::FILE, lines.join("\n"))
 }

@@ -10,11 +10,12 @@ use crate::foreign;
 /// The name of a gate and its line for the shell.
 type Line = (&'static str, String);
 
-/// Returns the gates that can be told. Where there are several languages, the gates of all but the first have its name.
+/// Returns the gates that were detected. In a project of several languages, gates of all but the first have the language in their
+/// name.
 pub fn gates(root: &Path) -> Vec<Gate> {
     let mut languages =
         vec![("rust", rust(root)), ("node", node(root)), ("python", python(root)), ("go", go(root))];
-    // Files that are named as tests are a sign where nothing else is one.
+    // If there is no other sign, files that are named like tests are one.
     if languages.iter().all(|(_, lines)| lines.is_empty()) {
         languages.push(("python", python_tests::line(root).map(|line| ("test", line)).into_iter().collect()));
     }
@@ -54,7 +55,7 @@ fn node(root: &Path) -> Vec<Line> {
     let script = |names: &[&'static str]| {
         let written = |name: &&&str| {
             let script = package.get("scripts").and_then(|scripts| scripts.get(name)).and_then(Value::as_str);
-            // What `npm init` writes stands for no tests.
+            // The placeholder of `npm init` is not a test.
             script.is_some_and(|script| !script.contains("no test specified"))
         };
         names.iter().find(written).map(|name| format!("{manager} run {name}"))

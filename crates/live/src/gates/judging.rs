@@ -1,7 +1,7 @@
 //! The end of an iteration: every gate is run, then it is judged. Gate runs that overlap count once.
 //!
-//! Whoever judges takes a seat. Who finds it taken waits; if the iteration was judged meanwhile, that is the result for
-//! both, for nothing was checked that the first one did not check. A killed one leaves the seat and no result.
+//! Only the holder of a seat judges. The next one waits for it; if the iteration was judged meanwhile, that is the result for both,
+//! since both would check the same. A killed process leaves the seat, and no result.
 
 use std::time::Duration;
 
@@ -13,23 +13,23 @@ use anthill_core::store::{Engine, Seat};
 use serde_json::Value;
 
 use super::{Event, Gate, consent, run_within};
-use crate::runner::shift::Shift;
+use crate::runner::run_state::RunState;
 use crate::runner::watchdog::Watchdog;
 use crate::runner::{Result, Site};
 
-/// How long to wait at once for the seat; then it is time to see whether everybody stops.
+/// How long to wait for the seat before checking whether the run stops.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the gates run with.
-pub(crate) struct Bench<'b> {
+pub(crate) struct GateRunner<'b> {
     pub engine: &'b dyn Engine,
     pub gates: &'b [Gate],
     pub site: &'b Site,
-    pub shift: &'b Shift,
+    pub state: &'b RunState,
     pub watchdog: &'b Watchdog,
 }
 
-/// Judges an iteration by a person's word.
+/// Judges an iteration because somebody asks for it.
 pub fn judge(
     engine: &dyn Engine,
     gates: &[Gate],
@@ -37,17 +37,17 @@ pub fn judge(
     (expect, actor): (Option<u64>, &Actor),
     tell: &(dyn Fn(Event<'_>) + Sync),
 ) -> Result<LoopChanged> {
-    let (shift, watchdog) = (Shift::default(), Watchdog::start(site.watchdog.as_deref()));
+    let (state, watchdog) = (RunState::default(), Watchdog::start(site.watchdog.as_deref()));
     if let Err(error) = watchdog.trouble() {
         tell(Event::Warning(format!("a gate's command will outlive us if we are killed: {error}")));
     }
-    let bench = Bench { engine, gates, site, shift: &shift, watchdog: &watchdog };
-    let judged = bench.judge(expect, actor, tell)?;
-    Ok(judged.expect("BUG: nobody ends this shift"))
+    let runner = GateRunner { engine, gates, site, state: &state, watchdog: &watchdog };
+    let judged = runner.judge(expect, actor, tell)?;
+    Ok(judged.expect("BUG: nobody ends this run"))
 }
 
-impl Bench<'_> {
-    /// Runs the gates and judges, or takes what somebody else judged meanwhile; `None` when everybody stops.
+impl GateRunner<'_> {
+    /// Runs the gates and judges, or takes the result of somebody else; `None` when the run stops.
     pub fn judge(
         &self,
         expect: Option<u64>,
@@ -62,7 +62,7 @@ impl Bench<'_> {
             return Ok(Some(agent_loop::judged(self.engine)?));
         }
         consent::check(self.engine, &self.site.root, self.gates)?;
-        let Some(ran) = run_within(self.gates, self.site, (self.shift, self.watchdog), tell) else {
+        let Some(ran) = run_within(self.gates, self.site, (self.state, self.watchdog), tell) else {
             return Ok(None);
         };
         let reports: Vec<GateReport> =
@@ -77,14 +77,14 @@ impl Bench<'_> {
         if seat.is_none() {
             tell(Event::Waiting);
         }
-        while seat.is_none() && self.shift.signal().is_none() {
+        while seat.is_none() && self.state.signal().is_none() {
             seat = take(PATIENCE)?;
         }
         Ok(seat)
     }
 }
 
-/// Returns what tells one judgement of a loop from the next.
+/// Returns what differs between one judgement of a loop and the next.
 fn mark(work: &WorkLoop) -> (Option<&Value>, Option<&Value>) {
     (work.queue.get("started"), work.last_judged())
 }

@@ -1,63 +1,27 @@
-//! The quality gates of a project: which there are, and how their commands come out.
+//! The quality gates of a project: which there are, and whether they pass.
 //!
 //! Commands come from the project's configuration ([`config`]), else from what its files tell about its tools
-//! (`detect.rs`), else from whoever types one. They never come from state, which others may write, and what is configured
+//! (`detect.rs`), else from the command line. They never come from state, which others may write, and what is configured
 //! runs only with the user's consent ([`consent`]).
 
+mod choice;
 pub mod config;
 pub mod consent;
 mod detect;
+mod gate;
 mod judging;
 mod python_tests;
 mod run;
 
 use std::path::Path;
-use std::time::Duration;
 
-use anthill_core::model::agent_loop::{CountPattern, Severity};
-use anthill_core::model::ids::Key;
-
-pub(crate) use self::judging::Bench;
+pub use self::choice::{GateChoice, NoGate};
+pub use self::gate::{Gate, TIMEOUT};
+pub(crate) use self::judging::GateRunner;
 pub use self::judging::judge;
 pub(crate) use self::run::run_within;
-pub use self::run::{Event, Ran, run_one};
+pub use self::run::{Event, Findings, Ran, run_and_note};
 pub use crate::runner::Run;
-
-/// How long a gate may take unless it says so itself.
-pub const TIMEOUT: Duration = Duration::from_secs(600);
-
-/// A check with its command.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Gate {
-    pub name: Key,
-    pub run: Run,
-    pub timeout: Duration,
-    /// Whether it may run beside its neighbours that say so too.
-    pub parallel: bool,
-    /// Whether its failure holds the loop up.
-    pub blocking: bool,
-    /// How bad its failure is.
-    pub severity: Severity,
-    /// Where its output says how many issues there are.
-    pub count: Option<CountPattern>,
-    /// Whether nobody asked for it: the project's files tell of it.
-    pub detected: bool,
-}
-
-impl Gate {
-    pub fn new(name: Key, run: Run) -> Gate {
-        Gate {
-            name,
-            run,
-            timeout: TIMEOUT,
-            parallel: false,
-            blocking: true,
-            severity: Severity::S1,
-            count: None,
-            detected: false,
-        }
-    }
-}
 
 /// Where gates come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

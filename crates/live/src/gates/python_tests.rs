@@ -1,4 +1,4 @@
-//! How the tests of a Python project are run that says nothing about it: told by the tests themselves.
+//! How to run the tests of a Python project that does not say so itself.
 //!
 //! What is written for `unittest` runs wherever Python is. Functions without a class, `import pytest` and the files of
 //! pytest mean pytest; if that is not installed, the gate is skipped.

@@ -5,24 +5,25 @@ use std::os::unix::process::ExitStatusExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anthill_core::model::agent_loop::Ended;
-use anthill_core::ops;
+use anthill_core::model::agent_loop::{Ended, Severity};
+use anthill_core::ops::agent_loop::{self, LoopChanged};
+use anthill_core::ops::{self, Actor};
 use anthill_core::store::Engine;
 
 use super::{Gate, consent};
-use crate::runner::minder::{Call, Cut, Finished, Minder};
-use crate::runner::shift::Shift;
+use crate::runner::run_state::RunState;
+use crate::runner::supervisor::{Call, Cut, Finished, Supervisor};
 use crate::runner::watchdog::Watchdog;
 use crate::runner::{Limits, Site};
 
 /// What a shell says of a program that it cannot start.
 const CANNOT_RUN: i32 = 126;
 
-/// By these words a tool that is there says that a part of it is not.
+/// How tools say that a part of them is not installed.
 const PART_MISSING: [&str; 3] =
     ["error: no such command: `", " is not installed for the toolchain ", ": No module named pytest"];
 
-/// How a gate's command ended, and the last it said.
+/// How a gate's command ended, and the end of its output.
 #[derive(Debug)]
 pub struct Ran {
     pub ended: Ended,
@@ -40,8 +41,29 @@ pub enum Event<'g> {
     Warning(String),
 }
 
-/// Runs one gate.
-pub fn run_one(
+/// What somebody found, beside what a gate's command says.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Findings {
+    pub issues: Option<u64>,
+    pub severity: Option<Severity>,
+}
+
+/// Runs one gate and notes how it came out.
+pub fn run_and_note(
+    engine: &dyn Engine,
+    gate: &Gate,
+    findings: Findings,
+    site: &Site,
+    (expect, actor): (Option<u64>, &Actor),
+    tell: &(dyn Fn(Event<'_>) + Sync),
+) -> ops::Result<LoopChanged> {
+    let mut report = run_one(engine, gate, site, tell)?.report(gate);
+    report.check.issues = findings.issues.or(report.check.issues);
+    report.check.severity = findings.severity;
+    agent_loop::note_gates(engine, &[report], false, expect, actor)
+}
+
+fn run_one(
     engine: &dyn Engine,
     gate: &Gate,
     site: &Site,
@@ -52,21 +74,21 @@ pub fn run_one(
     if let Err(error) = watchdog.trouble() {
         tell(Event::Warning(format!("a gate's command will outlive us if we are killed: {error}")));
     }
-    let ran = run_within(std::slice::from_ref(gate), site, (&Shift::default(), &watchdog), tell);
-    Ok(ran.and_then(|mut ran| ran.pop()).expect("BUG: nobody ends this shift"))
+    let ran = run_within(std::slice::from_ref(gate), site, (&RunState::default(), &watchdog), tell);
+    Ok(ran.and_then(|mut ran| ran.pop()).expect("BUG: nobody ends this run"))
 }
 
-/// Runs gates in their order; neighbours that are parallel run side by side. Returns how each ended; nothing if the shift
+/// Runs gates in their order; neighbours that are parallel run side by side. Returns how each ended; nothing if the run
 /// was over before.
 pub(crate) fn run_within(
     gates: &[Gate],
     site: &Site,
-    (shift, watchdog): (&Shift, &Watchdog),
+    (state, watchdog): (&RunState, &Watchdog),
     tell: &(dyn Fn(Event<'_>) + Sync),
 ) -> Option<Vec<Ran>> {
     let attend = |gate: &Gate| {
         tell(Event::Begun(gate));
-        let ran = run(gate, site, shift, watchdog)?;
+        let ran = run(gate, site, state, watchdog)?;
         tell(Event::Ended(gate, &ran));
         Some(ran)
     };
@@ -88,14 +110,14 @@ pub(crate) fn run_within(
     Some(all)
 }
 
-/// Runs one gate. Returns nothing if it was stopped with everybody.
-fn run(gate: &Gate, site: &Site, shift: &Shift, watchdog: &Watchdog) -> Option<Ran> {
+/// Runs one gate. Returns nothing if the run was stopped.
+fn run(gate: &Gate, site: &Site, state: &RunState, watchdog: &Watchdog) -> Option<Ran> {
     let mut command = site.command(&gate.run);
     command.env("ANTHILL_GATE", gate.name.as_str());
     let limits = Limits { timeout: Some(gate.timeout), stall: None };
     let mut call = Call { command, input: String::new(), limits, sign_of_life: None, tell: None };
     let begun = Instant::now();
-    let (ended, output) = match Minder::new(&shift.enter(), watchdog).run(&mut call) {
+    let (ended, output) = match Supervisor::new(&state.enter(), watchdog).run(&mut call) {
         Ok(Finished { cut: Some(Cut::Stopped), .. }) => return None,
         Ok(finished) => {
             let output = lines(finished.said());
@@ -133,7 +155,7 @@ mod tests {
     fn run_in_root(gates: &[Gate]) -> Vec<Ran> {
         let site = Site { root: "/".into(), environment: Vec::new(), watchdog: None, variable: |_| None };
         let watchdog = Watchdog::start(None);
-        run_within(gates, &site, (&Shift::default(), &watchdog), &|_| {}).unwrap()
+        run_within(gates, &site, (&RunState::default(), &watchdog), &|_| {}).unwrap()
     }
 
     #[test]

@@ -1,12 +1,11 @@
-//! Runs what sessions registered for a change, after it and apart from it.
+//! Runs the hooks that sessions registered, after a change and in a process of their own.
 //!
-//! - [`notice`]: a change on its way from the command that made it to here.
-//! - [`fingerprint`]: what a command is at this moment, to be held against what the user trusted.
+//! - [`notice`]: a change, as the command that made it tells us.
+//! - [`fingerprint`]: what a command is now, to compare it with what the user trusted.
 //! - [`obstacle`]: why a hook does not run.
 //! - `process`: one command in a group of its own, for five seconds at most.
 //!
-//! Nobody waits for this and nobody hears of its failures but the session's `hooks.log`. The hooks of one session
-//! run one at a time.
+//! Nobody waits for this, and failures go to the session's `hooks.log` only. The hooks of one session run one at a time.
 
 pub mod fingerprint;
 pub mod notice;
@@ -42,7 +41,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// How long to wait for the hooks of earlier changes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many changes may wait for the hooks of one session; more are not waited for.
+/// How many changes may wait for the hooks of one session; hooks do not run for more.
 const WAITING: usize = 16;
 
 /// Where hooks are run, and for whom.
@@ -64,18 +63,18 @@ impl Runner<'_> {
         self.for_each(&notice, |listening| self.serve(&notice, listening))
     }
 
-    /// Leaves in every log that is concerned why no hook runs for a change.
+    /// Writes to every log concerned why no hook runs for a change.
     pub fn excuse(&self, notice: &Notice, why: &str) -> Result<()> {
         self.for_each(notice, |listening| self.refuse(listening, why))
     }
 
-    /// A failure of one session is no reason to leave out others.
+    /// If one session fails, the others go on.
     fn for_each(&self, notice: &Notice, act: impl Fn(&Listening) -> Result<()>) -> Result<()> {
         let project = notice.event["project_id"].as_str();
         let occasion = Occasion { kind: notice.doc.kind.name, project };
         for listening in hooks::listening(self.engine, &occasion, &self.actor)? {
             if self.concerns(notice, &listening) {
-                // What cannot be logged either has nowhere to be told.
+                // If it cannot be logged either, nothing can be done.
                 let _ = act(&listening);
             }
         }
@@ -105,7 +104,7 @@ impl Runner<'_> {
         listening.hooks.iter().try_for_each(|hook| self.serve_hook(notice, listening, hook))
     }
 
-    /// Takes a place in the line for a session's turn, if there is one left.
+    /// Takes a place in the queue for a session's hooks, if one is left.
     fn wait_in_line(&self, session: &SessionId) -> Result<Option<Box<dyn Seat>>> {
         let room = Room::Session(session.clone());
         for place in 0..WAITING {
@@ -121,7 +120,7 @@ impl Runner<'_> {
         let session = &listening.session;
         let owner = Owner::new(session, listening.working_directory.as_deref(), &self.root);
         if let Some(obstacle) = owner.obstacle(self.engine, hook)? {
-            return self.log_once(session, hook, &obstacle.told(self.actor.door));
+            return self.log_once(session, hook, &obstacle.in_words(self.actor.door));
         }
         let command = hook["command"].as_str().unwrap_or_default();
         let command = self.prepare(command, &owner.place, notice, listening);
@@ -176,8 +175,8 @@ impl Runner<'_> {
     }
 }
 
-/// Returns what the shell is to run. A command of plain words gets its arguments behind its own; a line of shell says
-/// itself where it wants them (`"$1"`, `"$2"`).
+/// Returns the line for the shell. A command of plain words gets its arguments at the end; a line of shell uses them itself
+/// (`"$1"`, `"$2"`).
 fn script(command: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || " _-./:,@%+=".contains(character);
     match command.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! A change on its way from the command that made it to the process that runs the hooks: one line of JSON.
+//! A change, as the command that made it tells the process that runs the hooks: one line of JSON.
 
 use anthill_core::model::ids::Key;
 use anthill_core::model::kind::{Doc, Scope};
@@ -17,7 +17,7 @@ pub struct Notice {
     pub doc: Doc,
     /// What a hook reads on stdin.
     pub event: Value,
-    /// Whether nobody has looked yet what the document holds now.
+    /// Whether the content is still to be read.
     unread: bool,
 }
 
@@ -53,7 +53,7 @@ impl Notice {
         format!("{}\n", Value::Object(fields))
     }
 
-    /// Reads one line; `None` if it is no notice.
+    /// Reads one line; `None` if it is not a notice.
     pub fn decode(line: &str) -> Option<Notice> {
         let mut line: Value = serde_json::from_str(line).ok()?;
         let room: Room = line["room"].as_str()?.parse().ok()?;

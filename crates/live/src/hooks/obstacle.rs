@@ -1,4 +1,4 @@
-//! Why a hook does not run, and what to type about it: one answer for the log, for `anthill on` and for `anthill doctor`.
+//! Why a hook does not run, and what to do about it: one answer for the log, `anthill on` and `anthill doctor`.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub struct Obstacle {
 
 impl Obstacle {
     /// Returns all of it, in the words of a door.
-    pub fn told(&self, door: &dyn Door) -> String {
+    pub fn in_words(&self, door: &dyn Door) -> String {
         format!("{}; {}", self.why, door.tell(&self.fix))
     }
 }
@@ -46,6 +46,22 @@ impl<'a> Owner<'a> {
     pub fn new(session: &'a SessionId, working_directory: Option<&str>, root: &Path) -> Owner<'a> {
         let told = working_directory.map(PathBuf::from).filter(|place| place.is_dir());
         Owner { session, place: told.unwrap_or_else(|| root.to_owned()) }
+    }
+
+    /// The same for a session of the store.
+    pub fn find(engine: &dyn Engine, session: &'a SessionId, root: &Path) -> Result<Owner<'a>> {
+        let state = engine.read(&Doc::session(session))?.map(|state| state.value).unwrap_or_default();
+        Ok(Owner::new(session, state["context"]["working_directory"].as_str(), root))
+    }
+
+    /// Says what keeps each of these hooks from running, as things are now.
+    pub fn obstacles(&self, engine: &dyn Engine, hooks: &[Value]) -> Result<Vec<Option<Obstacle>>> {
+        let triggered = hooks::triggered(engine, self.session)?;
+        let check = |hook: &Value| match self.obstacle(engine, hook)? {
+            None if !triggered.contains(text(hook, "on")) => Ok(Some(self.unregistered(hook))),
+            found => Ok(found),
+        };
+        hooks.iter().map(check).collect()
     }
 
     /// Says what keeps a hook from running, as things are now.
@@ -74,7 +90,7 @@ impl<'a> Owner<'a> {
         })
     }
 
-    /// Trust looks at scripts from where it is typed.
+    /// The command that trusts it has to be typed in the right directory, if its scripts have relative paths.
     fn distrusted(&self, command: &str, why: String) -> Obstacle {
         let from = scripts::are_relative(command).then(|| self.place.display().to_string());
         Obstacle { why, fix: hint!["allow it: ", Next::Trust { command: command.into(), from }] }
@@ -85,8 +101,8 @@ impl<'a> Owner<'a> {
         Obstacle { why, fix: hint!["mend it, or drop it: ", Next::RemoveHook { session, id }] }
     }
 
-    /// Says why a hook was added to the document and not for any change.
-    pub fn unregistered(&self, hook: &Value) -> Obstacle {
+    /// Says that a hook was only added to the document, so that no change starts it.
+    fn unregistered(&self, hook: &Value) -> Obstacle {
         let (on, command) = (text(hook, "on").to_owned(), text(hook, "command").to_owned());
         let add = Next::AddHook { session: self.session.to_string(), on, command };
         let why = "it was added by hand, which registers nothing".into();
@@ -124,17 +140,13 @@ fn check_session(engine: &dyn Engine, session: &SessionId, root: &Path) -> Resul
         return Ok(Vec::new());
     }
     let owner = Owner::new(session, state["context"]["working_directory"].as_str(), root);
-    let (triggered, log) = (hooks::triggered(engine, session)?, hooks::logged(engine, session)?);
-    let mut findings = Vec::new();
-    for hook in found.iter().filter(|hook| hooks::is_enabled(hook)) {
-        let obstacle = match owner.obstacle(engine, hook)? {
-            None if !triggered.contains(text(hook, "on")) => Some(owner.unregistered(hook)),
-            None => owner.missed(&log, hook),
-            found => found,
-        };
-        findings.extend(obstacle.map(|obstacle| finding(session, hook, obstacle)));
-    }
-    Ok(findings)
+    let (obstacles, log) = (owner.obstacles(engine, &found)?, hooks::logged(engine, session)?);
+    let enabled = found.iter().zip(obstacles).filter(|(hook, _)| hooks::is_enabled(hook));
+    let told = enabled.filter_map(|(hook, obstacle)| {
+        let obstacle = obstacle.or_else(|| owner.missed(&log, hook))?;
+        Some(finding(session, hook, obstacle))
+    });
+    Ok(told.collect())
 }
 
 fn finding(session: &SessionId, hook: &Value, Obstacle { why, fix }: Obstacle) -> Finding {

@@ -51,13 +51,13 @@ fn start_and_wait(mut command: Command, input: String, limit: Duration) -> io::R
     let (reader, writer) = pipe()?;
     command.process_group(0).stdin(Stdio::piped()).stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn()?;
-    // It has our end of the pipe, which would never close.
+    // It holds our end of the pipe, which would never close.
     drop(command);
     let group = Pid::from_child(&child);
     feed(child.stdin.take(), input);
     let printed = listen(reader);
     let in_time = ended(group).recv_timeout(limit).is_ok();
-    // Before it is waited for: until then its number is its own.
+    // Before the wait: until then the number cannot be used again.
     let _ = kill_process_group(group, Signal::KILL);
     let status = child.wait()?;
     let printed = printed.recv_timeout(DRAIN).unwrap_or_default();
@@ -90,7 +90,7 @@ fn feed(stdin: Option<impl Write + Send + 'static>, input: String) {
     });
 }
 
-/// Reads to the end, and tells the first of it: one byte more than is kept if there was more.
+/// Reads to the end, and returns the first of it: one byte more than is kept, if there was more.
 fn listen(mut pipe: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {

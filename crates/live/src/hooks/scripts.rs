@@ -1,7 +1,7 @@
 //! Which files a line of shell runs, as far as its plain words tell: `./x.sh`, `FOO=1 ./x.sh`, `env X=1 bash ./x.sh`.
 //!
-//! This is no shell. What stands in a variable, what a script calls and what a tool reads is not found; who trusts a line
-//! is told which files it names besides.
+//! This is not a shell. It does not find what is in a variable, what a script calls, or what a tool reads; other files that a line
+//! names are shown to the user who trusts it.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ pub fn found(line: &str, place: &Path) -> Vec<PathBuf> {
     named(line).into_iter().filter_map(file).collect()
 }
 
-/// Whether it depends on the directory which scripts a line runs.
+/// Whether the scripts of a line depend on the directory.
 pub fn are_relative(line: &str) -> bool {
     named(line).iter().flatten().any(|name| name.is_relative())
 }

@@ -1,6 +1,8 @@
 //! Which command line an agent is. The names of clients stand for lines that run them without a person; everything else is a
 //! line of its own.
 
+use std::path::PathBuf;
+
 use anthill_core::model::clients::{self, Client};
 use anthill_core::model::service::Ailment;
 
@@ -16,7 +18,30 @@ pub struct Agent {
     pub client: Option<&'static Client>,
 }
 
+/// Why somebody named no agent.
+#[derive(Debug, thiserror::Error)]
+pub enum NoAgent {
+    #[error("the agent is blank")]
+    Blank,
+    #[error("`{program}` is not in the PATH")]
+    Missing { program: &'static str },
+}
+
 impl Agent {
+    /// Returns the agent of that name, if it can be started. A client that is not there is better told before anything
+    /// begins.
+    pub fn find(name: &str, search_path: &[PathBuf]) -> Result<Agent, NoAgent> {
+        if name.trim().is_empty() {
+            return Err(NoAgent::Blank);
+        }
+        let agent = Agent::named(name);
+        let is_missing = |client: &&Client| !search_path.iter().any(|dir| dir.join(client.name).is_file());
+        match agent.client.filter(is_missing) {
+            Some(client) => Err(NoAgent::Missing { program: client.name }),
+            None => Ok(agent),
+        }
+    }
+
     pub fn named(name: &str) -> Agent {
         let client = clients::find(name.trim());
         Agent { line: client.map_or(name, |client| client.run.line).to_owned(), client }

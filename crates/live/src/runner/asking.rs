@@ -1,7 +1,7 @@
 //! Asks a command or an agent until it has answered, or another try would not help.
 //!
-//! What fails is tried again as its class deserves. An agent that ends without a word on how its work stands is asked once
-//! more. Where the service behind an agent is the trouble, nothing is said about the work.
+//! Failures are repeated according to their class. An agent that ends without saying what came of its work is asked once more. If the
+//! service behind an agent is the cause, that says nothing about the work.
 
 use std::io;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use jiff::Zoned;
 use super::agent::{Agent, CONVERSATION};
 use super::clip::tail;
 use super::health;
-use super::minder::{Call, Cut, Finished, Minder};
 use super::report::{self, Speaker, Verdict};
+use super::supervisor::{Call, Cut, Finished, Supervisor};
 use super::trouble::{Trouble, with_details};
 use crate::changes::{self, Effort};
 
-/// How much of its last words an agent is reminded of.
+/// How much of its last words an agent is shown again.
 const REMINDER: usize = 8 << 10;
 
 /// Why an agent is asked once more, and why its work has failed if that does not help.
@@ -33,20 +33,20 @@ pub struct Asking<'a> {
     /// How often a failed try is repeated, instead of what its class says.
     pub retries: Option<u64>,
     pub now: &'a dyn Fn() -> Zoned,
-    /// Whether it has reported by itself, so that nobody needs its last words.
+    /// Whether it has reported by itself, so that its last words are not needed.
     pub has_reported: &'a dyn Fn() -> bool,
     /// Whether others were at work in the same place meanwhile.
     pub others: &'a dyn Fn() -> bool,
-    /// Is told why there is another try, and when.
+    /// Is called before another try, with the reason and the delay.
     pub again: &'a dyn Fn(&str, Duration),
 }
 
 /// What came of a call, after one or more tries.
 pub enum Reply {
     Answered(Answered),
-    /// Everybody stops, or the work is not ours any more.
+    /// The run stops, or the work is not ours any more.
     Cut(Cut, Tries),
-    /// The service behind the agent does not serve: nothing is said about the work.
+    /// The service behind the agent is not available: this says nothing about the work.
     Ailing(Ailing),
 }
 
@@ -65,6 +65,15 @@ pub struct Ailing {
     pub tries: Tries,
 }
 
+/// What the end of a command means.
+enum Heard<'a> {
+    /// What came of the work, and how we know.
+    Verdict(Verdict, &'static str),
+    /// Nothing that we understand.
+    Unclear(&'a Agent),
+    Trouble(Trouble),
+}
+
 impl Asking<'_> {
     fn speaker(&self) -> Speaker {
         if self.agent.is_some() { Speaker::Agent } else { Speaker::Command }
@@ -72,6 +81,15 @@ impl Asking<'_> {
 
     fn diagnosis(&self, finished: &Finished) -> Option<Diagnosis> {
         self.agent.and_then(|agent| health::diagnose(agent, finished, &(self.now)()))
+    }
+
+    fn heard(&self, finished: &Finished) -> Heard<'_> {
+        match (report::read(finished, self.speaker()), self.agent) {
+            (Ok(Some(verdict)), _) => Heard::Verdict(verdict, "answered"),
+            (Ok(None), Some(agent)) if !(self.has_reported)() => Heard::Unclear(agent),
+            (Ok(None), _) => Heard::Verdict(report::done(finished.transcript.words()), "reported by itself"),
+            (Err(trouble), _) => Heard::Trouble(trouble),
+        }
     }
 
     /// Returns how long to wait before the next try, if there is to be one; or what is wrong with the service.
@@ -82,7 +100,7 @@ impl Asking<'_> {
         failed: u64,
     ) -> Result<Option<Duration>, Diagnosis> {
         match self.diagnosis(finished) {
-            // A connection may get lost; who finds none at once has to wait.
+            // A lost connection is tried again at once; if that fails, we wait.
             Some(diagnosis) if failed == 0 && health::is_hiccup(&diagnosis) && self.retries != Some(0) => {
                 Ok(Some(Duration::ZERO))
             }
@@ -92,7 +110,7 @@ impl Asking<'_> {
     }
 }
 
-impl Minder<'_> {
+impl Supervisor<'_> {
     /// Runs a command until it has answered, or another try would not help; and looks at what really changed meanwhile.
     pub fn ask(&mut self, call: &mut Call<'_>, asking: &Asking<'_>) -> io::Result<Reply> {
         let before = call.command.get_current_dir().and_then(|dir| changes::look(dir, Effort::RUN));
@@ -112,21 +130,16 @@ impl Minder<'_> {
                 return Ok(Reply::Cut(cut, tries));
             }
             let discoveries = report::discoveries(&finished, asking.speaker());
-            let trouble = match (report::read(&finished, asking.speaker()), asking.agent) {
-                (Ok(Some(verdict)), _) => {
-                    note(&mut tries, &finished, "answered");
+            let trouble = match asking.heard(&finished) {
+                Heard::Verdict(verdict, how) => {
+                    note(&mut tries, &finished, how);
                     return Ok(Reply::Answered(Answered { verdict, discoveries, cannot_run: false, tries }));
                 }
-                (Ok(None), Some(agent)) if !(asking.has_reported)() => {
+                Heard::Unclear(agent) => {
                     note(&mut tries, &finished, UNCLEAR);
                     return self.clarify(call, asking, agent, &finished, tries);
                 }
-                (Ok(None), _) => {
-                    note(&mut tries, &finished, "reported by itself");
-                    let verdict = report::done(finished.transcript.words());
-                    return Ok(Reply::Answered(Answered { verdict, discoveries, cannot_run: false, tries }));
-                }
-                (Err(trouble), _) => trouble,
+                Heard::Trouble(trouble) => trouble,
             };
             note(&mut tries, &finished, trouble.reason.lines().next().unwrap_or_default());
             let delay = match asking.again_in(&trouble, &finished, tries.failed) {
@@ -147,7 +160,7 @@ impl Minder<'_> {
         }
     }
 
-    /// Asks an agent how its work stands that it did not tell.
+    /// Asks an agent what came of its work, if it did not say so.
     fn clarify(
         &mut self,
         call: &Call<'_>,
@@ -179,8 +192,8 @@ impl Minder<'_> {
         Ok(Reply::Answered(Answered { verdict, discoveries, cannot_run: false, tries }))
     }
 
-    /// Asks an agent something about what it just did: in the same conversation where its client can go on with it, else
-    /// a new one that is told its last words.
+    /// Asks an agent about what it just did: in the same conversation if its client can continue it, else in a new one that begins
+    /// with its last words.
     pub fn question(
         &mut self,
         call: &Call<'_>,
@@ -199,7 +212,7 @@ impl Minder<'_> {
             if answered.cut.is_some() || !is_silent {
                 return Ok(answered);
             }
-            // The client does not know the conversation any more, or keeps the answer to itself.
+            // The client has lost the conversation, or gave no answer.
             used = Some(answered.transcript.heard.usage);
         }
         let reminder = queue_texts::reminder(question, tail(ended.words(), REMINDER));
@@ -209,7 +222,7 @@ impl Minder<'_> {
     }
 }
 
-/// Returns why nobody waits for this answer any more.
+/// Returns the reason if nobody waits for this answer any more.
 fn cut_off(finished: &Finished) -> Option<Cut> {
     finished.cut.clone().filter(|cut| matches!(cut, Cut::Stopped | Cut::Lost(_)))
 }

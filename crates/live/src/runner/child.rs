@@ -25,11 +25,11 @@ pub struct Process {
     pub group: Pid,
     stdout: Arc<Mutex<Tail>>,
     stderr: Arc<Mutex<Tail>>,
-    /// Says nothing; it closes when all output has been read.
+    /// Carries nothing; it closes when all output has been read.
     all_read: Receiver<()>,
 }
 
-/// How a command ended, and the last it said.
+/// How a command ended, and the end of its output.
 #[derive(Debug)]
 pub struct Ended {
     pub status: ExitStatus,
@@ -66,7 +66,7 @@ impl Process {
     }
 
     pub fn signal(&self, signal: Signal) {
-        // A group that is gone has what it was to get.
+        // The group may be gone already.
         let _ = kill_process_group(self.group, signal);
     }
 
@@ -121,7 +121,7 @@ fn read(mut pipe: impl Read, tail: &Mutex<Tail>, hear: &mut dyn FnMut(&[u8])) {
     hear(&[]);
 }
 
-/// Returns who hears pieces and tells lines.
+/// Returns what takes pieces and passes on lines.
 pub fn in_lines(tell: impl Fn(String)) -> impl FnMut(&[u8]) {
     let mut line = Vec::new();
     move |bytes| {

@@ -1,4 +1,4 @@
-//! The health of the service behind an agent, told by how the agent's client ended.
+//! The health of the service behind an agent, as the end of the agent's client shows.
 
 use std::fs;
 
@@ -11,10 +11,10 @@ use jiff::{Timestamp, Zoned};
 use super::Error;
 use super::agent::Agent;
 use super::clip::tail;
-use super::minder::Finished;
+use super::supervisor::Finished;
 use super::trouble::{Trouble, brief};
 
-/// What is longer than this is no message of a client, but words of its agent.
+/// A longer text is not a client's message, but the words of its agent.
 const MESSAGE: usize = 600;
 
 /// A file that describes a zone is not longer.
@@ -31,12 +31,12 @@ pub fn zone() -> TimeZone {
     }
 }
 
-/// Returns a time as it is told where we are.
+/// Returns a time in our zone.
 pub fn local(at: Timestamp) -> Zoned {
     at.to_zoned(zone())
 }
 
-/// Returns the time where we are: clients tell times of the day.
+/// Returns the local time: clients name times of the day.
 pub fn now(actor: &Actor) -> Zoned {
     local(actor.now())
 }
@@ -45,7 +45,7 @@ pub fn now(actor: &Actor) -> Zoned {
 pub fn diagnose(agent: &Agent, finished: &Finished, now: &Zoned) -> Option<Diagnosis> {
     let trouble = Trouble::of(finished)?;
     let transcript = &finished.transcript;
-    // Who was stopped, could not be started or has answered had no trouble with the service.
+    // Stopped, not started, or answered: the service was not the cause.
     if finished.cut.is_some()
         || trouble.cannot_run
         || Answer::of(transcript.words()).outcome != Outcome::Unclear
@@ -58,7 +58,7 @@ pub fn diagnose(agent: &Agent, finished: &Finished, now: &Zoned) -> Option<Diagn
     by_words.or_else(by_code)
 }
 
-/// Returns what is wrong when a client says the same short message whatever its agent is asked, and calls that an answer.
+/// Returns what is wrong if a client answers every question with the same short message.
 pub fn said_twice(first: &Finished, second: &Finished, now: &Zoned) -> Option<Diagnosis> {
     // Only the time that is left differs.
     let without_figures = |said: &str| said.replace(|letter: char| letter.is_ascii_digit(), "");
@@ -71,7 +71,7 @@ pub fn is_hiccup(diagnosis: &Diagnosis) -> bool {
     diagnosis.ailment == Ailment::Network && diagnosis.until.is_none()
 }
 
-/// Returns the error of an agent whose service does not mend itself.
+/// Returns the error for a service that needs a person.
 pub fn stopped(agent: &Agent, ailment: Ailment, reason: &str) -> Error {
     Error::Service { what: ailment.words(), reason: brief(reason), cure: agent.cure(ailment) }
 }
@@ -84,7 +84,7 @@ fn message(finished: &Finished) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::minder::Cut;
+    use crate::runner::supervisor::Cut;
 
     fn now() -> Zoned {
         Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC)

@@ -1,28 +1,28 @@
-//! The runner: a command for a piece of work, from its start to its answer.
+//! Runs a command for a piece of work, from its start to its answer.
 //!
-//! Whoever has work to give away runs it with these parts: the queue ([`crate::crew`]), the loop ([`crate::looping`]), the
-//! pipeline ([`crate::orchestrate`]), and those who judge ([`crate::gates`]).
+//! Used by everything that starts agents or commands: the queue ([`crate::worker_run`]), the loop ([`crate::loop_run`]), the pipeline
+//! ([`crate::pipeline_run`]) and the gates ([`crate::gates`]).
 //!
 //! - [`Site`]: where commands are run; [`agent`]: which command line a coding agent is.
 //! - `child`: one process group: start, feed, listen, kill.
-//! - `minder`: looks after one command: limits and signs of life; `asking`: asks until there is an answer.
+//! - `supervisor`: runs one command within its limits and gives signs of life; `asking`: asks until there is an answer.
 //! - `transcript`: what coding agents print about themselves.
 //! - `trouble`: why a try came to nothing, and whether another may help; `report`: what an end means for a piece of work;
-//!   `health`: when the trouble is not the work's, but that of the service behind an agent; [`place`]: told beforehand.
-//! - `shift`: what the threads of one run know together; `signals`: Ctrl-C and its kin end it.
-//! - [`watchdog`]: if the runner is killed, its commands do not go on without it.
+//!   `health`: whether the service behind an agent is the cause; [`place`]: whether a client works here at all.
+//! - `run_state`: what the threads of one run share; `signals`: Ctrl-C and the like end the run.
+//! - [`watchdog`]: ends the commands if we are killed.
 
 pub mod agent;
 pub(crate) mod asking;
 pub(crate) mod child;
 pub(crate) mod clip;
 pub(crate) mod health;
-pub(crate) mod minder;
 pub mod place;
 pub(crate) mod report;
-pub(crate) mod shift;
+pub(crate) mod run_state;
 pub(crate) mod signals;
 mod site;
+pub(crate) mod supervisor;
 pub(crate) mod task_file;
 pub(crate) mod transcript;
 pub(crate) mod trouble;
@@ -36,8 +36,8 @@ use anthill_core::error::Code;
 use anthill_core::ops;
 
 pub use self::health::{local, zone};
-pub use self::minder::Limits;
 pub use self::site::{Run, Site};
+pub use self::supervisor::Limits;
 pub use self::trouble::brief;
 
 #[derive(Debug, thiserror::Error)]
@@ -50,10 +50,10 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// The shell could not run the line that an agent is.
+    /// The shell could not run the agent's line.
     #[error("cannot run the agent `{line}`: {reason}")]
     Agent { line: String, reason: String },
-    /// What the agent depends on does not work, and does not mend itself.
+    /// The service that the agent needs does not work, and waiting does not help.
     #[error("{what}: {reason}")]
     Service { what: &'static str, reason: String, cure: String },
     #[error("cannot {action}")]
@@ -66,26 +66,26 @@ pub enum Error {
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// How many events of a run may wait to be told; then its commands wait with their output.
+/// How many events of a run may be waiting; then the output of its commands waits, too.
 pub(crate) const EVENTS: usize = 256;
 
-/// Ends the telling of events, whatever happens to the thread that has them to tell.
+/// Closes the channel of events, whatever happens to the thread that sends them.
 pub(crate) struct Closing<'r, E>(pub &'r SyncSender<Option<E>>);
 
 impl<E> Drop for Closing<'_, E> {
     fn drop(&mut self) {
-        // Who listens no more needs no end.
+        // Nobody may be listening any more.
         let _ = self.0.send(None);
     }
 }
 
-/// How long to wait before asking a store again that did not answer.
+/// How long to wait before the next attempt, when the store was busy.
 pub(crate) const PAUSE: Duration = Duration::from_secs(1);
 
-/// How often a report is tried when the store does not take it.
+/// How often a report is tried when the store is busy or fails.
 const ATTEMPTS: u32 = 5;
 
-/// Tries again what a busy or failing store did not take. Every report may be repeated.
+/// Tries again when the store is busy or fails. Every report may be repeated.
 pub(crate) fn persist<T>(mut attempt: impl FnMut() -> ops::Result<T>) -> ops::Result<T> {
     for _ in 1..ATTEMPTS {
         match attempt() {

@@ -1,4 +1,4 @@
-//! Whether an agent's client works in a place at all, told before anything is claimed: from its own files, as far as they tell.
+//! Whether an agent's client works in a directory at all. Checked before anything is claimed, by the client's own files.
 
 use std::ffi::OsString;
 use std::fs;

@@ -5,7 +5,7 @@ use anthill_core::model::task::Report;
 use serde_json::{Map, Value};
 
 use super::clip::{head, tail};
-use super::minder::Finished;
+use super::supervisor::Finished;
 use super::trouble::Trouble;
 
 /// How long the summary of a task may be.
@@ -28,7 +28,7 @@ pub enum Speaker {
     Agent,
 }
 
-/// Reads what somebody has answered, or why they have not; `None` if they do not say.
+/// Reads the answer, or why there is none; `None` if the output does not say.
 pub fn read(finished: &Finished, speaker: Speaker) -> Result<Option<Verdict>, Trouble> {
     match Trouble::of(finished) {
         Some(trouble) => Err(trouble),
@@ -36,7 +36,7 @@ pub fn read(finished: &Finished, speaker: Speaker) -> Result<Option<Verdict>, Tr
     }
 }
 
-/// Returns what everybody should know, however it ended.
+/// Returns the discoveries, however it ended.
 pub fn discoveries(finished: &Finished, speaker: Speaker) -> Vec<String> {
     texts(&answer(finished, speaker).fields, "discoveries")
 }
@@ -58,7 +58,7 @@ pub fn done(words: &str) -> Verdict {
     Verdict::Done(Report { output: summary(&Map::new(), words), ..Report::default() })
 }
 
-/// Returns what follows from an answer; `words` stand for a summary that is missing.
+/// Returns the verdict of an answer; `words` replace a missing summary.
 pub fn verdict(Answer { outcome, fields }: &Answer, words: &str) -> Option<Verdict> {
     let summary = summary(fields, words);
     Some(match outcome {
@@ -94,7 +94,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::runner::minder::Cut;
+    use crate::runner::supervisor::Cut;
 
     fn ended(raw: i32, stdout: &str, stderr: &str) -> Finished {
         Finished::made(raw, None, stdout, stderr)

@@ -1,4 +1,4 @@
-//! Ctrl-C, a polite `kill` and a terminal that goes away end the shift.
+//! Ctrl-C, `kill` and a closed terminal end the run.
 
 use std::sync::Arc;
 use std::thread;
@@ -6,7 +6,7 @@ use std::thread;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
-use super::shift::Shift;
+use super::run_state::RunState;
 use super::{Error, Result};
 
 /// Keeps heeding signals until it is dropped.
@@ -18,14 +18,14 @@ impl Drop for Heeding {
     }
 }
 
-/// Ends the shift when a signal says so. What our caller had us ignore (`nohup`) stays ignored.
-pub fn heed(shift: &Arc<Shift>) -> Result<Heeding> {
+/// Ends the run at a signal. Signals that our caller ignores (`nohup`) stay ignored.
+pub fn heed(state: &Arc<RunState>) -> Result<Heeding> {
     let ignored = ignored(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
     let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
     let signals = Signals::new(heeded);
     let mut signals = signals.map_err(|source| Error::Io { action: "heed signals", source })?;
-    let (heeding, shift) = (Heeding(signals.handle()), Arc::clone(shift));
-    thread::spawn(move || signals.forever().for_each(|signal| shift.interrupt(signal)));
+    let (heeding, state) = (Heeding(signals.handle()), Arc::clone(state));
+    thread::spawn(move || signals.forever().for_each(|signal| state.interrupt(signal)));
     Ok(heeding)
 }
 

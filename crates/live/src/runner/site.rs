@@ -25,6 +25,17 @@ pub enum Run {
 }
 
 impl Site {
+    /// Makes the place in which a project's commands run: they find both roots in their environment.
+    pub fn new(
+        home: PathBuf,
+        root: PathBuf,
+        watchdog: Option<Vec<OsString>>,
+        variable: fn(&str) -> Option<OsString>,
+    ) -> Site {
+        let environment = vec![("ANTHILL_ROOT", root.clone().into()), ("ANTHILL_HOME", home.into())];
+        Site { root, environment, watchdog, variable }
+    }
+
     pub fn command(&self, run: &Run) -> Command {
         let mut command = match run {
             Run::Line(line) => shell(line),

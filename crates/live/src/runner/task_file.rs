@@ -1,4 +1,4 @@
-//! Task files: what a command can read about its task, in a directory of the runner's own.
+//! Task files: what a command can read about its task, in a private directory.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Error, Result};
 
-/// A private directory that is gone when the runner is.
+/// A private directory that is removed at the end.
 #[derive(Debug)]
 pub struct TaskFiles(PathBuf);
 

@@ -1,7 +1,7 @@
-//! What coding agents print about themselves when nobody sits before them: events as lines of JSON.
+//! What coding agents print when they run without a person: events as lines of JSON.
 //!
-//! Clients are told apart by their events, so that any command line that ends with one of them is understood. What is no event
-//! is plain talk. Pure: bytes in, words and figures out.
+//! Clients are recognised by their events, whatever command line started them. Everything else is plain text. Pure: bytes in, words
+//! and figures out.
 
 use anthill_core::model::clients::{self, Heard};
 use serde_json::Value;
@@ -61,7 +61,7 @@ impl Transcript {
             Ok(event @ Value::Object(_)) => vec![event],
             Ok(_) | Err(_) => Vec::new(),
         };
-        // Every one of them has to be heard.
+        // Every event has to be read.
         let known = events.iter().filter(|event| clients::hear(event, &mut self.heard)).count();
         if known > 0 {
             lines.extend(events.iter().flat_map(spoken).map(str::to_owned));

@@ -1,4 +1,4 @@
-//! Why a try came to nothing, and whether another may help. Pure: an end in, a class and a reason out.
+//! Why a try failed, and whether another one may help. Pure: how it ended in, a class and a reason out.
 
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use anthill_core::model::outcome::Answer;
 use serde_json::Value;
 
 use super::clip::tail;
-use super::minder::{Cut, Finished};
+use super::supervisor::{Cut, Finished};
 
 /// How much of what a command said goes with the reason of a failure.
 const DETAILS: usize = 4 << 10;
@@ -20,7 +20,7 @@ const CANNOT_RUN: [i32; 2] = [126, 127];
 pub struct Trouble {
     pub class: ErrorClass,
     pub reason: String,
-    /// The command could not even be started: nothing is said about the work.
+    /// The command could not even be started: this says nothing about the work.
     pub cannot_run: bool,
 }
 
@@ -49,7 +49,7 @@ impl Trouble {
     /// Returns how long to wait before the next try, after so many failed ones; `None` if it was the last.
     pub fn again_in(&self, failed: u64, retries: Option<u64>) -> Option<Duration> {
         let by_class = error_class::max_retries(self.class);
-        // What cannot go better the next time is not repeated, whatever somebody allows.
+        // Not repeated if it cannot succeed, whatever somebody allows.
         let most = if by_class == 0 || self.cannot_run { 0 } else { retries.unwrap_or(by_class) };
         (failed < most).then(|| error_class::delay(self.class, failed, None))
     }
@@ -67,7 +67,7 @@ pub fn bad_end(finished: &Finished) -> Option<String> {
     }
 }
 
-/// Adds to what happened what the command had to say about it.
+/// Adds the command's own words to the reason.
 pub fn with_details(what: &str, finished: &Finished) -> String {
     let transcript = &finished.transcript;
     let fields = Answer::of(transcript.words()).fields;
@@ -80,7 +80,7 @@ pub fn with_details(what: &str, finished: &Finished) -> String {
     }
 }
 
-/// Returns a reason as one line: what happened, and the last that was said about it.
+/// Returns a reason as one line: what happened, and the last words about it.
 pub fn brief(reason: &str) -> String {
     let mut lines = reason.trim().lines();
     let what = lines.next().unwrap_or_default();

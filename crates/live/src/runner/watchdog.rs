@@ -33,7 +33,7 @@ const NOT_STARTED: &str = "!";
 const LOOKS: u32 = 20;
 const APART: Duration = Duration::from_millis(100);
 
-/// The runner's end of the leash.
+/// Our end of the pipe to the watchdog.
 #[derive(Debug)]
 pub struct Watchdog(io::Result<Mutex<Child>>);
 
@@ -43,7 +43,7 @@ impl Watchdog {
         Watchdog::start_holding(program, Stdio::null())
     }
 
-    /// The same for a runner that has something which must not be free before all its commands are gone.
+    /// The same, and the watchdog keeps something (a seat) until all commands are gone.
     pub fn start_holding(program: Option<&[OsString]>, held: Stdio) -> Watchdog {
         let Some([program, arguments @ ..]) = program else {
             return Watchdog(Err(io::Error::other("there is no watchdog")));
@@ -97,7 +97,7 @@ impl Watchdog {
         let Ok(child) = &self.0 else { return };
         let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pipe) = &mut child.stdin {
-            // A watchdog that somebody killed guards nothing any more.
+            // Somebody may have killed the watchdog.
             let _ = writeln!(pipe, "{line}");
         }
     }
@@ -112,7 +112,7 @@ impl Drop for Watchdog {
     }
 }
 
-/// The watchdog's end: reads what there is, and ends what is left at the end.
+/// The watchdog itself: reads until the pipe closes, then ends what is left.
 pub fn watch(runner: impl BufRead) {
     let mut left = Left::of(runner);
     let end = |group: &i32| {

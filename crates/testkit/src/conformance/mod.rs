@@ -13,6 +13,7 @@ mod listing;
 mod looks;
 mod picking;
 mod revisions;
+mod signs;
 mod text_files;
 mod watching;
 
@@ -37,6 +38,7 @@ pub use listing::*;
 pub use looks::*;
 pub use picking::*;
 pub use revisions::*;
+pub use signs::*;
 pub use text_files::*;
 pub use watching::*;
 
@@ -96,6 +98,13 @@ macro_rules! with_guarantees {
             items_seen_from_above
             items_are_appended_and_removed
             picking_tells_what_is_due_and_occupied
+
+            signs_of_life_come_with_the_commit
+            signs_of_life_make_no_revision
+            the_last_sign_of_an_item_counts
+            a_sign_is_of_one_item
+            signs_of_many_at_once
+            signs_come_with_a_change_of_the_same_commit
 
             text_files_come_with_the_commit
             text_files_of_a_dropped_transaction_are_not_written

@@ -2,7 +2,8 @@
 //!
 //! One table of [`scenarios`]; each module sweeps it with one kind of misfortune: death of the process
 //! ([`kill`]), failing calls ([`errors`]), loss of power ([`power`]). [`damage`] spoils files by hand, [`edits`] saves them in the middle of a commit.
-//! [`archive`] does that to the ends of sessions and what becomes of them, [`client`] to the hooks of a whole session, [`orchestrate`] to a whole run of the pipeline.
+//! [`archive`] does that to the ends of sessions and what becomes of them, [`client`] to the hooks of a whole session, [`orchestrate`] to a whole run of the pipeline,
+//! [`signs`] to signs of life, which change no document.
 //! [`probe`] holds what must be true afterwards, whatever happened.
 
 mod archive;
@@ -15,3 +16,4 @@ mod orchestrate;
 mod power;
 mod probe;
 mod scenarios;
+mod signs;

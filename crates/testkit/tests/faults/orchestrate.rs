@@ -12,9 +12,9 @@ use std::thread;
 
 use anthill_core::error::Code;
 use anthill_core::model::documents::pipeline::RunStatus;
-use anthill_core::model::pipeline::spending::{Failure, failures};
 use anthill_core::model::pipeline::table::Purpose;
 use anthill_core::model::pipeline::{Caps, KINDS, Order};
+use anthill_core::model::pipeline::{Failure, failures};
 use anthill_core::model::room::Room;
 use anthill_core::model::usage::Usage;
 use anthill_core::ops::orchestrate::{self, Answer, Begun, Budget, Ended};
@@ -181,7 +181,7 @@ impl Outcome {
         let written = texts().find(|(path, _)| path.ends_with("/report.md")).unwrap().1;
         assert_eq!(written, view::report(&pipeline::show(engine).unwrap()), "{point}: the report");
         let mut commits = BTreeMap::new();
-        for commit in history::history(engine, &doc("orchestrator_state")).unwrap() {
+        for commit in history::history(engine, &doc("orchestrator_state"), history::Told::All).unwrap() {
             *commits.entry(commit.op).or_insert(0) += 1;
         }
         let (orchestrator, field) = (state.document("orchestrator_state"), "spawns");

@@ -24,7 +24,7 @@ use anthill_core::ops::pipeline::{self, NewRun};
 use anthill_core::ops::queue::{lead, revise, work};
 use anthill_core::ops::sessions::handoff::{self, Handoff};
 use anthill_core::ops::workflow::{self, NewWorkflow};
-use anthill_core::ops::{self, Actor, edit, history, sessions};
+use anthill_core::ops::{self, Actor, edit, history, sessions, settings};
 use anthill_core::store::file::addresses::DocFiles;
 use anthill_core::store::file::fs::Fs;
 use anthill_core::store::file::redirected_fs::RedirectedFs;
@@ -84,11 +84,13 @@ impl Store {
         };
         // What is elsewhere is on the same disk, so that the power fails for both.
         let disk = fs.clone();
+        let told = |engine: &dyn Engine| settings::places(engine, None);
         let elsewhere = move |place: PathBuf| {
             let place = place.to_str().unwrap().trim_matches('/');
             Arc::new(disk.below(place)) as Arc<dyn Fs>
         };
-        let home = RedirectedFs::new(Arc::new(fs.clone()), None, Box::new(elsewhere), options.patience);
+        let home =
+            RedirectedFs::new(Arc::new(fs.clone()), Box::new(told), Box::new(elsewhere), options.patience);
         let engine = FileEngine::new(Arc::new(home), Arc::new(fs.clone()), options);
         Store { fs: fs.clone(), engine }
     }
@@ -576,7 +578,7 @@ scenarios! {
         prepare: |store| many_segments(store, "active_agents", 24),
         act: |store| {
             let doc = doc("active_agents");
-            let oldest = history::history(&store.engine, &doc)?[0].revision;
+            let oldest = history::history(&store.engine, &doc, history::Told::All)?[0].revision;
             Ok(history::restore(
                 &store.engine,
                 &Target::whole(&doc, None),

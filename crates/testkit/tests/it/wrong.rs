@@ -53,6 +53,11 @@ caught! {
     revisions_of_anybody: ForgetsKeys by "history_tells_the_members_of_a_family_apart";
     text_files_of_other_sorts: MixesTextFiles by "text_files_are_listed_by_sort";
     text_files_that_are_hidden: HidesTextFiles by "text_files_are_listed_by_sort";
+    signs_that_are_lost: LosesSigns by "signs_of_life_come_with_the_commit";
+    signs_of_an_earlier_lease: KeepsTheFirstSign by "the_last_sign_of_an_item_counts";
+    signs_that_are_revisions: WritesSignsDown by "signs_of_life_make_no_revision";
+    signs_of_somebody_else: MixesSigns by "a_sign_is_of_one_item";
+    signs_of_before: SeesNotItsOwnSigns by "signs_of_life_come_with_the_commit";
     sessions_that_nobody_knows: KnowsNobody by "sessions_that_may_be_at_work_are_listed";
 }
 

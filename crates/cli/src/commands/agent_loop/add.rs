@@ -2,11 +2,10 @@ use anthill_core::api::agent_loop::AddItem;
 use anthill_core::model::agent_loop::Severity;
 use clap::Args;
 
-use super::report;
-use crate::args::prose;
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ExpectArgs, one_of};
+use crate::typed::{one_of, prose};
 
 /// Add an item to the loop
 ///
@@ -41,6 +40,6 @@ pub fn run(context: &Context<'_>, args: &AddArgs) -> Result<()> {
     context.perform(request, |done| {
         let id = done.item.as_deref().unwrap_or_default();
         let what = if done.changed { "Added" } else { "There already" };
-        report(context, &format!("{what}: {id}"), "anthill loop take")
+        context.output.print_with_next(&format!("{what}: {id}"), "anthill loop take")
     })
 }

@@ -13,12 +13,13 @@ use anthill_live::hooks::fingerprint;
 use clap::Args;
 use serde_json::json;
 
-use crate::args::seconds;
-use crate::context::{Context, parse_new_id};
+use crate::context::Context;
 use crate::env;
 use crate::error::{CliError, Result, io_error};
 use crate::install::fs;
 use crate::output::Format;
+use crate::project_gates;
+use crate::typed::{parse_new_id, seconds};
 
 /// Add a quality gate to `.claude/anthill.toml`
 ///
@@ -57,7 +58,7 @@ pub fn run(context: &Context<'_>, args: &AddGateArgs) -> Result<()> {
         let typed = format!("anthill loop add-gate {name} -- {}", shell::word(&line));
         return Err(CliError::new(Code::Refused, message).hinted(format!("ask your user to type: {typed}")));
     }
-    let (root, before) = super::gates(context)?;
+    let (root, before) = project_gates::find(context)?;
     let new =
         NewGate { name: name.as_str(), line: &line, timeout: args.timeout, count: args.count.as_deref() };
     let is_new = add(&root, &before, &new)?;
@@ -67,13 +68,13 @@ pub fn run(context: &Context<'_>, args: &AddGateArgs) -> Result<()> {
         return context.output.changed(&gate, Format::Json);
     }
     let what = if is_new { "Added" } else { "There already" };
-    context.output.said(&format!("{what}: {name}"))?;
+    context.output.print(&format!("{what}: {name}"))?;
     tell_of_detected(context, &before, &name);
     context.output.status(&format!("next: anthill loop gate {name}"));
     Ok(())
 }
 
-/// Returns the line for the shell that these words are.
+/// Returns these words as a line for the shell.
 fn line(words: &[OsString]) -> Result<String> {
     let texts: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
     let texts = texts.ok_or_else(|| CliError::invalid("the command is not UTF-8"))?;
@@ -116,7 +117,7 @@ fn add(root: &Path, before: &Gates, new: &NewGate<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// Who types a command means it to run.
+/// A command that its user types here is trusted by that.
 fn trust(context: &Context<'_>, root: &Path, line: &str) -> Result<()> {
     let failed = |error: std::io::Error| io_error("read the script of the gate", &error);
     let fingerprint = fingerprint::of_project(line, root).map_err(failed)?;
@@ -124,7 +125,7 @@ fn trust(context: &Context<'_>, root: &Path, line: &str) -> Result<()> {
     Ok(())
 }
 
-/// What is configured is all there is: who adds the first gate should know what is not run any more.
+/// Only configured gates run, if there are any: with the first one, those that were detected are not run any more.
 fn tell_of_detected(context: &Context<'_>, before: &Gates, name: &Key) {
     if before.source != Source::Detected {
         return;

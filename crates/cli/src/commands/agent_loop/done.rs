@@ -2,10 +2,9 @@ use anthill_core::api::agent_loop::FinishItem;
 use anthill_core::model::agent_loop::is_open;
 use clap::Args;
 
-use super::report;
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::ExpectArgs;
 
 /// Say that an item is done
 ///
@@ -27,6 +26,6 @@ pub fn run(context: &Context<'_>, args: &DoneArgs) -> Result<()> {
         let what = if done.changed { "Done" } else { "Done already" };
         let open = done.work.items().iter().filter(|item| is_open(item)).count();
         let next = if open > 0 { "anthill loop take" } else { "anthill loop gate --all" };
-        report(context, &format!("{what}: {}", args.id), next)
+        context.output.print_with_next(&format!("{what}: {}", args.id), next)
     })
 }

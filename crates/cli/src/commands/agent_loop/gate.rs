@@ -2,21 +2,20 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use anthill_core::api::agent_loop::NoteGate;
-use anthill_core::error::Code;
 use anthill_core::model::agent_loop::{Severity, Verdict};
 use anthill_core::model::ids::Key;
-use anthill_core::ops::agent_loop::{self, GateReport, LoopChanged};
-use anthill_live::gates::config::{self, NewGate};
-use anthill_live::gates::{Event, Gate, Gates, Run, judge, run_one};
+use anthill_core::ops::agent_loop::{self, LoopChanged};
+use anthill_live::gates::{Event, Findings, Gate, GateChoice, Run, judge, run_and_note};
 use clap::Args;
 
-use crate::args::seconds;
-use crate::context::{Context, parse_id};
-use crate::error::{CliError, Result};
+use crate::agent_args;
+use crate::args::ExpectArgs;
+use crate::context::Context;
+use crate::error::Result;
 use crate::output::Output;
-use crate::planning::{ExpectArgs, one_of};
-use crate::staff;
-use crate::start::ExitCode;
+use crate::process::ExitCode;
+use crate::project_gates;
+use crate::typed::{one_of, parse_id, seconds};
 use crate::{consent, hooks};
 
 /// Run a quality gate and record how it came out; with --all, end the iteration
@@ -65,7 +64,7 @@ pub struct GateArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &GateArgs) -> Result<ExitCode> {
-    // Before anything is run: it would be for nothing.
+    // Before anything is run for nothing.
     let work = agent_loop::show(&*context.engine)?;
     if args.all {
         agent_loop::check_goes_on(&work)?;
@@ -74,7 +73,7 @@ pub fn run(context: &Context<'_>, args: &GateArgs) -> Result<ExitCode> {
     let (engine, actor) = (&*context.engine, &context.actor);
     let (gates, done) = match &args.name {
         None => {
-            let (gates, site) = (every(context)?, staff::site(context)?);
+            let (gates, site) = (every(context)?, agent_args::site(context)?);
             hooks::keep_running();
             let tell = |event: Event<'_>| progress(context.output, &event);
             let done = judge(engine, &gates, &site, (expect, actor), &tell)?;
@@ -88,8 +87,12 @@ pub fn run(context: &Context<'_>, args: &GateArgs) -> Result<ExitCode> {
         }
         Some(name) => {
             let gate = chosen(context, parse_id(name)?, args)?;
-            let report = run_gate(context, &gate, args)?;
-            (vec![gate], agent_loop::note_gates(engine, &[report], false, expect, actor)?)
+            let (site, findings) =
+                (agent_args::site(context)?, Findings { issues: args.issues, severity: args.severity });
+            hooks::keep_running();
+            let tell = |event: Event<'_>| progress(context.output, &event);
+            let done = run_and_note(engine, &gate, findings, &site, (expect, actor), &tell)?;
+            (vec![gate], done)
         }
     };
     context.answer::<NoteGate>(&done, |done| tell(context, &gates, done))?;
@@ -98,61 +101,22 @@ pub fn run(context: &Context<'_>, args: &GateArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(failed || held)))
 }
 
-/// Returns the gate that is meant, with what was typed for it.
+/// Returns the gate that is meant, with what was typed for it, if it may run.
 fn chosen(context: &Context<'_>, name: Key, args: &GateArgs) -> Result<Gate> {
-    let (root, gates) = super::gates(context)?;
-    let known = gates.find(name.as_str()).cloned();
-    let mut gate = match (known, args.command.is_empty()) {
-        (Some(gate), true) => gate,
-        (Some(gate), false) => Gate { run: Run::Command(args.command.clone()), detected: false, ..gate },
-        (None, false) => Gate::new(name, Run::Command(args.command.clone())),
-        (None, true) => return Err(unknown(&name, &gates)),
-    };
+    let (root, gates) = project_gates::find(context)?;
+    let command = (!args.command.is_empty()).then(|| args.command.clone());
+    let gate =
+        gates.choose(GateChoice { name, command, timeout: args.timeout.map(Duration::from_secs_f64) })?;
     consent::obtain(context, &root, std::slice::from_ref(&gate))?;
-    if let Some(seconds) = args.timeout {
-        gate.timeout = Duration::from_secs_f64(seconds);
-    }
     Ok(gate)
 }
 
+/// Returns all gates of the project, if they may run.
 pub fn every(context: &Context<'_>) -> Result<Vec<Gate>> {
-    let (root, gates) = super::gates(context)?;
-    if gates.list.is_empty() {
-        let message = "no gate is configured, and the project's files tell of none";
-        return Err(CliError::new(Code::Refused, message).hinted(how_to_add("test")));
-    }
-    consent::obtain(context, &root, &gates.list)?;
-    Ok(gates.list)
-}
-
-fn unknown(name: &Key, gates: &Gates) -> CliError {
-    let known: Vec<&str> = gates.list.iter().map(|gate| gate.name.as_str()).collect();
-    let error = CliError::new(Code::NotFound, format!("there is no gate `{name}`"));
-    let error =
-        if known.is_empty() { error } else { error.hinted(format!("known are: {}", known.join(", "))) };
-    error
-        .hinted(how_to_add(name.as_str()))
-        .hinted(format!("or run a command for it: anthill loop gate {name} -- CMD"))
-}
-
-/// Says how a project gets a gate: by a command, and what that writes.
-pub fn how_to_add(name: &str) -> String {
-    let lines = config::lines_of(&NewGate { name, line: "COMMAND", ..NewGate::default() });
-    format!(
-        "add one: anthill loop add-gate {name} -- COMMAND\nor write into {}:\n{}",
-        config::FILE,
-        lines.trim_end()
-    )
-}
-
-fn run_gate(context: &Context<'_>, gate: &Gate, args: &GateArgs) -> Result<GateReport> {
-    let site = staff::site(context)?;
-    hooks::keep_running();
-    let ran = run_one(&*context.engine, gate, &site, &|event| progress(context.output, &event))?;
-    let mut report = ran.report(gate);
-    report.check.issues = args.issues.or(report.check.issues);
-    report.check.severity = args.severity;
-    Ok(report)
+    let (root, gates) = project_gates::find(context)?;
+    let gates = gates.every()?;
+    consent::obtain(context, &root, &gates)?;
+    Ok(gates)
 }
 
 pub fn progress(output: &Output, event: &Event<'_>) {
@@ -167,7 +131,7 @@ pub fn progress(output: &Output, event: &Event<'_>) {
 }
 
 fn tell(context: &Context<'_>, gates: &[Gate], done: &LoopChanged) -> Result<()> {
-    context.output.said(&lines(gates, done).join("\n"))?;
+    context.output.print(&lines(gates, done).join("\n"))?;
     let next = match &done.verdict {
         None | Some(Verdict::Complete) => return Ok(()),
         Some(Verdict::Failed(_)) => "anthill loop take",

@@ -10,17 +10,13 @@ mod run;
 mod start;
 mod status;
 mod take;
+mod taken_back;
 
-use std::path::PathBuf;
-
-use anthill_core::error::Code;
-use anthill_core::model::agent_loop::GivenBack;
-use anthill_live::gates::{Gates, config};
 use clap::Subcommand;
 
 use crate::context::Context;
-use crate::error::{CliError, Result, io_error};
-use crate::start::ExitCode;
+use crate::error::Result;
+use crate::process::ExitCode;
 
 /// Work in a loop until every quality gate passes
 ///
@@ -79,36 +75,5 @@ pub fn run(context: &Context<'_>, command: &AgentLoop) -> Result<ExitCode> {
         AgentLoop::Run(args) => run::run(context, args),
         AgentLoop::Status(_) => done(status::run(context)),
         AgentLoop::Reset(args) => done(reset::run(context, args)),
-    }
-}
-
-/// Tells what was done; with `--json`, the work queue as it is stored.
-fn report(context: &Context<'_>, said: &str, next: &str) -> Result<()> {
-    context.output.said(said)?;
-    if !next.is_empty() {
-        context.output.status(&format!("next: {next}"));
-    }
-    Ok(())
-}
-
-/// Says that an item was taken from somebody who is gone.
-fn taken_back(given: &GivenBack) -> String {
-    format!("Taken back from {}, who is gone: {}", given.by, given.id)
-}
-
-/// Finds the project and its gates.
-pub fn gates(context: &Context<'_>) -> Result<(PathBuf, Gates)> {
-    let root = context.roots.project().map_err(|error| io_error("find the gates", &error))?;
-    let gates = Gates::of(&root)?;
-    Ok((root, gates))
-}
-
-impl From<config::Error> for CliError {
-    fn from(error: config::Error) -> CliError {
-        match error {
-            config::Error::Read { path, source } => io_error(&format!("read `{}`", path.display()), &source),
-            wrong @ config::Error::Wrong { .. } => CliError::new(Code::Invalid, wrong.to_string())
-                .hinted("correct the file; see what it may say: anthill loop --help"),
-        }
     }
 }

@@ -1,10 +1,9 @@
 use anthill_core::api::agent_loop::ReleaseItem;
 use clap::Args;
 
-use super::report;
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::ExpectArgs;
 
 /// Give back an item that is in hand
 ///
@@ -40,6 +39,6 @@ pub fn run(context: &Context<'_>, args: &ReleaseArgs) -> Result<()> {
             [] => format!("Nobody has it: {}", args.id.as_deref().unwrap_or_default()),
             ids => format!("Released: {}", ids.join(" ")),
         };
-        report(context, &said, "anthill loop take")
+        context.output.print_with_next(&said, "anthill loop take")
     })
 }

@@ -1,9 +1,10 @@
 use anthill_core::api::agent_loop::ResetLoop;
 use clap::Args;
 
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ExpectArgs, text};
+use crate::sentence::text;
 
 /// Remove the loop: its items, results, view and logs
 ///
@@ -26,7 +27,7 @@ pub fn run(context: &Context<'_>, args: &ResetArgs) -> Result<()> {
             context.output.status("there is no loop to remove");
             return Ok(());
         }
-        context.output.said(&format!("Removed the loop: {}", text(&known.value, "task")))?;
+        context.output.print(&format!("Removed the loop: {}", text(&known.value, "task")))?;
         context.output.status("take it back: anthill undo work_queue");
         Ok(())
     })

@@ -1,19 +1,19 @@
 use anthill_core::model::clients::DEFAULT;
 use anthill_core::ops::agent_loop;
 use anthill_live::gates::Gate;
-use anthill_live::looping::{self, End, Event, Job};
+use anthill_live::loop_run::{self, End, Event, Job};
 use anthill_live::runner::brief;
 use clap::Args;
 
-use super::gate;
-use crate::args::seconds;
+use super::{gate, taken_back};
+use crate::agent_args::{self, CareArgs};
 use crate::context::Context;
 use crate::error::Result;
 use crate::hooks;
-use crate::output::{Format, shorten};
-use crate::planning::text;
-use crate::staff::{self, CareArgs};
-use crate::start::ExitCode;
+use crate::output::Format;
+use crate::process::ExitCode;
+use crate::sentence::{shorten, text};
+use crate::typed::seconds;
 
 /// Let an agent do the items, and judge by the gates, until the loop is complete
 ///
@@ -56,22 +56,22 @@ pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
     agent_loop::check_goes_on(&agent_loop::show(&*context.engine)?)?;
     let actor = &context.actor;
     let job = Job {
-        agent: staff::agent(&args.agent)?,
+        agent: agent_args::agent(&args.agent)?,
         who: args.who.clone(),
         limits: args.care.limits(Some(args.timeout)),
         retries: args.care.retries,
         max_cost: args.care.max_cost,
-        // Once: what the command writes into the configuration does not judge its own work.
+        // Once, so that agents cannot change the gates that judge their work.
         gates: gate::every(context)?,
-        site: staff::site(context)?,
+        site: agent_args::site(context)?,
     };
     hooks::keep_running();
     let (end, usage) =
-        looping::run(&*context.engine, &job, actor, &|event| tell(context, &job.gates, &event))?;
+        loop_run::run(&*context.engine, &job, actor, &|event| tell(context, &job.gates, &event))?;
     if context.output.json {
         context.output.changed(&agent_loop::show(&*context.engine)?.queue, Format::Json)?;
     }
-    staff::told(usage).into_iter().for_each(|used| context.output.status(&used));
+    agent_args::spent(usage).into_iter().for_each(|used| context.output.status(&used));
     match end {
         End::Complete => Ok(ExitCode::SUCCESS),
         End::Held(reason) => {
@@ -80,7 +80,7 @@ pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
         }
         End::Signal(signal) => {
             context.output.status("stopped; go on: anthill loop run");
-            Ok(staff::stopped_by(signal))
+            Ok(ExitCode::of_signal(signal))
         }
     }
 }
@@ -94,13 +94,13 @@ fn tell(context: &Context<'_>, gates: &[Gate], event: &Event<'_>) {
         }
         Event::Output(line) => output.status(&format!("| {line}")),
         Event::Done(id) => output.status(&format!("Done: {id}")),
-        Event::Again { id, reason, delay } => output.status(&staff::again(id, reason, *delay)),
+        Event::Again { id, reason, delay } => output.status(&agent_args::again(id, reason, *delay)),
         Event::PutBack { id, reason } => {
             output.status(&format!("Put back: {id}: {}", shorten(&brief(reason), 200)));
         }
-        Event::Paused { until, reason } => output.status(&staff::paused(&context.actor, *until, reason)),
+        Event::Paused { until, reason } => output.status(&agent_args::paused(&context.actor, *until, reason)),
         Event::Gate(event) => gate::progress(output, event),
-        Event::TakenBack(given) => output.status(&super::taken_back(given)),
+        Event::TakenBack(given) => output.status(&taken_back::sentence(given)),
         Event::Waiting { id, by } => output.progress(&format!("{id}: {by} has it; waiting")),
         Event::Judged(done) => {
             done.warnings.iter().for_each(|warning| output.warning(warning));

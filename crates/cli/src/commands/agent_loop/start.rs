@@ -4,11 +4,10 @@ use anthill_core::model::agent_loop::PauseOn;
 use clap::Args;
 use clap::builder::{RangedU64ValueParser, TypedValueParser};
 
-use super::report;
-use crate::args::prose;
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ExpectArgs, one_of};
+use crate::typed::{one_of, prose};
 
 /// Begin a loop, or go on with the one that is there
 ///
@@ -61,6 +60,6 @@ pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
             true => "anthill loop add TITLE -p S1, then anthill loop take",
             false => "anthill loop take",
         };
-        report(context, &said, next)
+        context.output.print_with_next(&said, next)
     })
 }

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::shorten;
-use crate::planning::text;
+use crate::project_gates;
+use crate::sentence::{shorten, text};
 
 /// Show the loop: how far it is, its gates, its items
 ///
@@ -25,13 +25,13 @@ pub fn run(context: &Context<'_>) -> Result<()> {
 }
 
 fn tell(context: &Context<'_>, work: &WorkLoop) -> Result<()> {
-    let (root, gates) = super::gates(context)?;
+    let (root, gates) = project_gates::find(context)?;
     let mut lines = head(work);
     lines.extend(gate_lines(work, &gates));
     let items = view::agent_loop::items(&work.queue, &context.actor.clock.moment());
     lines.push(if items.is_empty() { "items: none".into() } else { "items".into() });
     lines.extend(items.iter().map(|item| format!("  {item}")));
-    context.output.said(&lines.join("\n"))?;
+    context.output.print(&lines.join("\n"))?;
     let waiting = consent::missing(&*context.engine, &root, &gates.list)?;
     if !waiting.is_empty() {
         let names: Vec<&str> = waiting.iter().map(|waiting| waiting.gate.name.as_str()).collect();

@@ -3,11 +3,12 @@ use anthill_core::api::request::Seconds;
 use anthill_core::view::shell;
 use clap::Args;
 
-use super::report;
-use crate::args::span;
+use super::taken_back;
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ExpectArgs, text};
+use crate::sentence::text;
+use crate::typed::span;
 
 /// Take the most urgent item that waits
 ///
@@ -45,7 +46,7 @@ pub fn run(context: &Context<'_>, args: &TakeArgs) -> Result<()> {
     let actor = &context.actor;
     let who = args.who.as_deref().or(actor.session.as_deref()).unwrap_or(&actor.user);
     context.perform(request, |done| {
-        done.given_back.iter().for_each(|given| context.output.status(&super::taken_back(given)));
+        done.given_back.iter().for_each(|given| context.output.status(&taken_back::sentence(given)));
         let id = done.item.as_deref().unwrap_or_default();
         let mut said = format!("Taken for {who}: {id}");
         if let Some(item) = done.work.item(id) {
@@ -56,6 +57,6 @@ pub fn run(context: &Context<'_>, args: &TakeArgs) -> Result<()> {
             let lines = about.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
             lines.for_each(|line| said += &format!("\n{line}"));
         }
-        report(context, &said, &format!("anthill loop done {}", shell::word(id)))
+        context.output.print_with_next(&said, &format!("anthill loop done {}", shell::word(id)))
     })
 }

@@ -4,7 +4,6 @@ use clap::Args;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::table;
 
 /// List the agents of the session that works here
 ///
@@ -22,5 +21,5 @@ pub struct ListArgs {
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
     let request = ListAgents { status: args.filter_status.clone() };
     let none = "no such agents; what others found: anthill agents merge";
-    context.perform(request, |found| table(context, found.items(), records::agents, none))
+    context.perform(request, |found| context.output.table(found.items(), records::agents, none))
 }

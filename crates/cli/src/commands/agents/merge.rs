@@ -4,7 +4,6 @@ use clap::Args;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::table;
 
 /// Print the findings of all agents, the worst first
 ///
@@ -24,6 +23,6 @@ pub fn run(context: &Context<'_>, _: &MergeArgs) -> Result<()> {
             0 => "there are no results of agents yet",
             _ => "the agents found nothing",
         };
-        table(context, merged.findings.items(), records::findings, none)
+        context.output.table(merged.findings.items(), records::findings, none)
     })
 }

@@ -7,9 +7,11 @@ use anthill_core::view::records;
 use clap::Args;
 use serde_json::Value;
 
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
-use crate::output::{Format, shorten};
+use crate::output::Format;
+use crate::sentence::shorten;
+use crate::typed::parse_id;
 
 /// Show what one agent found and recommends
 ///
@@ -46,7 +48,7 @@ fn tell(context: &Context<'_>, result: &Value) -> Result<()> {
     for recommendation in plan::texts(result, AgentResult::recommendations) {
         head += &format!("\n  recommends: {}", shorten(&recommendation.replace(['\n', '\r', '\t'], " "), 80));
     }
-    context.output.said(&head)?;
+    context.output.print(&head)?;
     match result.read(AgentResult::findings) {
         Some(findings) if !findings.is_empty() => {
             context.output.value(&records::findings(findings), Format::Table)

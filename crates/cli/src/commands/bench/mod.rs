@@ -4,7 +4,9 @@
 //! - `floor`: the empty program; `peers`: what others do the same work; `tasks`: the work.
 //! - `stats`, `row`, `report`, `plot`, `svg`: figures, and how they are shown. All of these are pure.
 
+mod contest;
 mod floor;
+mod measured;
 mod peers;
 mod plot;
 mod report;
@@ -26,11 +28,12 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Map, Value, json};
 
+use self::contest::Bench;
 use self::peers::Peer;
 use self::report::Growth;
 use self::rounds::Budget;
 use self::row::Row;
-use self::rows::{Bench, Step};
+use self::rows::Step;
 use self::stage::{Floor, Stage};
 use crate::error::{CliError, Result, io_error};
 use crate::output::{Format, Output};
@@ -85,6 +88,14 @@ impl BenchArgs {
         sizes
     }
 
+    fn bench(&self) -> Result<Bench> {
+        let budget = self.budget();
+        let storm = (if self.quick { 640 } else { 2560 }).min(budget.most * 32);
+        let letters = self.rounds.map_or(if self.quick { 60 } else { 500 }, |rounds| rounds as usize);
+        let past = (if self.quick { 200 } else { 10_000 }).min(budget.most * budget.most);
+        Ok(Bench { stage: Stage::set_up()?, budget, sizes: self.sizes(), storm, letters, past })
+    }
+
     fn budget(&self) -> Budget {
         let (most, most_of_peer, milliseconds) = if self.quick { (60, 9, 500) } else { (200, 15, 3000) };
         let most = self.rounds.map_or(most, |rounds| rounds as usize);
@@ -99,12 +110,7 @@ pub fn run(output: &Output, args: &BenchArgs) -> Result<()> {
     if build() == "debug" {
         output.warning("this is a debug build: its figures say nothing about a release");
     }
-    let began = Instant::now();
-    let budget = args.budget();
-    let storm = (if args.quick { 640 } else { 2560 }).min(budget.most * 32);
-    let letters = args.rounds.map_or(if args.quick { 60 } else { 500 }, |rounds| rounds as usize);
-    let past = (if args.quick { 200 } else { 10_000 }).min(budget.most * budget.most);
-    let bench = Bench { stage: Stage::set_up()?, budget, sizes: args.sizes(), storm, letters, past };
+    let (began, bench) = (Instant::now(), args.bench()?);
     let mut rows = measure(&bench, if args.past { vec![rows::past(&bench)] } else { rows::steps(&bench) });
     let held_up = report::mark_busy(&mut rows);
     let growths = report::growths(&rows);

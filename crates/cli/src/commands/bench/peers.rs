@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::rounds::Measured;
+use super::measured::Measured;
 use super::spawn;
 use crate::env;
 
@@ -25,6 +25,9 @@ impl Peer {
         }
     }
 }
+
+/// Shown where a peer would be compared.
+pub const NOT_INSTALLED: &str = "not installed";
 
 /// Looks a peer up in `PATH`.
 pub fn find(peer: Peer) -> Option<PathBuf> {

@@ -3,11 +3,10 @@
 use comfy_table::CellAlignment;
 use serde_json::{Value, json};
 
-use super::peers::Peer;
+use super::measured::Measured;
+use super::peers::{NOT_INSTALLED, Peer};
 use super::plot::Series;
-use super::rounds::Measured;
 use super::row::{Row, number};
-use super::rows::NOT_INSTALLED;
 use super::stats::{growth, short};
 
 /// How a command grows with the number of tasks.

@@ -2,10 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::measured::{Measured, milliseconds};
 use super::peers::Peer;
-
-/// What was measured, or why it could not be.
-pub type Measured<T> = Result<T, String>;
 
 /// Runs a contender once and returns how long that took; gets the number of the round.
 pub type Run<'a> = Box<dyn FnMut(usize) -> Measured<Duration> + 'a>;
@@ -101,10 +99,6 @@ impl<'a> Contender<'a> {
         self.times.push(milliseconds(took));
         Ok(())
     }
-}
-
-pub fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::measured::Measured;
 use super::peers::Peer;
-use super::rounds::{Measured, Race};
+use super::rounds::Race;
 use super::stats::{median, percentile, short};
 
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use super::rounds::Measured;
+use super::measured::Measured;
 
 /// Runs a command to its end and returns how long that took. It talks to nobody.
 pub fn timed(command: Command) -> Measured<Duration> {

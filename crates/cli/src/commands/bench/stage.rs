@@ -14,8 +14,8 @@ use std::time::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::measured::Measured;
 use super::peers::{self, Peer};
-use super::rounds::Measured;
 use super::{floor, spawn, tasks};
 use crate::env;
 use crate::error::{Result, io_error};

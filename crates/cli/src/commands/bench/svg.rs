@@ -57,18 +57,23 @@ pub fn svg(series: &[Series], about: &str) -> String {
             label(&mut out, (left - 10.0, line + 4.0), "soft", "end", "", &duration(value));
         }
         label(&mut out, ((left + right) / 2.0, bottom + 42.0), "soft", "middle", "", "tasks in the queue");
-        let mut ends = ends(series, &at);
-        for (number, series) in series.iter().enumerate().filter(|(_, series)| !series.points.is_empty()) {
-            curve(&mut out, number % COLOURS, series, &at);
-            let (column, line) = ends.remove(0);
-            let last = series.points.last().map_or(0.0, |point| point.1);
-            let text = format!("{} {}", series.name, measured(last));
-            let class = format!("f{}", number % COLOURS);
-            label(&mut out, (column + 12.0, line + 4.0), &class, "start", "font-weight=\"600\"", &text);
-        }
+        curves(&mut out, series, &at);
     }
     out.push_str("</svg>\n");
     out
+}
+
+/// Draws every series, with its name at its end.
+fn curves(out: &mut String, series: &[Series], at: &dyn Fn((f64, f64)) -> (f64, f64)) {
+    let mut ends = ends(series, at);
+    for (number, series) in series.iter().enumerate().filter(|(_, series)| !series.points.is_empty()) {
+        curve(out, number % COLOURS, series, at);
+        let (column, line) = ends.remove(0);
+        let last = series.points.last().map_or(0.0, |point| point.1);
+        let text = format!("{} {}", series.name, measured(last));
+        let class = format!("f{}", number % COLOURS);
+        label(out, (column + 12.0, line + 4.0), &class, "start", "font-weight=\"600\"", &text);
+    }
 }
 
 /// Returns where the names of the series stand: at their ends, but never one upon the other.

@@ -1,9 +1,10 @@
 use anthill_core::api::records::MakeBackup;
 use clap::Args;
 
-use crate::args::prose;
+use super::contents;
 use crate::context::Context;
 use crate::error::Result;
+use crate::typed::prose;
 
 /// Save what would be lost
 ///
@@ -32,9 +33,9 @@ pub fn run(context: &Context<'_>, args: &BackupArgs) -> Result<()> {
         files: args.files.clone(),
     };
     context.perform(request, |done| {
-        let held = super::held(&done.backup.value);
+        let held = contents::names(&done.backup.value);
         let key = &done.backup.key;
-        context.output.said(&format!("Saved {held}: {key}"))?;
+        context.output.print(&format!("Saved {held}: {key}"))?;
         done.removed.iter().for_each(|file| context.output.status(&format!("Removed an old one: {file}")));
         context.output.status(&format!("next: anthill compact restore {key}"));
         Ok(())

@@ -3,10 +3,11 @@ use anthill_core::ops::compact;
 use clap::Args;
 use serde_json::json;
 
+use super::contents;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::Format;
-use crate::planning::text;
+use crate::sentence::text;
 
 /// List the backups, the newest first
 ///
@@ -30,7 +31,7 @@ fn tell(context: &Context<'_>, backups: &[compact::Backup]) -> Result<()> {
         let value = &backup.value;
         json!({
             "backup": backup.key, "session": text(value, "session_id"), "timestamp": text(value, "timestamp"),
-            "reason": text(value, "reason").replace(['\n', '\r', '\t'], " "), "holds": super::held(value),
+            "reason": text(value, "reason").replace(['\n', '\r', '\t'], " "), "holds": contents::names(value),
         })
     };
     context.output.value(&backups.iter().map(row).collect(), Format::Table)

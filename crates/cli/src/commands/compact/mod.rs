@@ -1,11 +1,11 @@
 //! Backups before a client shortens its context.
 
 mod backup;
+mod contents;
 mod list;
 mod restore;
 
 use clap::Subcommand;
-use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -34,11 +34,4 @@ pub fn run(context: &Context<'_>, command: &Compact) -> Result<()> {
         Compact::List(args) => list::run(context, args),
         Compact::Restore(args) => restore::run(context, args),
     }
-}
-
-/// Names what a backup holds.
-fn held(backup: &Value) -> String {
-    let preserved = backup.get("preserved").and_then(Value::as_object);
-    let names: Vec<_> = preserved.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-    if names.is_empty() { "nothing".into() } else { names.join(", ") }
 }

@@ -5,8 +5,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::shorten;
-use crate::planning::text;
+use crate::sentence::{shorten, text};
 
 /// Show what a backup would give back, and give it back with --apply
 ///
@@ -46,7 +45,7 @@ fn tell(context: &Context<'_>, args: &RestoreArgs, restored: &Restored) -> Resul
         context.output.status(&format!("the backup holds no document: {key}"));
         return Ok(());
     }
-    context.output.said(&lines.join("\n"))?;
+    context.output.print(&lines.join("\n"))?;
     let open = restored.documents.iter().any(|(_, standing)| *standing != Comparison::Same);
     context.output.status(&match (open, args.apply) {
         (true, false) => format!("nothing was changed; next: anthill compact restore {key} --apply"),

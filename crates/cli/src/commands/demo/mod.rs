@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 use anthill_core::error::Code;
 use anthill_core::model::kind::Doc;
 use anthill_core::model::task::{Status, Task};
-use anthill_core::store::engine::items;
+use anthill_core::ops::read;
 use clap::Args;
 use serde_json::{Value, json};
 
-use self::show::Show;
+use self::show::{Show, tasks};
 use crate::args::Global;
 use crate::context::Context;
 use crate::error::{CliError, Result, io_error};
 use crate::output::{Format, Output};
-use crate::start::ExitCode;
+use crate::process::ExitCode;
 
 /// See a team at work: a plan, three workers, one of them killed in the middle
 ///
@@ -43,7 +43,7 @@ const GOAL: &str = "Build tally, a small tool that counts words, with checks and
 const WORKERS: [&str; 3] = ["ant-1", "ant-2", "ant-3"];
 /// The one that is killed.
 const VICTIM: &str = "ant-2";
-/// Short, so that nobody waits long for the dead one's task.
+/// Short, so that nobody waits long for the task of the killed worker.
 const LEASE: &str = "3";
 /// Longer than all of it takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -82,11 +82,11 @@ fn make_dir(wanted: Option<&Path>) -> Result<PathBuf> {
     })
 }
 
-/// How directories begin that nobody has named, and how long they stay.
+/// How the names of default directories begin, and how long these stay.
 const PREFIX: &str = "anthill-demo-";
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Removes demonstrations of ours in a directory that nobody has named and that are old. What cannot be removed stays.
+/// Removes old demonstrations of this user in default directories. What cannot be removed stays.
 fn forget_old(place: &Path) {
     let is_old = |entry: &DirEntry| {
         let name = entry.file_name();
@@ -126,7 +126,7 @@ impl Stage<'_> {
         let mut workers = self.start_workers()?;
         let played = self.play(&mut workers);
         for worker in &mut workers {
-            // Those that have ended by themselves cannot be killed any more, which is fine.
+            // It may have ended already.
             let _ = worker.kill();
             let _ = worker.wait();
         }
@@ -217,7 +217,9 @@ impl Stage<'_> {
     }
 
     fn queue(&self) -> Result<Value> {
-        Ok(self.context.engine.read(&Doc::queue())?.map(|document| document.value).unwrap_or_default())
+        Ok(read::found(&*self.context.engine, &Doc::queue())?
+            .map(|document| document.value)
+            .unwrap_or_default())
     }
 
     /// Tells what happened and where to look.
@@ -267,10 +269,6 @@ In a project of yours:
   anthill leader add-task \"the first task\"
   anthill worker run ant-1 --until-empty --agent claude     # or codex, gemini, opencode, 'a line of shell'
 Remove the demonstration: rm -r DIR";
-
-fn tasks(queue: &Value) -> Vec<Task> {
-    items(Doc::queue().kind, queue).into_iter().cloned().map(Task::of).collect()
-}
 
 fn worked_on_by_the_victim(tasks: &[Task]) -> Option<&Task> {
     tasks.iter().find(|task| task.status() == Status::InProgress && task.owner() == Some(VICTIM))

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::io::IsTerminal;
 
+use anthill_core::model::kind::Doc;
 use anthill_core::model::task::Task;
+use anthill_core::store::engine::items;
 use anthill_core::view::board::{self, Line, Tone};
 use serde_json::Value;
 
@@ -30,8 +32,8 @@ impl<'o> Show<'o> {
     /// Says something once.
     pub fn say(&mut self, text: &str) {
         if !self.output.json {
-            // A demonstration that nobody can see any more still ends well.
-            let _ = self.output.said(text);
+            // If stdout is closed, the demonstration still goes on to its end.
+            let _ = self.output.print(text);
         }
     }
 
@@ -45,8 +47,8 @@ impl<'o> Show<'o> {
 
     /// Tells what is new in the queue, and draws the board again.
     pub fn progress(&mut self, context: &Context<'_>, queue: &Value) {
-        for task in super::tasks(queue) {
-            let now = standing(&task);
+        for task in tasks(queue) {
+            let now = status_of(&task);
             if self.told.insert(task.id().to_owned(), now.clone()).is_some_and(|before| before != now) {
                 self.event(&format!("{}: {now}", task.id()));
             }
@@ -83,7 +85,7 @@ fn lines(context: &Context<'_>, queue: &Value) -> Vec<Line> {
 }
 
 /// Says in a few words how a task stands.
-fn standing(task: &Task) -> String {
+fn status_of(task: &Task) -> String {
     let status = task.value()["status"].as_str().unwrap_or_default().replace('_', " ");
     let ended = task.value()["last_claim"]["by"].as_str();
     match (task.owner(), ended) {
@@ -91,4 +93,9 @@ fn standing(task: &Task) -> String {
         (None, Some(last)) => format!("{status} again: the lease of {last} is over"),
         (None, None) => status,
     }
+}
+
+/// Returns the tasks of a queue.
+pub fn tasks(queue: &Value) -> Vec<Task> {
+    items(Doc::queue().kind, queue).into_iter().cloned().map(Task::of).collect()
 }

@@ -1,10 +1,12 @@
 use anthill_core::api::planning::{AddEpic, Planned};
 use clap::Args;
 
-use crate::args::prose;
-use crate::context::{Context, parse_id};
+use crate::args::{ExpectArgs, ProjectArgs};
+use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ExpectArgs, ProjectArgs, report, text};
+use crate::planning::report;
+use crate::sentence::text;
+use crate::typed::{parse_id, prose};
 
 /// Add an epic to the plan
 ///

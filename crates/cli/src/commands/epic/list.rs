@@ -3,9 +3,10 @@ use anthill_core::model::plan::PlanStatus;
 use anthill_core::view::plan;
 use clap::Args;
 
+use crate::args::ProjectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ProjectArgs, one_of, table};
+use crate::typed::one_of;
 
 /// List the epics of a project
 ///
@@ -25,5 +26,5 @@ pub struct ListArgs {
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
     let request = ListEpics { status: args.filter_status, project_id: args.project.id()? };
     let none = "no such epics; add one: anthill epic add TITLE";
-    context.perform(request, |found| table(context, found.items(), plan::epics, none))
+    context.perform(request, |found| context.output.table(found.items(), plan::epics, none))
 }

@@ -4,10 +4,12 @@ use anthill_core::model::plan::stories;
 use anthill_core::view::plan;
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use crate::args::ProjectArgs;
+use crate::context::Context;
 use crate::error::Result;
 use crate::output::Format;
-use crate::planning::{ProjectArgs, text};
+use crate::sentence::text;
+use crate::typed::parse_id;
 
 /// Show an epic and its stories
 ///
@@ -28,7 +30,7 @@ pub fn run(context: &Context<'_>, args: &ShowArgs) -> Result<()> {
     context.perform(request, |shown| {
         let (epic, id) = (&shown.value, &args.epic);
         let (title, status) = (plan::text(epic, Epic::title), text(epic, "status"));
-        context.output.said(&format!("{title} ({id}, {status}, priority {})", text(epic, "priority")))?;
+        context.output.print(&format!("{title} ({id}, {status}, priority {})", text(epic, "priority")))?;
         match stories(epic).is_empty() {
             true => context.output.status(&format!("no stories yet; add one: anthill story add {id} TITLE")),
             false => context.output.value(&plan::stories(stories(epic)), Format::Table)?,

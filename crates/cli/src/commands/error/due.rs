@@ -4,7 +4,6 @@ use clap::Args;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::table;
 
 /// List the errors that can be tried again now, the longest due first
 ///
@@ -19,5 +18,5 @@ pub struct DueArgs {}
 
 pub fn run(context: &Context<'_>, _: &DueArgs) -> Result<()> {
     let none = "nothing is due; see all: anthill error list";
-    context.perform(ListDue {}, |found| table(context, found.items(), records::errors, none))
+    context.perform(ListDue {}, |found| context.output.table(found.items(), records::errors, none))
 }

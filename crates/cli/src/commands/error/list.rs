@@ -4,7 +4,6 @@ use clap::{Args, ValueEnum};
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::table;
 
 /// List the recorded errors, in the order in which they came up
 ///
@@ -48,5 +47,5 @@ pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
     });
     const NONE: &str = "no such errors; record one: anthill error record --message TEXT";
     let request = ListErrors { status, all: args.all };
-    context.perform(request, |found| table(context, found.items(), records::errors, NONE))
+    context.perform(request, |found| context.output.table(found.items(), records::errors, NONE))
 }

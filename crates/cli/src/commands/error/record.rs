@@ -6,11 +6,12 @@ use anthill_core::view::shell;
 use clap::Args;
 use serde_json::Value;
 
-use crate::args::{prose, span};
-use crate::commands::parse_value;
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::planning::{ExpectArgs, one_of, text};
+use crate::sentence::text;
+use crate::typed::parse_value;
+use crate::typed::{one_of, prose, span};
 
 /// Record an error, or that a retry has failed too
 ///
@@ -74,7 +75,7 @@ fn tell(context: &Context<'_>, done: &ErrorChanged) -> Result<()> {
         }
         (_, false) => format!("Recorded ({class}, {})", retries(error)),
     };
-    context.output.said(&format!("{what}: {}", text(error, "id")))?;
+    context.output.print(&format!("{what}: {}", text(error, "id")))?;
     context.output.status(&next(error));
     Ok(())
 }

@@ -1,9 +1,10 @@
 use anthill_core::api::records::ResolveError;
 use clap::Args;
 
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ExpectArgs, text};
+use crate::sentence::text;
 
 /// Mark an error as recovered
 ///
@@ -24,6 +25,6 @@ pub fn run(context: &Context<'_>, args: &ResolveArgs) -> Result<()> {
     let request = ResolveError { id: args.id.clone(), expect_revision: args.expect.expect_revision };
     context.perform(request, |done| {
         let what = if done.changed { "Resolved" } else { "Resolved already" };
-        context.output.said(&format!("{what}: {}", text(&done.error, "id")))
+        context.output.print(&format!("{what}: {}", text(&done.error, "id")))
     })
 }

@@ -2,10 +2,11 @@ use anthill_core::api::queue::lead::AddTask;
 use clap::Args;
 
 use super::report;
-use crate::args::{names, prose};
 use crate::context::Context;
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::direct::Direct;
 use crate::error;
+use crate::line::{Opt, Takes, Words};
+use crate::typed::{names, prose};
 
 /// Add a task to the queue
 ///
@@ -85,7 +86,7 @@ impl Direct for AddTaskArgs {
 pub fn run(context: &Context<'_>, args: &AddTaskArgs) -> error::Result<()> {
     let typed: Vec<_> = args.depends.iter().chain(&args.parent).cloned().collect();
     let added = context.on_tasks(&typed, |ids| Ok(args.request(ids)))?;
-    context.answer::<AddTask>(&added, |task| report(context, "Added", task))
+    context.answer::<AddTask>(&added, |task| report::tell(context, "Added", task))
 }
 
 impl AddTaskArgs {

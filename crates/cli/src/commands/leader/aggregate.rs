@@ -15,7 +15,7 @@ pub struct AggregateArgs {}
 
 pub fn run(context: &Context<'_>, _: &AggregateArgs) -> Result<()> {
     context.perform(AggregateResults {}, |summary| {
-        context.output.said(&format!("Put {} results together: {}", summary.results.0, summary.path))?;
+        context.output.print(&format!("Put {} results together: {}", summary.results.0, summary.path))?;
         if let Some(hollow) = &summary.without_change.0 {
             context.output.warning(&format!("done, {NO_CHANGE}: {}", hollow.join(", ")));
         }

@@ -1,9 +1,10 @@
 use anthill_core::api::queue::lead::CancelTasks;
 use clap::Args;
 
-use super::{parse_ids, report_all};
+use super::report::tell_all;
 use crate::context::Context;
 use crate::error::Result;
+use crate::typed::parse_ids;
 
 /// Take tasks out of the work
 ///
@@ -27,7 +28,5 @@ pub struct CancelArgs {
 
 pub fn run(context: &Context<'_>, args: &CancelArgs) -> Result<()> {
     let what = if args.dry_run { "Would cancel" } else { "Cancelled" };
-    report_all(context, what, &args.ids, |ids| {
-        Ok(CancelTasks { ids: parse_ids(ids)?, dry_run: args.dry_run })
-    })
+    tell_all(context, what, &args.ids, |ids| Ok(CancelTasks { ids: parse_ids(ids)?, dry_run: args.dry_run }))
 }

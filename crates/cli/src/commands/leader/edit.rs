@@ -1,14 +1,12 @@
 use anthill_core::api::queue::lead::EditTask;
 use anthill_core::api::queue::look::ExplainTask;
-use anthill_core::ops::Error;
-use anthill_core::view::shell;
 use clap::Args;
 
 use super::add_task::priority;
 use super::report;
-use crate::args::{names, prose};
-use crate::context::{Context, parse_id};
-use crate::error::{CliError, Result};
+use crate::context::Context;
+use crate::error::Result;
+use crate::typed::{names, parse_id, prose};
 
 /// Change a task: its words, priority, dependencies, files, labels
 ///
@@ -68,17 +66,15 @@ pub fn run(context: &Context<'_>, args: &EditArgs) -> Result<()> {
 /// Changes the task that is named so. Tasks that it is to wait for may also be named by the beginnings of their ids.
 pub fn edit(context: &Context<'_>, id: &str, changes: &Changes) -> Result<()> {
     if *changes == Changes::default() {
-        // A name that leads nowhere is the greater mistake.
+        // Nothing to edit is refused; but a name that leads nowhere is the greater mistake.
         context.on_tasks(&[id.to_owned()], |ids| Ok(ExplainTask { id: parse_id(&ids[0])? }))?;
-        return Err(CliError::invalid(Error::NothingToChange.to_string())
-            .hinted(format!("for example: anthill leader edit {} --priority 1", shell::word(id))));
     }
     let typed: Vec<_> = std::iter::once(id.to_owned()).chain(changes.depends.iter().cloned()).collect();
     let revised = context.on_tasks(&typed, |ids| changes.request(&ids[0], &ids[1..]))?;
     if let Some(owner) = &revised.at_work {
         context.output.warning(&format!("`{owner}` is at work on it and has seen it as it was before"));
     }
-    context.answer::<EditTask>(&revised, |revised| report(context, "Edited", &revised.task))
+    context.answer::<EditTask>(&revised, |revised| report::tell(context, "Edited", &revised.task))
 }
 
 impl Changes {

@@ -3,8 +3,9 @@ use anthill_core::model::task::word;
 use anthill_core::view::queue_texts;
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::parse_id;
 
 /// Say why a task is not running: which dependency, overlap, capability or lease
 ///
@@ -26,6 +27,6 @@ pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Result<()> {
         let reasons = explained.reasons.iter().map(|reason| format!("  - {}", reason.text));
         let usage = task.value().get("usage").filter(|usage| usage.is_object());
         let used = usage.map(|usage| format!("  - its agents have used {}", queue_texts::used(usage)));
-        context.output.said(&std::iter::once(head).chain(reasons).chain(used).collect::<Vec<_>>().join("\n"))
+        context.output.print(&std::iter::once(head).chain(reasons).chain(used).collect::<Vec<_>>().join("\n"))
     })
 }

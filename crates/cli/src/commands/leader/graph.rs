@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::one_of;
+use crate::typed::one_of;
 
 /// Draw what depends on what
 ///

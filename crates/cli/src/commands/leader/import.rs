@@ -4,15 +4,14 @@ use std::mem::ManuallyDrop;
 use anthill_core::api::Described;
 use anthill_core::api::queue::TaskList;
 use anthill_core::api::queue::lead::{ImportTasks, prepare};
-use anthill_core::model::new_task;
+use anthill_core::model::import;
 use anthill_core::ops::queue::lead;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::args::names;
-use crate::commands::read_file;
 use crate::context::Context;
 use crate::error::{CliError, Result};
+use crate::typed::{names, read_file};
 
 /// Add many tasks at once from a file: all of them, or none
 ///
@@ -42,15 +41,15 @@ pub struct ImportArgs {
 /// The largest file that is read.
 const LIMIT: u64 = 256 << 20;
 
-/// Fewer tasks than this are done before a bar could be seen.
+/// With fewer tasks than this, a bar would be gone before anybody sees it.
 const MANY: usize = 1000;
 
 pub fn run(context: &Context<'_>, args: &ImportArgs) -> Result<()> {
     let bytes = read_file(&args.file, LIMIT)?;
-    let tasks = new_task::parse(&bytes).map_err(|error| {
+    let tasks = import::parse(&bytes).map_err(|error| {
         CliError::invalid(format!("`{}`, {error}", args.file)).hinted("nothing was added")
     })?;
-    // The program ends with this: nobody needs the memory of each of them again.
+    // Not dropped: the program ends next.
     let mut tasks = ManuallyDrop::new(tasks);
     let labels = names(&args.label);
     prepare(&mut tasks, &labels, &context.caller());
@@ -71,10 +70,10 @@ pub fn run(context: &Context<'_>, args: &ImportArgs) -> Result<()> {
     }
     let same = tasks.len() - imported.added;
     let same = if same > 0 { format!(", {same} were there already") } else { String::new() };
-    context.output.said(&format!("Imported {} tasks{same}", imported.added))
+    context.output.print(&format!("Imported {} tasks{same}", imported.added))
 }
 
-/// Returns a bar that shows itself only where somebody sees it.
+/// Returns a bar that is shown on terminals only.
 fn progress(context: &Context<'_>, count: usize) -> ProgressBar {
     let seen = count >= MANY && !context.output.json && std::io::stderr().is_terminal();
     let target = if seen { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };

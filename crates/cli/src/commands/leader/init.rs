@@ -2,10 +2,10 @@ use anthill_core::api::queue::lead::InitQueue;
 use anthill_core::store::Called;
 use clap::Args;
 
-use crate::args::prose;
 use crate::context::Context;
 use crate::error::Result;
 use crate::git;
+use crate::typed::prose;
 
 /// Lay out the queue of this project; what is there already stays
 ///
@@ -30,7 +30,7 @@ pub struct InitArgs {
     replace: bool,
 }
 
-/// What is nobody's business but this machine's: the history, and what commands have printed.
+/// What should stay on this machine: the history, and what commands have printed.
 const OWN: [&str; 2] = [".coordination/.anthill/", ".coordination/logs/"];
 
 pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
@@ -42,10 +42,10 @@ pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
         InitQueue { goal: args.goal.clone(), approach: args.approach.clone(), replace: args.replace };
     context.perform(request, |done| {
         if !done.created.is_empty() {
-            context.output.said(&format!("Created:\n{}", list(&done.created)))?;
+            context.output.print(&format!("Created:\n{}", list(&done.created)))?;
         }
         if !done.kept.is_empty() {
-            context.output.said(&format!("Kept as they are:\n{}", list(&done.kept)))?;
+            context.output.print(&format!("Kept as they are:\n{}", list(&done.kept)))?;
         }
         propose_ignoring(context);
         context.output.status("next: anthill leader add-task \"what is to be done\" -p 1 --files PATH…");
@@ -53,7 +53,7 @@ pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
     })
 }
 
-/// Says which rules keep git from taking along what should stay here.
+/// Says which ignore rules keep these files out of git.
 fn propose_ignoring(context: &Context<'_>) {
     let open = context.roots.project().map(|root| git::not_ignored(&root, &OWN)).unwrap_or_default();
     if !open.is_empty() {

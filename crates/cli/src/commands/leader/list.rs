@@ -2,14 +2,13 @@ use anthill_core::api::queue::look::{ListTasks, TaskSort};
 use anthill_core::model::kind::Doc;
 use anthill_core::ops::read;
 use anthill_core::view::board::{self, Wanted};
+use anthill_live::board::left;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use super::status::left;
-use crate::args::names;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::one_of;
+use crate::typed::{names, one_of};
 
 /// List tasks, by how they stand
 ///

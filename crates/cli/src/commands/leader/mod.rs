@@ -11,23 +11,19 @@ mod init;
 pub(super) mod list;
 mod note;
 mod remove;
+mod report;
 mod reset;
 mod retry;
 pub(super) mod show;
 mod split;
 pub(super) mod status;
 
-use anthill_core::api::queue::TaskList;
-use anthill_core::api::{Request, Stored};
-use anthill_core::model::documents::queue::QueueTask;
-use anthill_core::model::ids::Key;
-use anthill_core::model::task::{Task, word};
 use clap::Subcommand;
 
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::direct::one;
 use crate::error::Result;
-use crate::start::ExitCode;
+use crate::process::ExitCode;
 
 /// Plan work: add tasks, follow them, put the results together
 ///
@@ -79,38 +75,11 @@ pub fn run(context: &Context<'_>, command: &Leader) -> Result<()> {
     }
 }
 
-/// Runs the commands that are worth a parser of their own.
+/// Runs the hot commands, which need no clap.
 pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
     match verb {
         "add-task" => one(rest, add_task::run),
         "status" => one(rest, status::run),
         _ => None,
     }
-}
-
-fn parse_ids(ids: &[String]) -> Result<Vec<Key>> {
-    ids.iter().map(|id| parse_id(id)).collect()
-}
-
-/// Performs a request about several tasks and tells what each of them is now. As JSON, one that was named alone stands alone.
-fn report_all<R: Request<Answer = TaskList>>(
-    context: &Context<'_>,
-    what: &str,
-    ids: &[String],
-    request: impl Fn(&[String]) -> Result<R>,
-) -> Result<()> {
-    let done = context.on_tasks(ids, request)?;
-    if let (1, [task]) = (ids.len(), done.items()) {
-        let alone = Stored::<QueueTask>::new(task.clone()).warned(done.warnings.clone());
-        return context
-            .told(&alone, R::EFFECT, |alone| report(context, what, &Task::of(alone.value.clone())));
-    }
-    context.told(&done, R::EFFECT, |done| {
-        done.items().iter().try_for_each(|task| report(context, what, &Task::of(task.clone())))
-    })
-}
-
-/// Tells what a task is now.
-fn report(context: &Context<'_>, what: &str, task: &Task) -> Result<()> {
-    context.output.said(&format!("{what} ({}): {}", word(task.status()), task.id()))
 }

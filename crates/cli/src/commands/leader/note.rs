@@ -2,9 +2,9 @@ use anthill_core::api::queue::lead::NoteTask;
 use clap::Args;
 
 use super::report;
-use crate::args::prose;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::{parse_id, prose};
 
 /// Write a remark on a task
 ///
@@ -23,5 +23,5 @@ pub struct NoteArgs {
 pub fn run(context: &Context<'_>, args: &NoteArgs) -> Result<()> {
     let request = |ids: &[String]| Ok(NoteTask { id: parse_id(&ids[0])?, text: args.text.clone() });
     let noted = context.on_tasks(std::slice::from_ref(&args.id), request)?;
-    context.answer::<NoteTask>(&noted, |task| report(context, "Noted", task))
+    context.answer::<NoteTask>(&noted, |task| report::tell(context, "Noted", task))
 }

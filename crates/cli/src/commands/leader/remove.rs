@@ -2,9 +2,9 @@ use anthill_core::api::queue::lead::RemoveTasks;
 use anthill_core::model::task::{Task, word};
 use clap::Args;
 
-use super::parse_ids;
 use crate::context::Context;
 use crate::error::Result;
+use crate::typed::parse_ids;
 
 /// Take tasks out of the queue, with their results
 ///
@@ -32,6 +32,6 @@ pub fn run(context: &Context<'_>, args: &RemoveArgs) -> Result<()> {
         let what = if args.dry_run { "Would remove" } else { "Removed" };
         let tasks = removed.items().iter().cloned().map(Task::of);
         let lines = tasks.map(|task| format!("{what} ({}): {}", word(task.status()), task.id()));
-        context.output.said(&lines.collect::<Vec<_>>().join("\n"))
+        context.output.print(&lines.collect::<Vec<_>>().join("\n"))
     })
 }

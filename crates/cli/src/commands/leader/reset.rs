@@ -1,9 +1,10 @@
 use anthill_core::api::queue::lead::ResetTasks;
 use clap::Args;
 
-use super::{parse_ids, report_all};
+use super::report::tell_all;
 use crate::context::Context;
 use crate::error::Result;
+use crate::typed::parse_ids;
 
 /// Make tasks open again, whoever has them
 ///
@@ -30,7 +31,7 @@ pub struct ResetArgs {
 
 pub fn run(context: &Context<'_>, args: &ResetArgs) -> Result<()> {
     let what = if args.dry_run { "Would reset" } else { "Reset" };
-    report_all(context, what, &args.ids, |ids| {
+    tell_all(context, what, &args.ids, |ids| {
         Ok(ResetTasks { ids: parse_ids(ids)?, force: args.force, dry_run: args.dry_run })
     })
 }

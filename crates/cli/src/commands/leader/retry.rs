@@ -2,10 +2,10 @@ use anthill_core::api::queue::lead::RetryTasks;
 use anthill_core::api::request::Seconds;
 use clap::Args;
 
-use super::{parse_ids, report_all};
-use crate::args::span;
+use super::report::tell_all;
 use crate::context::Context;
 use crate::error::Result;
+use crate::typed::{parse_ids, span};
 
 /// Let failed tasks be tried again
 ///
@@ -26,7 +26,7 @@ pub struct RetryArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &RetryArgs) -> Result<()> {
-    report_all(context, "To be tried again", &args.ids, |ids| {
+    tell_all(context, "To be tried again", &args.ids, |ids| {
         Ok(RetryTasks { ids: parse_ids(ids)?, after: args.after })
     })
 }

@@ -1,10 +1,11 @@
 use anthill_core::api::queue::look::ShowTask;
 use anthill_core::view::task;
+use anthill_live::board::left;
 use clap::Args;
 
-use super::status::left;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::parse_id;
 
 /// Show everything about one task
 ///

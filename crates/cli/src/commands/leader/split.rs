@@ -3,9 +3,9 @@ use anthill_core::model::task::Task;
 use clap::Args;
 
 use super::report;
-use crate::args::prose;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::{parse_id, prose};
 
 /// Make several tasks of one
 ///
@@ -31,7 +31,7 @@ pub fn run(context: &Context<'_>, args: &SplitArgs) -> Result<()> {
     context.answer::<SplitTask>(&done, |done| {
         let tasks = done.items().iter().cloned().map(Task::of);
         tasks.enumerate().try_for_each(|(number, task)| {
-            report(context, if number == 0 { "Split" } else { "Added" }, &task)
+            report::tell(context, if number == 0 { "Split" } else { "Added" }, &task)
         })
     })
 }

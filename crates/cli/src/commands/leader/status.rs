@@ -4,22 +4,18 @@ use std::thread;
 use std::time::Duration;
 
 use anthill_core::api::queue::look::ShowQueue;
-use anthill_core::model::flaws::flaws;
-use anthill_core::model::kind::{Doc, UNFIT};
-use anthill_core::model::task::Task;
-use anthill_core::model::time::Moment;
-use anthill_core::ops::merge::in_words;
-use anthill_core::ops::{doctor, read};
-use anthill_core::view::board::{self, Line};
+use anthill_core::model::kind::Doc;
+use anthill_core::ops::read;
+use anthill_core::view::board as view;
+use anthill_live::board::Board;
 use clap::Args;
-use jiff::SignedDuration;
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
 use crate::output::compact;
-use crate::words::told;
 
 /// Show how far the work is: counts, who works on what, what waits and why
 ///
@@ -35,7 +31,7 @@ pub struct StatusArgs {
     watch: bool,
 }
 
-/// A watched board is drawn again after this long even if nothing happens: its times go on.
+/// How often a watched board is drawn if nothing happens: its times change.
 const TICK: Duration = Duration::from_secs(1);
 
 impl Direct for StatusArgs {
@@ -53,88 +49,24 @@ pub fn run(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
     if context.output.json {
         return context.perform(ShowQueue {}, |_| Ok(()));
     }
-    if let Some(lines) = draw_overview(context) {
+    let board = board(context);
+    if let Some(lines) = board.draw_overview() {
         return context.output.lines(&lines);
     }
-    // The program ends with this: giving thousands of tasks back one by one would take a tenth of the time.
+    // Not dropped: the program ends next, and freeing thousands of tasks would take a tenth of the time.
     let queue = ManuallyDrop::new(read::document(&*context.engine, &Doc::queue())?.value);
-    context.output.lines(&draw(context, &queue))
+    context.output.lines(&board.draw(&queue))
 }
 
-/// Draws the board without reading the whole queue, if that can be done.
-fn draw_overview(context: &Context<'_>) -> Option<Vec<Line>> {
-    let overview = read::overview(&*context.engine, &Doc::queue(), board::MOST)?;
-    let now = context.actor.clock.moment();
-    let mut lines =
-        board::board_of_overview(&overview, now.at, &left(&now), context.output.width(), context.actor.door)?;
-    let count = |wanted: &str| {
-        overview.counts.iter().find(|(word, _)| *word == wanted).map_or(0, |(_, count)| *count)
-    };
-    let is_stuck = count("created") > 0 && ["available", "claimed", "in_progress"].map(count) == [0, 0, 0];
-    if count(UNFIT) > 0 {
-        lines.extend(unfit(context));
-    }
-    if is_stuck {
-        lines.extend(flawed(context));
-    }
-    lines.extend(paused(context));
-    lines.extend(aside(context));
-    Some(lines)
+fn board<'c>(context: &'c Context<'_>) -> Board<'c> {
+    Board { engine: &*context.engine, actor: &context.actor, width: context.output.width() }
 }
 
-fn draw(context: &Context<'_>, queue: &Value) -> Vec<Line> {
-    let now = context.actor.clock.moment();
-    let mut lines = board::board(queue, now.at, &left(&now), context.output.width(), context.actor.door);
-    lines.extend(unfit(context));
-    lines.extend(flawed(context));
-    lines.extend(paused(context));
-    lines.extend(aside(context));
-    lines
-}
-
-/// Tells of edits of the queue that could not be joined.
-fn aside(context: &Context<'_>) -> Vec<Line> {
-    let asides = context.engine.asides(&Doc::queue().room).unwrap_or_default();
-    board::notices(asides.iter().map(|aside| told(&in_words(aside))), context.output.width())
-}
-
-/// Names the tasks that nobody gets, as their ids are none. What cannot be looked at is no reason to have no board.
-fn unfit(context: &Context<'_>) -> Vec<Line> {
-    let findings = doctor::odd_ids(&*context.engine, &Doc::queue()).unwrap_or_default();
-    let messages: Vec<_> = findings.iter().map(|finding| finding.message.clone()).collect();
-    findings.first().map_or_else(Vec::new, |first| board::unfit(&messages, &told(&first.fix)))
-}
-
-/// Names what is wrong with tasks that are handed out all the same, or would be if they did not wait for what never comes.
-fn flawed(context: &Context<'_>) -> Vec<Line> {
-    const MOST: usize = 5;
-    let queue = context.engine.read(&Doc::queue()).ok().flatten();
-    let flaws = queue.map(|queue| flaws(Doc::queue().kind, &queue.value)).unwrap_or_default();
-    board::notices(
-        flaws.iter().take(MOST).map(|flaw| format!("{}: anthill doctor", flaw.message)),
-        context.output.width(),
-    )
-}
-
-/// Says which workers pause. A register that cannot be read is no reason to have no board.
-fn paused(context: &Context<'_>) -> Vec<Line> {
-    let doc = Doc::workers();
-    let exists = !context.engine.is_absent(&doc);
-    let register = exists.then(|| context.engine.read(&doc).ok().flatten()).flatten();
-    let now = context.actor.now();
-    register.map_or_else(Vec::new, |found| board::paused(&found.value, now, context.output.width()))
-}
-
-/// Returns what is left of a task's lease.
-pub(super) fn left(now: &Moment) -> impl Fn(&Value) -> Option<SignedDuration> {
-    |task| Task::of(task.clone()).lease_left(now)
-}
-
-/// How long a board stands at least.
+/// How long a board stays at least.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How often an overview is asked for while others are at work: for ten seconds, as each time waits for a moment. Whoever
-/// stays open shall not hold the whole of a long queue because a disk is slow.
+/// How often an overview is tried while others write: for ten seconds, as each try waits for a moment. A process that keeps running
+/// should not hold the whole of a long queue because a disk is slow.
 const TRIES: usize = 200;
 
 /// Draws the board again when something changes, ten times a second at most. Without a terminal, one board (or JSON line)
@@ -146,17 +78,17 @@ fn follow(context: &Context<'_>) -> Result<()> {
     let mut changed = true;
     loop {
         let queue = || -> Result<Value> {
-            let found = context.engine.read(&doc)?.map(|document| document.value);
+            let found = read::found(&*context.engine, &doc)?.map(|document| document.value);
             Ok(found.unwrap_or_else(|| doc.default(context.actor.now())))
         };
         // Others may be at work. The whole queue is the last resort: it may be long.
-        let lines = || match (0..TRIES).find_map(|_| draw_overview(context)) {
+        let lines = || match (0..TRIES).find_map(|_| board(context).draw_overview()) {
             Some(lines) => Ok(lines),
-            None => queue().map(|queue| draw(context, &queue)),
+            None => queue().map(|queue| board(context).draw(&queue)),
         };
-        let json = || match (0..TRIES).find_map(|_| read::overview(&*context.engine, &doc, board::MOST)) {
-            Some(overview) => Ok(board::json_of_overview(overview)),
-            None => queue().map(|queue| board::json(&queue)),
+        let json = || match (0..TRIES).find_map(|_| read::overview(&*context.engine, &doc, view::MOST)) {
+            Some(overview) => Ok(view::json_of_overview(overview)),
+            None => queue().map(|queue| view::json(&queue)),
         };
         if context.output.json {
             context.output.data(&compact(&json()?))?;
@@ -166,7 +98,7 @@ fn follow(context: &Context<'_>) -> Result<()> {
             context.output.lines(&lines()?)?;
             context.output.data("")?;
         }
-        // Nobody reads faster, and a storm of commits shall not become one of boards.
+        // Nobody reads faster, and many commits should not become as many boards.
         thread::sleep(PAUSE);
         changed = listener.wait(terminal.then_some(TICK))?;
     }

@@ -1,10 +1,11 @@
 use anthill_core::api::messages::Broadcast;
 use clap::Args;
 
-use super::{LetterArgs, perhaps};
-use crate::commands::parse_value;
-use crate::context::{Context, parse_id};
+use super::letter::{LetterArgs, perhaps};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::parse_id;
+use crate::typed::parse_value;
 
 /// Send a message to every session at work
 ///
@@ -50,8 +51,8 @@ pub fn run(context: &Context<'_>, args: &BroadcastArgs) -> Result<()> {
     context.perform(request, |sent| {
         let to: Vec<_> = sent.items().iter().filter_map(|message| message["to"].as_str()).collect();
         match to.is_empty() {
-            true => context.output.said("No other session is at work: nothing was sent"),
-            false => context.output.said(&format!("Sent to {}: {}", to.len(), to.join(", "))),
+            true => context.output.print("No other session is at work: nothing was sent"),
+            false => context.output.print(&format!("Sent to {}: {}", to.len(), to.join(", "))),
         }
     })
 }

@@ -1,9 +1,11 @@
 use anthill_core::api::messages::FinishMessage;
 use clap::Args;
 
-use crate::context::{Context, parse_id};
-use crate::direct::{Direct, Opt, Words};
+use crate::context::Context;
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Words};
+use crate::typed::parse_id;
 
 /// Say that a message is done with
 ///
@@ -33,7 +35,7 @@ pub fn run(context: &Context<'_>, args: &DoneArgs) -> Result<()> {
     let request = FinishMessage { session: parse_id(&args.session)?, id: parse_id(&args.id)? };
     let id = &args.id;
     context.perform(request, |done| {
-        context.output.said(&match done.message["status"].as_str() {
+        context.output.print(&match done.message["status"].as_str() {
             Some("expired") => format!("Had expired unread: {id}"),
             _ if done.repeated => format!("Was done with already: {id}"),
             _ => format!("Done with {id}"),

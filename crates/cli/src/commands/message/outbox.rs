@@ -2,10 +2,10 @@ use anthill_core::api::messages::ListSent;
 use anthill_core::api::request::Limit;
 use clap::Args;
 
-use crate::args::limit_parser;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
 use crate::output::Format;
+use crate::typed::{limit_parser, parse_id};
 
 /// See what became of the messages that a session has sent
 ///

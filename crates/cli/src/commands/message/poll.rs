@@ -5,11 +5,12 @@ use anthill_core::api::request::Limit;
 use anthill_live::waiting;
 use clap::{Args, ValueEnum};
 
-use crate::args::{limit_parser, seconds};
-use crate::context::{Context, parse_id};
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::context::Context;
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
 use crate::output::Format;
+use crate::typed::{limit_parser, parse_id, seconds};
 
 /// Read the messages of a session
 ///
@@ -90,7 +91,7 @@ pub fn run(context: &Context<'_>, args: &PollArgs) -> Result<()> {
     };
     let Some(wait) = args.wait else { return context.perform(request, tell) };
     let (engine, actor) = (&*context.engine, &context.actor);
-    // Kept until the answer is out: closing it takes longer than waking up.
+    // Kept until the answer is printed: closing it takes longer than waking up.
     let mut listener = waiting::listen_for_messages(engine, &request.session)?;
     let deadline = Instant::now() + Duration::from_secs_f64(wait);
     let mail =

@@ -1,12 +1,14 @@
 use anthill_core::api::messages::{Delivered, SendMessage};
 use clap::Args;
 
-use super::{LetterArgs, perhaps};
-use crate::commands::parse_value;
-use crate::context::{Context, parse_id};
-use crate::direct::{Direct, Opt, Takes, Words};
+use super::letter::{LetterArgs, perhaps};
+use crate::context::Context;
+use crate::direct::Direct;
 use crate::error::Result;
-use crate::planning::text;
+use crate::line::{Opt, Takes, Words};
+use crate::sentence::text;
+use crate::typed::parse_id;
+use crate::typed::parse_value;
 
 /// Send a message to one session
 ///
@@ -73,6 +75,6 @@ pub fn run(context: &Context<'_>, args: &SendArgs) -> Result<()> {
     context.perform(request, |Delivered { posted, .. }| {
         let (id, seq) = (text(&posted.message, "id"), &posted.message["seq"]);
         let told = if posted.repeated { "Had been sent" } else { "Sent" };
-        context.output.said(&format!("{told} to {}: {id} (number {seq} from {})", args.to, args.from))
+        context.output.print(&format!("{told} to {}: {id} (number {seq} from {})", args.to, args.from))
     })
 }

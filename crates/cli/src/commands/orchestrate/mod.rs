@@ -5,7 +5,6 @@ mod progress;
 use anthill_core::error::Code;
 use anthill_core::model::clients::DEFAULT;
 use anthill_core::model::documents::pipeline::Mode;
-use anthill_core::model::documents::state::Features;
 use anthill_core::model::pipeline::table::Role;
 use anthill_core::model::pipeline::{Caps, MOST_DEVELOPERS, Pipeline};
 use anthill_core::model::plan::word;
@@ -15,21 +14,20 @@ use anthill_core::ops::settings::Settings;
 use anthill_core::view::pipeline::status;
 use anthill_core::view::prompt;
 use anthill_core::view::shell;
-use anthill_live::orchestrate::{self as live, Agents, End, Job};
+use anthill_live::pipeline_run::{self, Agents, End, Job, Wanted};
 use clap::Args;
 use serde_json::Value;
 
-use super::pipeline::requirements;
-use crate::args::{prose, seconds};
+use super::pipeline::input::requirements;
+use crate::agent_args::{self, CareArgs};
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::Format;
-use crate::planning::{one_of, words_of};
-use crate::staff::{self, CareArgs};
-use crate::start::ExitCode;
+use crate::process::ExitCode;
+use crate::typed::{one_of, prose, seconds, words_of};
 use crate::{env, hooks};
 
-/// Who works unless told.
+/// The agent unless told.
 const AGENT: &str = DEFAULT.name;
 
 /// Run a whole pipeline: start an agent for every order until the requirements are met
@@ -108,22 +106,21 @@ pub struct OrchestrateArgs {
 
 pub fn run(context: &Context<'_>, args: &OrchestrateArgs) -> Result<ExitCode> {
     let wanted = args.requirements.as_deref().map(requirements).transpose()?;
-    let wanted = wanted.map(|wanted| env::told(&wanted).into_owned());
+    let wanted = wanted.map(|wanted| env::without_secrets(&wanted).into_owned());
     if args.dry_run {
         return preview(context, args, wanted);
     }
-    Settings::read(&*context.engine)?.need(Features::enable_orchestration, "orchestration")?;
+    pipeline_run::check_allowed(&*context.engine)?;
     let job = job(context, args)?;
-    if args.resume {
-        orchestrate::resume(&*context.engine, wanted.as_deref())?;
-    }
+    let wanted = match wanted {
+        Some(wanted) if !args.resume => Wanted::New(new_run(args, wanted)),
+        requirements => Wanted::Known { requirements },
+    };
     hooks::keep_running();
-    let seat = live::take_seat(&*context.engine)?;
-    if let Some(wanted) = wanted.filter(|_| !args.resume) {
-        orchestrate::begin(&*context.engine, &new_run(args, wanted), &context.actor)?;
-    }
     let mut progress = progress::Progress::new(context, args.watch);
-    let end = live::run(&*context.engine, &job, &context.actor, &*seat, &mut |event| progress.tell(&event));
+    let end = pipeline_run::run(&*context.engine, &wanted, &job, &context.actor, &mut |event| {
+        progress.tell(&event);
+    });
     progress.clear();
     conclude(context, args, &end?)
 }
@@ -133,14 +130,14 @@ fn new_run(args: &OrchestrateArgs, requirements: String) -> NewRun {
 }
 
 fn job(context: &Context<'_>, args: &OrchestrateArgs) -> Result<Job> {
-    let of_roles = args.role_agent.iter().map(|(role, agent)| Ok((*role, staff::agent(agent)?)));
+    let of_roles = args.role_agent.iter().map(|(role, agent)| Ok((*role, agent_args::agent(agent)?)));
     let of_roles = of_roles.collect::<Result<Vec<_>>>()?;
     let all_named =
         words_of::<Role>().iter().all(|name| of_roles.iter().any(|(role, _)| word(role) == *name));
-    let usual = if all_named { None } else { Some(staff::agent(&args.agent)?) };
+    let usual = if all_named { None } else { Some(agent_args::agent(&args.agent)?) };
     let agents = Agents { usual, of_roles };
     Ok(Job {
-        site: staff::site(context)?,
+        site: agent_args::site(context)?,
         agents,
         parallel: parallel(context, args)?,
         limits: args.care.limits(Some(args.timeout)),
@@ -155,12 +152,7 @@ fn job(context: &Context<'_>, args: &OrchestrateArgs) -> Result<Job> {
 
 fn parallel(context: &Context<'_>, args: &OrchestrateArgs) -> Result<usize> {
     let settings = Settings::read(&*context.engine)?;
-    if let Some(wanted) = args.max_parallel {
-        settings.allow_agents(wanted.into())?;
-        return Ok(wanted.into());
-    }
-    let allowed = settings.max_parallel_agents().and_then(|most| usize::try_from(most).ok());
-    Ok(allowed.unwrap_or(MOST_DEVELOPERS).clamp(1, MOST_DEVELOPERS))
+    Ok(settings.parallel_agents(args.max_parallel.map(usize::from), MOST_DEVELOPERS)?)
 }
 
 /// Reads `ROLE=AGENT`. The beginning of a role's name is enough.
@@ -187,7 +179,7 @@ fn preview(context: &Context<'_>, args: &OrchestrateArgs, wanted: Option<String>
         let head = format!("{} {} ({})", word(order.role), order.group, word(order.purpose));
         context
             .output
-            .said(&format!("## {head}\n\n{}\n", prompt::spoken(&run, order, context.actor.door)))?;
+            .print(&format!("## {head}\n\n{}\n", prompt::spoken(&run, order, context.actor.door)))?;
     }
     context.output.status(&format!("{} orders would be started; nothing was changed", orders.len()));
     Ok(ExitCode::SUCCESS)
@@ -197,7 +189,7 @@ fn conclude(context: &Context<'_>, args: &OrchestrateArgs, end: &End) -> Result<
     let report = orchestrate::report(&*context.engine, &context.actor)?;
     let run = pipeline::show(&*context.engine)?;
     if !context.output.json {
-        context.output.said(report.trim_end())?;
+        context.output.print(report.trim_end())?;
     }
     if matches!(end, End::Limit(_) | End::Budget(_) | End::Stuck(_)) {
         return Err(stopped(&run, args, end));
@@ -208,7 +200,7 @@ fn conclude(context: &Context<'_>, args: &OrchestrateArgs, end: &End) -> Result<
     match end {
         End::Signal(signal) => {
             context.output.status(&format!("stopped; go on: {}", resumed(args)));
-            Ok(staff::stopped_by(*signal))
+            Ok(ExitCode::of_signal(*signal))
         }
         _ => Ok(ExitCode::SUCCESS),
     }
@@ -240,7 +232,7 @@ fn stopped(run: &Pipeline, args: &OrchestrateArgs, end: &End) -> CliError {
     error.detail("missing", run.missing()).detail("costs", costs)
 }
 
-/// Returns the command that goes on with the run by the same agents.
+/// Returns the command that goes on with the run, with the same agents.
 fn resumed(args: &OrchestrateArgs) -> String {
     let mut line = "anthill orchestrate --resume".to_owned();
     if args.agent != AGENT {

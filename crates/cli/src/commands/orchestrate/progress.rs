@@ -11,14 +11,15 @@ use anthill_core::ops::{Actor, pipeline};
 use anthill_core::store::Engine;
 use anthill_core::view::pipeline::table;
 use anthill_core::view::text::escape;
-use anthill_live::orchestrate::Event;
+use anthill_live::pipeline_run::Event;
 use anthill_live::runner::brief;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::Value;
 
+use crate::agent_args;
 use crate::context::Context;
-use crate::output::{Output, shorten};
-use crate::staff;
+use crate::output::Output;
+use crate::sentence::shorten;
 use crate::words::CommandLine;
 
 pub struct Progress<'o> {
@@ -58,7 +59,7 @@ impl<'o> Progress<'o> {
         let line = || {
             match event {
                 Event::Warning(warning) => output.warning(warning),
-                Event::Paused { until, reason } => output.status(&staff::paused(actor, *until, reason)),
+                Event::Paused { until, reason } => output.status(&agent_args::paused(actor, *until, reason)),
                 event => output.status(&line_of(event)),
             }
             groups.iter().for_each(|group| output.status(group));
@@ -85,17 +86,17 @@ impl<'o> Progress<'o> {
         }
     }
 
-    /// Takes the lines of those at work away.
+    /// Removes the lines of agents at work.
     pub fn clear(&mut self) {
         if let Some((bars, lines)) = self.bars.take() {
             lines.values().for_each(ProgressBar::finish_and_clear);
-            // A terminal that is gone needs no clearing.
+            // The terminal may be gone.
             let _ = bars.clear();
         }
     }
 }
 
-/// Returns a line for every group; nothing where they cannot be read just now.
+/// Returns a line for every group, if they can be read just now.
 fn groups(engine: &dyn Engine) -> Option<Vec<String>> {
     let (run, caps) = (pipeline::show(engine).ok()?, pipeline::caps(engine).ok()?);
     let line = |row: &Value| {
@@ -127,7 +128,7 @@ fn line_of(event: &Event) -> String {
         }
         Event::Unclear { order } => format!("Asked again: {}: its last words are no answer", name(order)),
         Event::PutBack { order, reason } => format!("Put back: {}: {}", name(order), shorten(reason, 200)),
-        // It is told by the clock of whoever looks.
+        // The caller adds the time, by the local clock.
         Event::Paused { reason, .. } => format!("Paused: {reason}"),
         Event::Stopped { order } => format!("Stopped: {}", name(order)),
         Event::GaveUp { group, reason } => format!("Given up: group {group}: {}", shorten(reason, 200)),

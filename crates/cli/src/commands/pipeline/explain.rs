@@ -20,5 +20,5 @@ pub struct ExplainArgs {
 pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Result<()> {
     let request = ExplainGroup { group: args.group.clone() };
     let door = context.actor.door;
-    context.perform(request, |found| context.output.said(&explained(&found.value, door).join("\n")))
+    context.perform(request, |found| context.output.print(&explained(&found.value, door).join("\n")))
 }

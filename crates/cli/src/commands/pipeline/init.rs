@@ -2,11 +2,12 @@ use anthill_core::api::pipeline::InitRun;
 use anthill_core::model::documents::pipeline::Mode;
 use clap::Args;
 
-use super::{requirements, tell_next};
-use crate::args::prose;
+use super::input::requirements;
+use super::next_step;
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ExpectArgs, one_of};
+use crate::typed::{one_of, prose};
 
 /// Begin a run for these requirements
 ///
@@ -44,8 +45,8 @@ pub fn run(context: &Context<'_>, args: &InitArgs) -> Result<()> {
     };
     context.perform(request, |done| {
         let what = if done.changed { "Started" } else { "Unchanged" };
-        context.output.said(&format!("{what}: {}", done.pipeline.session()))?;
-        tell_next(context, &done.pipeline);
+        context.output.print(&format!("{what}: {}", done.pipeline.session()))?;
+        next_step::tell(context, &done.pipeline);
         Ok(())
     })
 }

@@ -2,22 +2,20 @@
 
 mod explain;
 mod init;
+pub(super) mod input;
 mod next;
+mod next_step;
 mod plan;
 mod report;
 mod simulate;
 mod status;
 
-use anthill_core::model::json;
-use anthill_core::model::pipeline::Pipeline as Run;
 use clap::Subcommand;
-use serde_json::Value;
 
-use crate::commands::read_file;
 use crate::context::Context;
-use crate::error::{CliError, Result};
+use crate::error::Result;
 use crate::output::Output;
-use crate::start::ExitCode;
+use crate::process::ExitCode;
 
 /// Build as a team: a plan, developers, tests, reviews, one state machine over all of it
 ///
@@ -59,38 +57,4 @@ pub fn run<'o>(
         Pipeline::Explain(args) => done(explain::run(&context()?, args)),
         Pipeline::Simulate(args) => done(simulate::run(output, args)),
     }
-}
-
-/// The largest file that is read.
-const LIMIT: u64 = 1 << 20;
-
-/// Returns requirements as typed, or stdin for `-`.
-pub fn requirements(typed: &str) -> Result<String> {
-    match typed {
-        "-" => String::from_utf8(read_file("-", LIMIT)?)
-            .map_err(|_| CliError::invalid("stdin is not UTF-8 text")),
-        typed => Ok(typed.to_owned()),
-    }
-}
-
-/// Reads a file of JSON, or stdin for `-`.
-fn read_json(file: &str) -> Result<Value> {
-    json::parse(&read_file(file, LIMIT)?).map_err(|error| {
-        CliError::invalid(format!("`{file}` is not JSON: {error}")).hinted("nothing was changed")
-    })
-}
-
-/// Says what to do next with a run.
-fn tell_next(context: &Context<'_>, run: &Run) {
-    let line = match run.stop_reason() {
-        Some(reason) if run.is_given_up() => {
-            format!("the run was given up: {reason}; go on: anthill orchestrate --resume")
-        }
-        Some(reason) => {
-            format!("the run has stopped: {reason}; a new plan lets it go on: anthill pipeline plan --file F")
-        }
-        None if run.summary() == "completed" => "the run is complete".into(),
-        None => "next: anthill pipeline next".into(),
-    };
-    context.output.status(&line);
 }

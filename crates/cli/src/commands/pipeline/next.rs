@@ -3,10 +3,10 @@ use anthill_core::model::plan::word;
 use anthill_core::view::prompt;
 use clap::Args;
 
-use super::tell_next;
+use super::next_step;
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::ExpectArgs;
 
 /// Say who is needed now, and with which prompt
 ///
@@ -33,10 +33,10 @@ pub fn run(context: &Context<'_>, args: &NextArgs) -> Result<()> {
             let head =
                 format!("{} {} ({}): {}", word(order.role), order.group, word(order.purpose), order.id);
             let prompt = prompt::prompt(&done.pipeline, order, context.actor.door);
-            context.output.said(&format!("## {head}\n\n{prompt}\n"))?;
+            context.output.print(&format!("## {head}\n\n{prompt}\n"))?;
         }
         if orders.is_empty() {
-            tell_next(context, &done.pipeline);
+            next_step::tell(context, &done.pipeline);
         }
         Ok(())
     })

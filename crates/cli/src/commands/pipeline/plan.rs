@@ -1,10 +1,11 @@
 use anthill_core::api::pipeline::PlanRun;
 use clap::Args;
 
-use super::{read_json, tell_next};
+use super::input::read_json;
+use super::next_step;
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::ExpectArgs;
 
 /// Adopt a plan
 ///
@@ -35,8 +36,8 @@ pub fn run(context: &Context<'_>, args: &PlanArgs) -> Result<()> {
     context.perform(PlanRun { plan, expect_revision }, |done| {
         let what = if done.changed { "Planned" } else { "Unchanged" };
         let groups: Vec<&str> = done.pipeline.group_ids().collect();
-        context.output.said(&format!("{what}: {}", groups.join(" ")))?;
-        tell_next(context, &done.pipeline);
+        context.output.print(&format!("{what}: {}", groups.join(" ")))?;
+        next_step::tell(context, &done.pipeline);
         Ok(())
     })
 }

@@ -4,10 +4,13 @@ use anthill_core::model::plan::word;
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::{read_json, tell_next};
+use super::input::read_json;
+use super::next_step;
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::planning::{ExpectArgs, one_of, text};
+use crate::sentence::text;
+use crate::typed::one_of;
 
 /// Report what came out of an order
 ///
@@ -67,8 +70,8 @@ pub fn run(context: &Context<'_>, args: &ReportArgs) -> Result<()> {
         let what = if reported.done.changed { "Reported" } else { "Unchanged" };
         let field = if reported.is_of_group() { "status" } else { "current_phase" };
         let stands = text(reported.entry(), field);
-        context.output.said(&format!("{what}: {} {stands}", reported.group))?;
-        tell_next(context, &reported.done.pipeline);
+        context.output.print(&format!("{what}: {} {stands}", reported.group))?;
+        next_step::tell(context, &reported.done.pipeline);
         Ok(())
     })
 }

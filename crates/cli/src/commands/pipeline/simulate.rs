@@ -48,7 +48,7 @@ pub fn run(output: &Output, args: &SimulateArgs) -> Result<()> {
     let seconds = (started.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
     match output.json {
         true => output.value(&as_json(&figures, args.seed, seconds), Format::Json),
-        false => output.said(&as_text(&figures, seconds)),
+        false => output.print(&as_text(&figures, seconds)),
     }
 }
 

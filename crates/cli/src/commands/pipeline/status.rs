@@ -3,7 +3,7 @@ use anthill_core::ops::pipeline;
 use anthill_core::view::pipeline::{head, table};
 use clap::Args;
 
-use super::tell_next;
+use super::next_step;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::Format;
@@ -24,11 +24,11 @@ pub struct StatusArgs {}
 pub fn run(context: &Context<'_>) -> Result<()> {
     let door = context.actor.door;
     context.perform(ShowRun {}, |RunStatus { run, conducted }| {
-        context.output.said(&head(run, *conducted, door).join("\n"))?;
+        context.output.print(&head(run, *conducted, door).join("\n"))?;
         if run.is_planned() {
             context.output.value(&table(run, pipeline::caps(&*context.engine)?, door), Format::Table)?;
         }
-        tell_next(context, run);
+        next_step::tell(context, run);
         Ok(())
     })
 }

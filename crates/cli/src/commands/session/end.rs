@@ -2,8 +2,9 @@ use anthill_core::api::sessions::EndSession;
 use clap::Args;
 
 use super::report;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::parse_id;
 
 /// End a session
 ///
@@ -27,6 +28,6 @@ pub fn run(context: &Context<'_>, args: &EndArgs) -> Result<()> {
             [] => "Ended".into(),
             released => format!("Ended (back in the queue: {})", released.join(" ")),
         };
-        report(context, &what, changed)
+        report::tell(context, &what, changed)
     })
 }

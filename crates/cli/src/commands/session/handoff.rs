@@ -2,9 +2,9 @@ use anthill_core::api::sessions::HandOver;
 use clap::Args;
 
 use super::report;
-use crate::args::prose;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::{parse_id, prose};
 
 /// Hand a session's work over to another one
 ///
@@ -39,7 +39,7 @@ pub fn run(context: &Context<'_>, args: &HandoffArgs) -> Result<()> {
     };
     context.perform(request, |handed| {
         let what = format!("Handed over from {} ({}) to", args.from, handed.tasks.join(" "));
-        report(context, &what, &handed.to)?;
+        report::tell(context, &what, &handed.to)?;
         context.output.status(&format!("next: anthill session show {}", args.to));
         Ok(())
     })

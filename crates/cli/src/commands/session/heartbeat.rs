@@ -2,10 +2,11 @@ use anthill_core::api::sessions::{Presence, RenewSession};
 use clap::Args;
 
 use super::report;
-use crate::context::{Context, parse_id};
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::context::Context;
+use crate::direct::Direct;
 use crate::error::Result;
-use crate::planning::one_of;
+use crate::line::{Opt, Takes, Words};
+use crate::typed::{one_of, parse_id};
 
 /// Give a session's sign of life
 ///
@@ -37,5 +38,5 @@ impl Direct for HeartbeatArgs {
 pub fn run(context: &Context<'_>, args: &HeartbeatArgs) -> Result<()> {
     let request = |id: &str| Ok(RenewSession { id: parse_id(id)?, status: Some(args.status) });
     let renewed = context.on_session(&args.id, request)?;
-    context.answer::<RenewSession>(&renewed, |changed| report(context, "Heartbeat of", changed))
+    context.answer::<RenewSession>(&renewed, |changed| report::tell(context, "Heartbeat of", changed))
 }

@@ -2,11 +2,13 @@ use anthill_core::api::request::Minutes;
 use anthill_core::api::sessions::ListSessions;
 use clap::Args;
 
-use super::tell_expired;
-use crate::context::{Context, parse_id};
-use crate::direct::{Direct, Opt, Takes, Words};
+use super::report::tell_expired;
+use crate::context::Context;
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
 use crate::output::Format;
+use crate::typed::parse_id;
 
 /// List sessions, the one that was heard of last first
 ///
@@ -68,7 +70,7 @@ impl Direct for ListArgs {
 
     fn read(words: &mut Words) -> Option<ListArgs> {
         let (active, archived) = (words.flag("--active"), words.flag("--archived"));
-        // Both at once are refused, with the usual words.
+        // Both at once are left to clap, which refuses them.
         (!(active && archived)).then_some(())?;
         Some(ListArgs { active, archived, which: WhichArgs::read(words)? })
     }

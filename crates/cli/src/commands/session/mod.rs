@@ -4,16 +4,16 @@ mod end;
 mod handoff;
 pub(super) mod heartbeat;
 pub(super) mod list;
+mod report;
 mod show;
 mod start;
 
-use anthill_core::ops::sessions::Changed;
 use clap::Subcommand;
 
 use crate::context::Context;
 use crate::direct::one;
 use crate::error::Result;
-use crate::start::ExitCode;
+use crate::process::ExitCode;
 
 /// Say who is at work: start, give signs of life, hand work over, end
 ///
@@ -50,28 +50,12 @@ pub fn run(context: &Context<'_>, command: &Session) -> Result<()> {
     }
 }
 
-/// Runs the commands that are worth a parser of their own.
+/// Runs the hot commands, which need no clap.
 pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
     match verb {
         "heartbeat" => one(rest, heartbeat::run),
         "list" => one(rest, list::run),
         "list-active" => one(rest, list::run_active),
         _ => None,
-    }
-}
-
-/// Tells what was done to a session.
-fn report(context: &Context<'_>, what: &str, changed: &Changed) -> Result<()> {
-    context.output.said(&format!("{what}: {}", changed.id))
-}
-
-/// Tells a person which sessions were given up on the way.
-fn tell_expired(context: &Context<'_>, expired: &[Changed]) {
-    for changed in expired {
-        let back = match &changed.released[..] {
-            [] => String::new(),
-            released => format!(" (back in the queue: {})", released.join(" ")),
-        };
-        context.output.status(&format!("Given up, not heard of for too long{back}: {}", changed.id));
     }
 }

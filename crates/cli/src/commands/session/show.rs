@@ -7,10 +7,11 @@ use anthill_core::ops::sessions::look::Shown;
 use clap::Args;
 use serde_json::Value;
 
-use super::tell_expired;
-use crate::context::{Context, parse_id};
+use super::report::tell_expired;
+use crate::context::Context;
 use crate::error::Result;
-use crate::output::shorten;
+use crate::sentence::shorten;
+use crate::typed::parse_id;
 
 /// Show a session and what it has in hand
 ///
@@ -30,11 +31,11 @@ pub fn run(context: &Context<'_>, args: &ShowArgs) -> Result<()> {
         let id: SessionId = parse_id(text(shown.session.value(), "session_id").unwrap_or(&args.id))?;
         tell_expired(context, &shown.expired);
         let mut lines = lines(&id, shown);
-        // A mailbox that cannot be read is no reason not to show the session.
+        // The session is shown even if its mailbox cannot be read.
         if let Ok(unread @ 1..) = messages::unread(&*context.engine, &id) {
             lines.push(format!("  unread messages: {unread}   (anthill message poll {id})"));
         }
-        context.output.said(&lines.join("\n"))
+        context.output.print(&lines.join("\n"))
     })
 }
 

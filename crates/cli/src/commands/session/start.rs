@@ -4,9 +4,10 @@ use anthill_core::api::sessions::{StartSession, Started};
 use anthill_core::model::ids::SessionId;
 use clap::Args;
 
-use super::{report, tell_expired};
-use crate::context::{Context, parse_id};
+use super::report::{self, tell_expired};
+use crate::context::Context;
 use crate::error::{CliError, Result};
+use crate::typed::parse_id;
 
 /// Start a session, or start it again
 ///
@@ -31,7 +32,7 @@ pub struct StartArgs {
 }
 
 pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
-    let told = args.id.as_deref().or_else(|| context.told_session().map(SessionId::as_str));
+    let told = args.id.as_deref().or_else(|| context.named_session().map(SessionId::as_str));
     let request = StartSession {
         id: told.map(parse_id).transpose()?,
         project_id: args.project_id.as_deref().map(parse_id).transpose()?,
@@ -39,7 +40,7 @@ pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
     };
     context.perform(request, |Started { changed, expired, .. }| {
         tell_expired(context, expired);
-        report(context, if changed.repeated { "Started, as before" } else { "Started" }, changed)?;
+        report::tell(context, if changed.repeated { "Started, as before" } else { "Started" }, changed)?;
         let id = &changed.id;
         context.output.status(&format!(
             "next: export ANTHILL_SESSION_ID={id}\nthen: anthill session heartbeat {id}   (every few minutes; at the end: anthill session end {id})"

@@ -4,10 +4,12 @@ use anthill_core::api::planning::{Planned, StartSprint};
 use anthill_core::api::request::Day;
 use clap::Args;
 
-use crate::args::{names, prose};
-use crate::context::{Context, parse_id};
+use crate::args::{ExpectArgs, ProjectArgs};
+use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ExpectArgs, ProjectArgs, report, text};
+use crate::planning::report;
+use crate::sentence::text;
+use crate::typed::{names, parse_id, prose};
 
 /// Start a sprint
 ///

@@ -2,10 +2,11 @@ use anthill_core::api::planning::{ShowSprint, SprintStanding};
 use anthill_core::view::{burndown, plan};
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use crate::args::ProjectArgs;
+use crate::context::Context;
 use crate::error::Result;
 use crate::output::Format;
-use crate::planning::ProjectArgs;
+use crate::typed::parse_id;
 
 /// Show how a sprint goes: points, days left, velocity, burndown
 ///

@@ -2,10 +2,12 @@ use anthill_core::api::planning::{AddStory, Planned};
 use anthill_core::api::request::Amount;
 use clap::Args;
 
-use crate::args::{names, prose};
-use crate::context::{Context, parse_id};
+use crate::args::{ExpectArgs, ProjectArgs};
+use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ExpectArgs, ProjectArgs, amount, report, text};
+use crate::planning::report;
+use crate::sentence::text;
+use crate::typed::{amount, names, parse_id, prose};
 
 /// Add a story to an epic
 ///

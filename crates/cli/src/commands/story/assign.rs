@@ -1,9 +1,12 @@
 use anthill_core::api::planning::{AssignStory, Planned};
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use crate::args::{ExpectArgs, ProjectArgs};
+use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ExpectArgs, ProjectArgs, report, text};
+use crate::planning::report;
+use crate::sentence::text;
+use crate::typed::parse_id;
 
 /// Give a story to an agent
 ///

@@ -3,9 +3,10 @@ use anthill_core::model::plan::PlanStatus;
 use anthill_core::view::plan;
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use crate::args::ProjectArgs;
+use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ProjectArgs, one_of, table};
+use crate::typed::{one_of, parse_id};
 
 /// List the stories of a project
 ///
@@ -37,5 +38,6 @@ pub fn run(context: &Context<'_>, args: &ListArgs) -> Result<()> {
         project_id: args.project.id()?,
     };
     let none = "no such stories; add one: anthill story add EPIC TITLE";
-    context.perform(request, |found| table(context, found.items(), |stories| plan::stories(stories), none))
+    context
+        .perform(request, |found| context.output.table(found.items(), |stories| plan::stories(stories), none))
 }

@@ -2,9 +2,11 @@ use anthill_core::api::planning::{Planned, SetStoryStatus};
 use anthill_core::model::plan::{PlanStatus, word};
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use crate::args::{ExpectArgs, ProjectArgs};
+use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ExpectArgs, ProjectArgs, one_of, report};
+use crate::planning::report;
+use crate::typed::{one_of, parse_id};
 
 /// Say where a story stands
 ///

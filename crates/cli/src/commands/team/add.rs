@@ -2,10 +2,11 @@ use anthill_core::api::planning::{AddMember, Planned, project};
 use anthill_core::api::request::Amount;
 use clap::Args;
 
-use crate::args::names;
-use crate::context::{Context, parse_id};
+use crate::args::{ExpectArgs, ProjectArgs};
+use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ExpectArgs, ProjectArgs, amount, report};
+use crate::planning::report;
+use crate::typed::{amount, names, parse_id};
 
 /// Add a member to a project's team, or change what is said of it
 ///

@@ -2,10 +2,10 @@ use anthill_core::api::planning::{ShowTeam, project};
 use anthill_core::view::plan;
 use clap::Args;
 
+use crate::args::ProjectArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::Format;
-use crate::planning::ProjectArgs;
 
 /// Show who works on a project, and how many open stories each has
 ///
@@ -25,7 +25,7 @@ pub fn run(context: &Context<'_>, args: &ShowArgs) -> Result<()> {
         let most = &view.team["settings"]["max_parallel_agents"];
         let limit = if most.is_null() { String::new() } else { format!(", at most {most} agents at once") };
         let project = project(&context.caller(), project_id.as_ref())?;
-        context.output.said(&format!("Team of {}{limit}", project.0))?;
+        context.output.print(&format!("Team of {}{limit}", project.0))?;
         match view.open_stories.is_empty() {
             true => context.output.status("nobody yet; add somebody: anthill team add AGENT"),
             false => context.output.value(&plan::members(&view.team, &view.open_stories), Format::Table)?,

@@ -4,7 +4,6 @@ use clap::Args;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::table;
 
 /// List the registered tools
 ///
@@ -21,5 +20,5 @@ pub struct ListArgs {
 
 pub fn run(context: &Context<'_>, _: &ListArgs) -> Result<()> {
     let none = "no tools yet; register one: anthill tool register ID --capabilities a,b";
-    context.perform(ListTools {}, |found| table(context, found.items(), plan::tools, none))
+    context.perform(ListTools {}, |found| context.output.table(found.items(), plan::tools, none))
 }

@@ -1,10 +1,11 @@
 use anthill_core::api::planning::{Planned, RegisterTool};
 use clap::Args;
 
-use crate::args::names;
-use crate::context::{Context, parse_id};
+use crate::args::ExpectArgs;
+use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ExpectArgs, report};
+use crate::planning::report;
+use crate::typed::{names, parse_id};
 
 /// Register a tool, or change what is said of it
 ///

@@ -3,9 +3,10 @@ use anthill_core::model::ids::Key;
 use anthill_core::model::session::Session;
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::env;
 use crate::error::Result;
+use crate::typed::parse_id;
 
 /// Tell what a worker should know for a task: the same that `worker run` and hooks tell
 ///
@@ -44,7 +45,7 @@ pub fn run(context: &Context<'_>, args: &BriefArgs) -> Result<()> {
         Ok(BriefTask { task, worker: worker.clone(), full: args.full })
     })?;
     context.answer::<BriefTask>(&told, |told| {
-        context.output.said(text(context, told, worker.as_ref()).trim_end())
+        context.output.print(text(context, told, worker.as_ref()).trim_end())
     })
 }
 

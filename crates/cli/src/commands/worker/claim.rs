@@ -10,11 +10,11 @@ use anthill_core::view::shell;
 use anthill_live::waiting;
 use clap::Args;
 
-use crate::args::{seconds, span};
-use crate::context::{Context, parse_id, parse_new_id};
-use crate::direct::{Direct, Opt, Takes, Words};
-use crate::door::in_words;
+use crate::context::Context;
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
+use crate::typed::{parse_id, parse_new_id, seconds, span};
 
 /// Take the best task that is ready
 ///
@@ -106,7 +106,7 @@ fn wait_for(context: &Context<'_>, request: &ClaimTask, wait: f64, way: Way) -> 
     let claimed = request.perform_by(&caller, |request| {
         waiting::claim(caller.engine, &mut *listener, request, caller.actor, Some(deadline), &mut wait_on)
     });
-    context.answer::<ClaimTask>(&claimed.map_err(in_words)?, |claimed| tell(context, way, claimed))
+    context.answer::<ClaimTask>(&claimed?, |claimed| tell(context, way, claimed))
 }
 
 /// What to type behind a claim: the command that was typed has its own words.
@@ -129,7 +129,7 @@ fn tell(context: &Context<'_>, way: Way, Claimed { worker, task, .. }: &Claimed)
     if let Some(hints) = value["context"]["hints"].as_str() {
         lines.push(format!("  hints: {}", indented(hints)));
     }
-    context.output.said(&lines.join("\n"))?;
+    context.output.print(&lines.join("\n"))?;
     let id = shell::word(task.id());
     context.output.status(&match way {
         Way::Short => format!("next: anthill worker brief {id}\nthen: anthill done {id} \"what you did\""),

@@ -4,11 +4,12 @@ use anthill_core::model::text_file::TextFile;
 use anthill_core::ops::queue::work::TaskChanged;
 use clap::Args;
 
-use super::{OnArgs, report};
-use crate::args::prose;
-use crate::context::{Context, parse_id};
-use crate::direct::{Direct, Opt, Takes, Words};
+use super::report::{self, ReportArgs};
+use crate::context::Context;
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
+use crate::typed::{parse_id, prose};
 
 /// Report a task as done
 ///
@@ -21,7 +22,7 @@ use crate::error::Result;
 #[command(verbatim_doc_comment)]
 pub struct CompleteArgs {
     #[command(flatten)]
-    on: OnArgs,
+    on: ReportArgs,
     /// What you did
     #[arg(allow_hyphen_values = true, value_parser = prose)]
     summary: String,
@@ -39,7 +40,7 @@ impl Direct for CompleteArgs {
 
     fn read(words: &mut Words) -> Option<CompleteArgs> {
         Some(CompleteArgs {
-            on: OnArgs::read(words)?,
+            on: ReportArgs::read(words)?,
             summary: words.plain()?,
             modified: words.values("--modified"),
             created: words.values("--created"),
@@ -64,7 +65,7 @@ pub fn run(context: &Context<'_>, args: &CompleteArgs) -> Result<()> {
 
 /// Tells that a task is done, and where its result is.
 pub fn tell(context: &Context<'_>, done: &TaskChanged) -> Result<()> {
-    report(context, "Completed", done)?;
+    report::tell(context, "Completed", done)?;
     if let Ok(id) = done.task.id().parse() {
         context.output.status(&format!("result: {}", context.shown(&TextFile::Result(id))));
     }

@@ -1,9 +1,9 @@
 use anthill_core::api::queue::work::Discover;
 use clap::Args;
 
-use crate::args::prose;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::{parse_id, prose};
 
 /// Tell everybody what you found out
 ///
@@ -24,5 +24,5 @@ pub struct DiscoverArgs {
 pub fn run(context: &Context<'_>, args: &DiscoverArgs) -> Result<()> {
     let request = Discover { worker: parse_id(&args.worker)?, text: args.text.clone() };
     context
-        .perform(request, |found| context.output.said(&format!("Noted by {}: {}", found.worker, found.path)))
+        .perform(request, |found| context.output.print(&format!("Noted by {}: {}", found.worker, found.path)))
 }

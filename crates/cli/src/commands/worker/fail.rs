@@ -1,11 +1,12 @@
 use anthill_core::api::queue::work::FailTask;
 use clap::Args;
 
-use super::OnArgs;
-use crate::args::prose;
+use super::report::ReportArgs;
 use crate::context::Context;
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
+use crate::typed::prose;
 
 /// Report that a task did not work out
 ///
@@ -17,7 +18,7 @@ use crate::error::Result;
 #[command(verbatim_doc_comment)]
 pub struct FailArgs {
     #[command(flatten)]
-    on: OnArgs,
+    on: ReportArgs,
     /// Why
     #[arg(allow_hyphen_values = true, value_parser = prose)]
     reason: String,
@@ -27,7 +28,7 @@ impl Direct for FailArgs {
     const OPTIONS: &'static [Opt] = &[("--epoch", "", Takes::One)];
 
     fn read(words: &mut Words) -> Option<FailArgs> {
-        Some(FailArgs { on: OnArgs::read(words)?, reason: words.plain()? })
+        Some(FailArgs { on: ReportArgs::read(words)?, reason: words.plain()? })
     }
 }
 

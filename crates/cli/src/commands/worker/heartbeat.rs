@@ -1,10 +1,12 @@
 use anthill_core::api::queue::work::RenewTasks;
 use clap::Args;
 
-use crate::context::{Context, parse_id};
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::context::Context;
+use crate::direct::Direct;
 use crate::error::Result;
-use crate::planning::text;
+use crate::line::{Opt, Takes, Words};
+use crate::sentence::text;
+use crate::typed::parse_id;
 
 /// Give a sign of life: renew the leases of all your tasks, or of one
 ///
@@ -46,7 +48,7 @@ pub fn run(context: &Context<'_>, args: &HeartbeatArgs) -> Result<()> {
     };
     context.answer::<RenewTasks>(&renewed, |renewed| {
         let ids: Vec<_> = renewed.items().iter().map(|task| text(task, "id")).collect();
-        context.output.said(&match ids.is_empty() {
+        context.output.print(&match ids.is_empty() {
             true => format!("Noted, without a task: {}", args.worker),
             false => format!("Renewed for {}: {}", args.worker, ids.join(" ")),
         })

@@ -5,9 +5,10 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::direct::Direct;
 use crate::error::Result;
-use crate::output::shorten;
+use crate::line::{Opt, Takes, Words};
+use crate::sentence::shorten;
 
 /// List the tasks that can be claimed now, best first
 ///

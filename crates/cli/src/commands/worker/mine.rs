@@ -4,10 +4,11 @@ use anthill_core::model::time;
 use anthill_core::ops::queue::work;
 use clap::Args;
 
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::env;
 use crate::error::Result;
 use crate::identity;
+use crate::typed::parse_id;
 
 /// List the tasks that you have in hand
 ///
@@ -36,7 +37,7 @@ pub fn run(context: &Context<'_>, args: &MineArgs) -> Result<()> {
         if mine.items().is_empty() {
             context.output.status("nothing in hand; take a task: anthill claim");
         }
-        mine.items().iter().cloned().map(Task::of).try_for_each(|task| context.output.said(&line(&task)))
+        mine.items().iter().cloned().map(Task::of).try_for_each(|task| context.output.print(&line(&task)))
     })
 }
 

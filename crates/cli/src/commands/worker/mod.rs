@@ -10,20 +10,17 @@ pub(super) mod list;
 mod mine;
 mod register;
 pub(super) mod release;
+mod report;
 pub mod run;
 pub(super) mod start;
 mod watchdog;
 
-use anthill_core::api::Request;
-use anthill_core::model::ids::Key;
-use anthill_core::model::task::word;
-use anthill_core::ops::queue::work::TaskChanged;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
-use crate::context::{Context, parse_id};
-use crate::direct::{Words, one};
+use crate::context::Context;
+use crate::direct::one;
 use crate::error::Result;
-use crate::start::ExitCode;
+use crate::process::ExitCode;
 
 /// Do work: claim tasks, report results
 ///
@@ -71,7 +68,7 @@ pub fn run<'o>(context: impl FnOnce() -> Result<Context<'o>>, command: &Worker) 
     }
 }
 
-/// Runs the commands that are worth a parser of their own.
+/// Runs the hot commands, which need no clap.
 pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
     match verb {
         "list" => one(rest, list::run),
@@ -83,46 +80,4 @@ pub fn direct(verb: &str, rest: &[String]) -> Option<ExitCode> {
         "release" => one(rest, release::run),
         _ => None,
     }
-}
-
-/// Which task, and by which claim.
-#[derive(Debug, Args)]
-struct OnArgs {
-    /// Who you are
-    worker: String,
-    /// The task
-    id: String,
-    /// The lease you have (`lease.epoch` of the claim): refuse (exit 3) if it is another one by now
-    #[arg(long, value_name = "N")]
-    epoch: Option<u64>,
-}
-
-impl OnArgs {
-    fn read(words: &mut Words) -> Option<OnArgs> {
-        Some(OnArgs {
-            worker: words.plain()?,
-            id: words.plain()?,
-            epoch: words.parsed("--epoch", |text| text.parse().ok())?,
-        })
-    }
-
-    /// Performs a request about the task that is named, by the beginning of its id at least.
-    fn perform<R: Request<Answer = TaskChanged>>(
-        &self,
-        context: &Context<'_>,
-        what: &str,
-        request: impl Fn(Key, Key) -> R,
-    ) -> Result<()> {
-        let worker: Key = parse_id(&self.worker)?;
-        let done =
-            context.by_worker([&self.worker, &self.id], |id| Ok(request(worker.clone(), parse_id(id)?)))?;
-        context.answer::<R>(&done, |done| report(context, what, done))
-    }
-}
-
-/// Tells what a task is now.
-fn report(context: &Context<'_>, what: &str, done: &TaskChanged) -> Result<()> {
-    let again = if done.repeated { ", as before" } else { "" };
-    let task = &done.task;
-    context.output.said(&format!("{what}{again} ({}): {}", word(task.status()), task.id()))
 }

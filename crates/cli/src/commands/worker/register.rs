@@ -1,9 +1,9 @@
 use anthill_core::api::queue::work::RegisterWorker;
 use clap::Args;
 
-use crate::args::names;
-use crate::context::{Context, parse_id};
+use crate::context::Context;
 use crate::error::Result;
+use crate::typed::{names, parse_id};
 
 /// Tell the team who you are and what you can do
 ///
@@ -25,5 +25,5 @@ pub struct RegisterArgs {
 
 pub fn run(context: &Context<'_>, args: &RegisterArgs) -> Result<()> {
     let request = RegisterWorker { worker: parse_id(&args.worker)?, capabilities: names(&args.capabilities) };
-    context.perform(request, |_| context.output.said(&format!("Registered: {}", args.worker)))
+    context.perform(request, |_| context.output.print(&format!("Registered: {}", args.worker)))
 }

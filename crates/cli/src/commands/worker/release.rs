@@ -1,10 +1,11 @@
 use anthill_core::api::queue::work::ReleaseTask;
 use clap::Args;
 
-use super::OnArgs;
+use super::report::ReportArgs;
 use crate::context::Context;
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
 
 /// Give a task back for others to take
 ///
@@ -14,14 +15,14 @@ use crate::error::Result;
 #[command(verbatim_doc_comment)]
 pub struct ReleaseArgs {
     #[command(flatten)]
-    on: OnArgs,
+    on: ReportArgs,
 }
 
 impl Direct for ReleaseArgs {
     const OPTIONS: &'static [Opt] = &[("--epoch", "", Takes::One)];
 
     fn read(words: &mut Words) -> Option<ReleaseArgs> {
-        Some(ReleaseArgs { on: OnArgs::read(words)? })
+        Some(ReleaseArgs { on: ReportArgs::read(words)? })
     }
 }
 

@@ -2,20 +2,18 @@ use std::ffi::OsString;
 
 use anthill_core::error::Code;
 use anthill_core::model::ids::Key;
-use anthill_core::model::usage::Usage;
-use anthill_core::ops::settings::Settings;
-use anthill_live::crew::{self, Doer, Event, Job, Summary, Until};
 use anthill_live::runner::brief;
+use anthill_live::worker_run::{self, Doer, Event, Job, Summary, Until};
 use clap::Args;
-use serde_json::json;
 
-use crate::args::seconds;
-use crate::context::{Context, parse_new_id};
+use crate::agent_args::{self, CareArgs};
+use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::hooks;
-use crate::output::{Format, Output, shorten};
-use crate::staff::{self, CareArgs};
-use crate::start::ExitCode;
+use crate::output::{Format, Output};
+use crate::process::ExitCode;
+use crate::sentence::shorten;
+use crate::typed::{parse_new_id, seconds};
 
 /// Run a command or an agent for every task that the worker can claim
 ///
@@ -78,24 +76,23 @@ pub struct RunArgs {
 
 pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
     let job = job(context, args)?;
-    Settings::read(&*context.engine)?.allow_agents(args.parallel.into())?;
     hooks::keep_running();
     let mut tell = |event| tell(context, &job.worker, &event);
-    let summary = crew::run(&*context.engine, &job, &context.actor, &mut tell)?;
+    let summary = worker_run::run(&*context.engine, &job, &context.actor, &mut tell)?;
     conclude(context.output, &job, &summary)
 }
 
 fn job(context: &Context<'_>, args: &RunArgs) -> Result<Job> {
     let doer = match &args.agent {
-        Some(agent) => Doer::Agent(staff::agent(agent)?),
+        Some(agent) => Doer::Agent(agent_args::agent(agent)?),
         None => Doer::Command(args.command.clone()),
     };
-    // What a plain command says is its last word, unless somebody wants it otherwise.
+    // A plain command is not tried again, unless somebody wants that.
     let retries = args.care.retries.or(args.agent.is_none().then_some(0));
     Ok(Job {
         worker: parse_new_id(&args.worker)?,
         doer,
-        site: staff::site(context)?,
+        site: agent_args::site(context)?,
         parallel: args.parallel.into(),
         until: match (args.until_empty, args.forever) {
             (true, _) => Until::Empty,
@@ -117,7 +114,9 @@ fn tell(context: &Context<'_>, worker: &Key, event: &Event) {
             output.status(&format!("Claimed for {worker}: {}  {}", task.id(), first_line(description)));
         }
         Event::Output { task, line } => output.status(&format!("[{task}] {line}")),
-        Event::Again { task, reason, delay } => output.status(&staff::again(task.as_str(), reason, *delay)),
+        Event::Again { task, reason, delay } => {
+            output.status(&agent_args::again(task.as_str(), reason, *delay));
+        }
         Event::Done(task) => output.status(&format!("Done: {task}")),
         Event::Failed { task, reason } => {
             output.status(&format!("Failed: {task}: {}", first_line(reason)));
@@ -126,7 +125,7 @@ fn tell(context: &Context<'_>, worker: &Key, event: &Event) {
         Event::PutBack { task, reason } => {
             output.status(&format!("Put back: {task}: {}", shorten(&brief(reason), 200)));
         }
-        Event::Paused { until, reason } => output.status(&staff::paused(&context.actor, *until, reason)),
+        Event::Paused { until, reason } => output.status(&agent_args::paused(&context.actor, *until, reason)),
         Event::Lost { task, why } => output.warning(&format!("lost {task}: {why}")),
         Event::Warning(warning) => output.warning(warning),
     }
@@ -143,27 +142,19 @@ fn conclude(output: &Output, job: &Job, summary: &Summary) -> Result<ExitCode> {
         return Err(CliError::new(Code::NotFound, format!("nothing to claim for `{}`", job.worker))
             .hinted("wait for others with --until-empty, or for new tasks with --forever"));
     }
-    let ids = |keys: &[Key]| keys.iter().map(Key::to_string).collect::<Vec<_>>();
     if output.json {
-        let mut summary = json!({
-            "worker": job.worker.as_str(), "done": ids(done), "failed": ids(failed),
-            "released": ids(released), "lost": ids(lost),
-        });
-        if *usage != Usage::default() {
-            summary["used"] = staff::used(*usage);
-        }
-        output.value(&summary, Format::Json)?;
+        output.value(&summary.json(&job.worker), Format::Json)?;
     }
     output.status(&format!("{} done, {} failed, {} released", done.len(), failed.len(), released.len()));
-    staff::told(*usage).into_iter().for_each(|used| output.status(&used));
+    agent_args::spent(*usage).into_iter().for_each(|used| output.status(&used));
     if *over_budget {
         output.status("The budget is used up; to go on, run it again");
     }
     Ok(exit_code(summary))
 }
 
-/// Returns what a shell would say of the signal that stopped us, else whether a task has failed or we ran out of money.
+/// Returns the code of the signal that stopped us, else whether a task has failed or the budget is used up.
 fn exit_code(summary: &Summary) -> ExitCode {
     let is_bad = !summary.failed.is_empty() || summary.over_budget;
-    summary.signal.map_or(u8::from(is_bad).into(), staff::stopped_by)
+    summary.signal.map_or(u8::from(is_bad).into(), ExitCode::of_signal)
 }

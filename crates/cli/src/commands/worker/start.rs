@@ -1,10 +1,11 @@
 use anthill_core::api::queue::work::StartTask;
 use clap::Args;
 
-use super::OnArgs;
+use super::report::ReportArgs;
 use crate::context::Context;
-use crate::direct::{Direct, Opt, Takes, Words};
+use crate::direct::Direct;
 use crate::error::Result;
+use crate::line::{Opt, Takes, Words};
 
 /// Say that you have begun, and renew the lease
 ///
@@ -14,14 +15,14 @@ use crate::error::Result;
 #[command(verbatim_doc_comment)]
 pub struct StartArgs {
     #[command(flatten)]
-    on: OnArgs,
+    on: ReportArgs,
 }
 
 impl Direct for StartArgs {
     const OPTIONS: &'static [Opt] = &[("--epoch", "", Takes::One)];
 
     fn read(words: &mut Words) -> Option<StartArgs> {
-        Some(StartArgs { on: OnArgs::read(words)? })
+        Some(StartArgs { on: ReportArgs::read(words)? })
     }
 }
 

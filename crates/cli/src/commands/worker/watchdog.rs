@@ -3,7 +3,7 @@ use std::io;
 use anthill_live::runner::watchdog;
 use clap::Args;
 
-use crate::start::ExitCode;
+use crate::process::ExitCode;
 
 /// Kill what a runner leaves behind; `anthill worker run` starts this itself
 #[derive(Debug, Args)]

@@ -2,9 +2,9 @@ use anthill_core::api::workflow::{AdoptWorkflow, Adopted};
 use clap::Args;
 
 use super::report;
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::ExpectArgs;
 
 /// Make it the workflow of this session
 ///
@@ -30,6 +30,6 @@ pub fn run(context: &Context<'_>, args: &AdoptArgs) -> Result<()> {
             Some(before) => format!("Adopted from session {before}"),
             None => "Adopted".to_owned(),
         };
-        report(context, done, (&what, done.flow.id()))
+        report::tell(context, done, (&what, done.flow.id()))
     })
 }

@@ -2,10 +2,10 @@ use anthill_core::api::workflow::{CreateWorkflow, PhasePlan, place};
 use clap::Args;
 
 use super::report;
-use crate::args::{names, prose};
-use crate::context::{Context, parse_id};
+use crate::args::ExpectArgs;
+use crate::context::Context;
 use crate::error::Result;
-use crate::planning::ExpectArgs;
+use crate::typed::{names, parse_id, prose};
 
 /// Create a workflow
 ///
@@ -78,7 +78,7 @@ pub fn run(context: &Context<'_>, args: &CreateArgs) -> Result<()> {
         replace: args.replace,
         expect_revision: args.expect.expect_revision,
     };
-    context.perform(request, |done| report(context, done, ("Created", done.flow.id())))
+    context.perform(request, |done| report::tell(context, done, ("Created", done.flow.id())))
 }
 
 fn phases(args: &CreateArgs) -> Result<Vec<PhasePlan>> {

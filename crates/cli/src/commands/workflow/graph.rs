@@ -15,5 +15,5 @@ use crate::error::Result;
 pub struct GraphArgs {}
 
 pub fn run(context: &Context<'_>) -> Result<()> {
-    context.perform(DrawWorkflow {}, |Graph(flow)| context.output.said(&waves(flow).join("\n")))
+    context.perform(DrawWorkflow {}, |Graph(flow)| context.output.print(&waves(flow).join("\n")))
 }

@@ -2,11 +2,11 @@ use anthill_core::api::workflow::ReportPhase;
 use anthill_core::model::flow::WorkflowStatus;
 use clap::Args;
 
-use super::{became, report};
-use crate::args::prose;
+use super::report::{self, became};
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::{ExpectArgs, one_of};
+use crate::typed::{one_of, prose};
 
 /// Report how far a phase is
 ///
@@ -47,5 +47,5 @@ pub fn run(context: &Context<'_>, args: &PhaseArgs) -> Result<()> {
         context: args.context.clone(),
         expect_revision: args.expect.expect_revision,
     };
-    context.perform(request, |done| report(context, done, (became(args.status), &args.id)))
+    context.perform(request, |done| report::tell(context, done, (became(args.status), &args.id)))
 }

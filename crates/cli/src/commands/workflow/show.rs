@@ -19,11 +19,11 @@ pub struct ShowArgs {}
 pub fn run(context: &Context<'_>) -> Result<()> {
     context.perform(ShowWorkflow {}, |flow| {
         let lines = [shown(flow), whose(context, flow)?.into_iter().collect()].concat();
-        context.output.said(&lines.join("\n"))
+        context.output.print(&lines.join("\n"))
     })
 }
 
-/// Says whose it is, if that is known and matters.
+/// Says whose workflow it is, if it is another session's.
 fn whose(context: &Context<'_>, flow: &Flow) -> Result<Option<String>> {
     let Some(owner) = flow.owner().filter(|_| flow.status() != WorkflowStatus::Completed) else {
         return Ok(None);

@@ -2,9 +2,9 @@ use anthill_core::api::workflow::StartWorkflow;
 use clap::Args;
 
 use super::report;
+use crate::args::ExpectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::planning::ExpectArgs;
 
 /// Let everything begin that waits for nothing
 ///
@@ -23,5 +23,5 @@ pub struct StartArgs {
 
 pub fn run(context: &Context<'_>, args: &StartArgs) -> Result<()> {
     let request = StartWorkflow { expect_revision: args.expect.expect_revision };
-    context.perform(request, |done| report(context, done, ("Started", done.flow.id())))
+    context.perform(request, |done| report::tell(context, done, ("Started", done.flow.id())))
 }

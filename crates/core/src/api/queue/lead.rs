@@ -8,7 +8,8 @@ use crate::api::{Caller, Request, answers, written};
 use crate::model::documents::answers::{QueueBegun, QueueSummary};
 use crate::model::documents::queue::QueueTask;
 use crate::model::ids::Key;
-use crate::model::new_task::{self, NewTask};
+use crate::model::import;
+use crate::model::new_task::NewTask;
 use crate::model::shape::Maybe;
 use crate::model::task::{Changed, Removed, Task, TaskEdit};
 use crate::model::text_file::TextFile;
@@ -120,8 +121,8 @@ impl Request for ImportTasks {
     type Answer = TaskList;
 
     fn perform(self, caller: &Caller<'_>) -> Result<TaskList> {
-        let refused = |error: new_task::ImportError| Error::invalid(error.to_string(), "nothing was added");
-        let mut tasks = new_task::parse(self.text.as_bytes()).map_err(refused)?;
+        let refused = |error: import::ImportError| Error::invalid(error.to_string(), "nothing was added");
+        let mut tasks = import::parse(self.text.as_bytes()).map_err(refused)?;
         prepare(&mut tasks, &self.labels, caller);
         let imported = lead::import(caller.engine, &tasks, caller.actor, &mut |_| {})?;
         Ok(TaskList::new(imported.tasks()))
@@ -188,7 +189,7 @@ impl Request for EditTask {
             labels: changed(self.labels, self.no_labels),
         };
         if edit == TaskEdit::default() {
-            return Err(Error::NothingToChange);
+            return Err(Error::NothingToEdit { id: self.id.to_string() });
         }
         revise::edit(caller.engine, &self.id, &edit, caller.actor)
     }

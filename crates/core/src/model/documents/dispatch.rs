@@ -3,9 +3,8 @@
 
 use serde_json::Value;
 
-use super::pipeline::{DeveloperContext, GroupStage};
+use super::pipeline_words::{DeveloperContext, GroupStage, Outcome, Purpose, Role};
 use super::queue::Changes;
-use crate::model::pipeline::table::{Outcome, Purpose, Role};
 use crate::model::shape::{Decimal, Entries, Integer, Maybe, Time, document, words};
 
 document!(

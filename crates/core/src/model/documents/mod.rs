@@ -9,6 +9,7 @@ pub mod answers;
 pub mod common;
 pub mod dispatch;
 pub mod pipeline;
+pub mod pipeline_words;
 pub mod queue;
 pub mod state;
 pub mod workflow;

@@ -12,6 +12,7 @@ use super::dispatch::{
     AdoptedPlan, Conductor, Costs, Escalation, Evidence, GivenUp, Handoff, KeptOrder, LimitCounts, NextOrder,
     OpenItem, RepeatedFailure, StopKind,
 };
+pub use super::pipeline_words::{DeveloperContext, GroupStage};
 use super::queue::Changes;
 use crate::model::shape::{Decimal, Entries, Integer, Maybe, Shape, Shaped, Time, document, words};
 
@@ -145,22 +146,6 @@ document!(
         open_items: Maybe<Vec<OpenItem>>,
         repeated_failures: Maybe<Vec<RepeatedFailure>>,
         given_up: Maybe<GivenUp>,
-    }
-);
-
-words!(
-    /// The step a task group is at.
-    GroupStage {
-        Pending = "pending",
-        DevWorking = "dev_working",
-        DevBlocked = "dev_blocked",
-        WaitingQa = "waiting_qa",
-        QaTesting = "qa_testing",
-        QaFailed = "qa_failed",
-        WaitingReview = "waiting_review",
-        TechReview = "tech_review",
-        ChangesRequested = "changes_requested",
-        Complete = "complete",
     }
 );
 
@@ -369,13 +354,6 @@ document!(
         contract_tests: Maybe<String>,
         e2e_tests: Maybe<String>,
         total_time: Maybe<String>,
-    }
-);
-
-document!(
-    DeveloperContext {
-        files_modified: Maybe<Vec<String>>,
-        implementation_summary: Maybe<String>,
     }
 );
 

@@ -63,10 +63,11 @@ pub fn keep_epochs(kind: &Kind, ours: &Value, restored: &mut Value) {
     }
 }
 
-/// Lets one restored item keep the number of the last claim that `now` knows.
+/// Lets one restored item keep the number of the last claim that `now` knows. A lease that was renewed stays so.
 pub fn keep_epoch(kind: &Kind, now: &Value, then: &mut Value) {
     let epoch = lease::epoch(now);
     let Some(open) = OPEN.iter().find(|open| open.kind == kind.name) else { return };
+    lease::keep_later(now, then);
     if epoch <= lease::epoch(then) {
         return;
     }

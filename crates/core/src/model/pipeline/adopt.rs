@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 
 use super::phases::{check_order, check_phases, computed_phases, decide, id_of};
 use super::table::Purpose;
-use super::{
-    MOST_DEVELOPERS, Mode, Order, Pipeline, Plan, Refusal, RunStatus, list, push, remove, text, time, word,
-};
+use super::values::{push, remove};
+use super::{MOST_DEVELOPERS, Mode, Order, Pipeline, Plan, Refusal, RunStatus, list, text, time, word};
 use crate::model::documents::dispatch::{AdoptedPlan, KeptOrder};
 use crate::model::documents::pipeline::{
     ExecutionPhase, Group, Iterations, OrchestratorState, PmState, PmTask, TaskGroup,

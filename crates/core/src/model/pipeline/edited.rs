@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{GroupStage, NO_GROUP, Order, Pipeline, list, remove, text, word};
+use super::values::remove;
+use super::{GroupStage, NO_GROUP, Order, Pipeline, list, text, word};
 use crate::model::documents::dispatch::{KeptOrder, NextOrder};
 use crate::model::documents::pipeline::{Group, OrchestratorState};
 use crate::model::key::Fields;

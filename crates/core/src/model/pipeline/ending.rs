@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 
 use super::spending::Failure;
 use super::table::Purpose;
-use super::{
-    GroupStage, NO_GROUP, Order, Pipeline, RunStatus, clip, list, number, push, remove, text, time, word,
-};
+use super::values::{clip, number, push, remove};
+use super::{GroupStage, NO_GROUP, Order, Pipeline, RunStatus, list, text, time, word};
 use crate::model::documents::dispatch::{Conductor, GivenUp, NextOrder, RepeatedFailure, StopKind};
 use crate::model::documents::pipeline::{Blocker, Group, GroupAgent, OrchestratorState, TaskGroup};
 use crate::model::key::{Fields, FieldsMut};
@@ -134,7 +133,7 @@ impl Pipeline {
 
     /// Writes down that nobody starts agents any more, and how long developers stood idle.
     pub fn leave(&mut self, idle_seconds: Value, now: Timestamp) {
-        let conductor = super::object(&mut self.orchestrator, OrchestratorState::conductor);
+        let conductor = super::values::object(&mut self.orchestrator, OrchestratorState::conductor);
         conductor.set(Conductor::until, time::stamp(now));
         conductor[Conductor::idle_seconds] = idle_seconds;
         remove(conductor, Conductor::paused);
@@ -143,7 +142,7 @@ impl Pipeline {
 
     /// Writes down that nobody is started for a while, and why; or that it is over.
     pub fn pause(&mut self, pause: Option<&str>) {
-        let conductor = super::object(&mut self.orchestrator, OrchestratorState::conductor);
+        let conductor = super::values::object(&mut self.orchestrator, OrchestratorState::conductor);
         match pause {
             Some(pause) => conductor[Conductor::paused] = pause.into(),
             None => remove(conductor, Conductor::paused),

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use super::plan::is_branch;
 use super::proof::{Counts, counts, said};
 use super::table::{Outcome, Role};
-use super::{Content, Pipeline, clip, list, object, push, remove, text, time, unite, word};
+use super::values::{clip, object, push, remove, unite};
+use super::{Content, Pipeline, list, text, time, word};
 use crate::model::documents::dispatch::{HandedOver, Handoff};
 use crate::model::documents::pipeline::{
     Blocker, Decision, DevContext, DevMessage, DevToQa, DeveloperContext, Feedback, Group, Iterations,

@@ -21,14 +21,15 @@ mod progress;
 mod proof;
 mod ready;
 mod record;
+mod refusal;
 mod report;
 pub mod simulate;
-pub mod spending;
+mod spending;
 pub mod table;
+mod values;
 
 use jiff::Timestamp;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::plan::word;
 use super::time;
@@ -37,17 +38,20 @@ use crate::model::documents::pipeline::{
     DevToQa, Group, GroupStage, LoggedDecision, Mode, OrchestratorState, PmState, PmTask, RunStatus,
     TaskGroup,
 };
-use crate::model::key::{Fields, FieldsMut, Held, Key, List, Text};
-use crate::model::shape::Integer;
+use crate::model::key::{Fields, FieldsMut};
 
 pub use edited::REPLACED;
 pub use handoff::WITHOUT_RESULTS;
 pub use orders::Order;
+pub use phases::MOST_DEVELOPERS;
 pub use plan::{Plan, is_branch};
 pub use proof::Criterion;
-pub use ready::{Caps, MOST_DEVELOPERS, Obstacle};
+pub use ready::{Caps, Obstacle};
+pub use refusal::Refusal;
 pub use report::{Effect, Said};
-use table::{Outcome, Purpose, Role};
+pub use spending::{Failure, failures};
+pub use values::{Content, list, text};
+use values::{bump, clip, number, push};
 
 /// The group of whoever works for all of them.
 pub const NO_GROUP: &str = "-";
@@ -78,41 +82,6 @@ pub struct Pipeline {
     pub dev_to_qa: Value,
     pub qa_to_techlead: Value,
     pub techlead_to_dev: Value,
-}
-
-/// Why something may not happen to a pipeline.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    #[error("the plan is not valid: {0}")]
-    Plan(String),
-    #[error("there is a plan already, and nobody has asked for another one")]
-    Planned,
-    #[error("the run is over")]
-    Over,
-    #[error("there is no group `{id}`; {known}")]
-    NoGroup { id: String, known: String },
-    #[error("{} works for a group, not for `-`", word(role))]
-    NeedsGroup { role: Role },
-    #[error("there is no order `{id}`, or it is long finished")]
-    NoOrder { id: String },
-    #[error("the order `{id}` is for {} of {group}", word(role))]
-    OtherOrder { id: String, role: Role, group: String },
-    #[error("nobody is waited for: there is no open order for {} of {group}", word(role))]
-    NoneOpen { role: Role, group: String },
-    #[error("several orders are open for the project manager: {}", orders.join(", "))]
-    WhichOrder { orders: Vec<String> },
-    #[error("`{}` is no answer to the order `{order}` ({}){allowed}", word(said), word(purpose))]
-    NotAllowed { said: Outcome, order: String, purpose: Purpose, allowed: String },
-    #[error("the order `{order}` was reported already, as `{said}`")]
-    Reported { order: String, said: String },
-    #[error("the run is not complete: {}", missing.join("; "))]
-    Unproven { missing: Vec<String> },
-    #[error("PASS needs `test_results` that say what ran and what came out")]
-    NoResults,
-    #[error("the report contradicts itself: {0}")]
-    Contradiction(String),
-    #[error("the report is not valid: {0}")]
-    Report(String),
 }
 
 impl Pipeline {
@@ -303,75 +272,3 @@ impl Pipeline {
         self.log("stop", reason, now);
     }
 }
-
-/// Returns a text field, empty when there is none.
-pub fn text<T: Held<Kind: Text>>(value: &Value, key: Key<T>) -> &str {
-    value.text(key).unwrap_or_default()
-}
-
-/// Returns a list field.
-pub fn list<T: Held<Kind: List>>(value: &Value, key: Key<T>) -> &[Value] {
-    value.list(key)
-}
-
-fn number<T: Held<Kind = Integer>>(value: &Value, key: Key<T>) -> u64 {
-    value.read(key).unwrap_or(0)
-}
-
-/// Counts one more in a field.
-fn bump<T: Held<Kind = Integer>>(value: &mut Value, key: Key<T>) -> u64 {
-    let next = number(value, key).saturating_add(1);
-    value.set(key, next);
-    next
-}
-
-/// Appends to a list field and keeps its last items.
-fn push<T: Held<Kind: List>>(value: &mut Value, key: Key<T>, item: Value, most: usize) {
-    if !value[key].is_array() {
-        value[key] = json!([]);
-    }
-    let Some(items) = value.list_mut(key) else { return };
-    items.push(item);
-    let over = items.len().saturating_sub(most);
-    items.drain(..over);
-}
-
-/// Adds texts to a list field that are not in it yet.
-fn unite<T: Held<Kind: List>>(value: &mut Value, key: Key<T>, more: &[Value], most: usize) {
-    for item in more.iter().filter(|item| item.is_string()) {
-        if !list(value, key).contains(item) {
-            push(value, key, item.clone(), most);
-        }
-    }
-}
-
-/// Returns the object of a field, which is made if there is none.
-fn object<T>(value: &mut Value, key: Key<T>) -> &mut Value {
-    object_named(value, key.name())
-}
-
-fn object_named<'v>(value: &'v mut Value, name: &str) -> &'v mut Value {
-    if !value[name].is_object() {
-        value[name] = json!({});
-    }
-    &mut value[name]
-}
-
-fn remove<T>(value: &mut Value, key: Key<T>) {
-    value.unset(key);
-}
-
-/// Returns the begin of a text, with a sign that something was cut.
-fn clip(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.into(),
-    }
-}
-
-fn joined(words: impl IntoIterator<Item = impl Serialize>) -> String {
-    words.into_iter().map(word).collect::<Vec<_>>().join(", ")
-}
-
-/// What somebody hands over beside the word.
-pub type Content = Map<String, Value>;

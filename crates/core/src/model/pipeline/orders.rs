@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::table::{self, Purpose, Role};
+use super::values::{bump, number, object, push, remove};
 use super::{
-    Caps, DEVELOPER_ITERATIONS, GroupStage, NO_GROUP, PAST_ORDERS, Pipeline, RunStatus, bump, list, number,
-    object, push, remove, text, time, word,
+    Caps, DEVELOPER_ITERATIONS, GroupStage, NO_GROUP, PAST_ORDERS, Pipeline, RunStatus, list, text, time,
+    word,
 };
 use crate::model::documents::dispatch::{KeptOrder, LimitCounts};
 use crate::model::documents::pipeline::{Group, GroupAgent, Iterations, OrchestratorState};

@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::plan::GROUPS;
-use super::{MOST_DEVELOPERS, Mode, text};
-use crate::model::documents::pipeline::{ExecutionPhase, TaskGroup};
+use super::values::text;
+use crate::model::documents::pipeline::{ExecutionPhase, Mode, TaskGroup};
 use crate::model::files;
 use crate::model::plan::texts;
+
+/// More developers at once than these get in each other's way.
+pub const MOST_DEVELOPERS: usize = 4;
 
 /// Returns how groups should run, and why: side by side only where that can be.
 pub fn decide(groups: &[Value]) -> (Mode, String) {

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Content, Mode, Refusal, list, text};
+use super::refusal::Refusal;
+use super::values::{Content, list, text};
 use crate::model::documents::dispatch::KeptOrder;
-use crate::model::documents::pipeline::{PmState, PmTask, TaskGroup};
+use crate::model::documents::pipeline::{Mode, PmState, PmTask, TaskGroup};
 use crate::model::ids::{self, RULE};
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::plan::{figure, texts};

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Content, Pipeline, clip, list, text};
+use super::values::clip;
+use super::{Content, Pipeline, list, text};
 use crate::model::documents::dispatch::{Evidence, HandedOver};
 use crate::model::documents::pipeline::{PmState, PmTask};
 use crate::model::key::Fields;

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::phases::share_files;
+use super::phases::{MOST_DEVELOPERS, share_files};
 use super::table::{Purpose, Role};
 use super::{GroupStage, Mode, NO_GROUP, Order, Pipeline, RunStatus, list, text, word};
 use crate::hint;
@@ -15,9 +15,6 @@ use crate::model::ids::{self, RULE};
 use crate::model::key::Fields;
 use crate::model::next::{Next, See};
 use crate::model::plan::texts;
-
-/// More developers at once than these get in each other's way.
-pub const MOST_DEVELOPERS: usize = 4;
 
 /// How many may work at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

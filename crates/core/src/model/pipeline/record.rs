@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::proof::failed_tests;
 use super::table::{Outcome, Role};
-use super::{Content, Pipeline, clip, list, push, text, time, word};
+use super::values::{clip, push};
+use super::{Content, Pipeline, list, text, time, word};
 use crate::model::changes::Changes;
 use crate::model::documents::dispatch::{HandedOver, ItemKind, KeptOrder, OpenItem};
 use crate::model::documents::pipeline::{

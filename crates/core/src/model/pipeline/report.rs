@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::table::{self, Outcome, Purpose, Role, Row};
+use super::values::{joined, object, push, remove};
 use super::{
     Content, GroupStage, MEDIATIONS, NO_GROUP, Order, PLANS, Pipeline, QA_FAILURES, REJECTED_REVIEWS,
-    Refusal, RunStatus, handoff, joined, list, object, proof, push, remove, text, time, word,
+    Refusal, RunStatus, handoff, list, proof, text, time, word,
 };
 use crate::model::documents::dispatch::{
     Escalation, HandedOver, Handoff, KeptOrder, LimitCounts, NextOrder, StopKind,

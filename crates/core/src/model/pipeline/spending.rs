@@ -6,7 +6,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Pipeline, bump, clip, list, number, object, object_named, push, text};
+use super::values::{bump, clip, number, object, object_named, push};
+use super::{Pipeline, list, text};
 use crate::model::documents::dispatch::{CostSum, Costs, FailedTry, KeptOrder};
 use crate::model::documents::pipeline::OrchestratorState;
 use crate::model::key::{Fields, FieldsMut};

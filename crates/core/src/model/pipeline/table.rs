@@ -3,90 +3,9 @@
 //! A row says what becomes of a group, and for what purpose somebody is needed next. What a limit makes of that is in
 //! `report.rs`.
 
-use crate::model::documents::pipeline::GroupStage;
+pub use crate::model::documents::pipeline_words::{GroupStage, Outcome, Purpose, Role};
 use crate::model::plan::word;
-use crate::model::shape::{Shape, Shaped, words};
-
-words!(
-    /// Who does a piece of work.
-    Role {
-        Pm = "pm",
-        Developer = "developer",
-        QaExpert = "qa_expert",
-        TechLead = "tech_lead",
-    }
-);
-
-words!(
-    /// What somebody is needed for.
-    Purpose {
-        Plan = "plan",
-        Work = "work",
-        Test = "test",
-        Review = "review",
-        // The developer or the tester cannot go on.
-        Unblock = "unblock",
-        // The work is not finished, or tests do not give one answer.
-        Guide = "guide",
-        // Tests have failed too often.
-        Help = "help",
-        // A developer has begun too often.
-        Simplify = "simplify",
-        // Reviews were rejected too often.
-        Mediate = "mediate",
-        FinalCheck = "final_check",
-    }
-);
-
-words!(
-    /// What somebody says at the end.
-    Outcome {
-        ReadyForQa = "READY_FOR_QA",
-        ReadyForReview = "READY_FOR_REVIEW",
-        Blocked = "BLOCKED",
-        Incomplete = "INCOMPLETE",
-        Pass = "PASS",
-        Fail = "FAIL",
-        Flaky = "FLAKY",
-        Approved = "APPROVED",
-        ChangesRequested = "CHANGES_REQUESTED",
-        Unblocked = "UNBLOCKED",
-        Continue = "CONTINUE",
-        Complete = "COMPLETE",
-        Bazinga = "BAZINGA",
-    }
-);
-
-impl Purpose {
-    pub const ALL: [Purpose; 10] = [
-        Purpose::Plan,
-        Purpose::Work,
-        Purpose::Test,
-        Purpose::Review,
-        Purpose::Unblock,
-        Purpose::Guide,
-        Purpose::Help,
-        Purpose::Simplify,
-        Purpose::Mediate,
-        Purpose::FinalCheck,
-    ];
-
-    /// Reads the word.
-    pub fn read(text: &str) -> Option<Purpose> {
-        let Shape::Words(words) = Purpose::SHAPE else { return None };
-        Purpose::ALL.into_iter().zip(*words).find(|(_, word)| **word == text).map(|(purpose, _)| purpose)
-    }
-
-    /// Who does this.
-    pub fn role(self) -> Role {
-        match self {
-            Purpose::Plan | Purpose::Simplify | Purpose::Mediate | Purpose::FinalCheck => Role::Pm,
-            Purpose::Work => Role::Developer,
-            Purpose::Test => Role::QaExpert,
-            Purpose::Review | Purpose::Unblock | Purpose::Guide | Purpose::Help => Role::TechLead,
-        }
-    }
-}
+use crate::model::shape::{Shape, Shaped};
 
 /// What a report does to a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! What a value looks like: a secret, a word for none, an expression of a program.
 
-use super::MARK;
-use super::rules::{KNOWN_KEYS, Name};
-use super::scan::{ends_with, name_of};
+use super::names::{ends_with, name_of};
+use super::rules::{KNOWN_KEYS, MARK, Name};
 
 /// How much of a value is looked at to tell what it is.
 const HEAD: usize = 256;

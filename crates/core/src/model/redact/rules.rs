@@ -6,6 +6,9 @@
 //!
 //! The facts (prefixes, lengths, alphabets) are those that gitleaks and detect-secrets have gathered; the rules are our own.
 
+/// What stands in the place of a secret.
+pub const MARK: &str = "[redacted]";
+
 /// Of which letters a token is made behind its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::append;
+use super::request::append;
 use crate::model::documents::queue::{ArchivedLog, QueueTask};
 use crate::model::ids::Key;
 use crate::model::key::Fields;

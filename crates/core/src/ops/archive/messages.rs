@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{OP, Request, append, is_over_now};
+use super::request::{OP, Request, append};
+use super::sessions::is_over_now;
 use crate::model::documents::state::{ArchivedMessage, Mailbox, Message, MessageNote};
 use crate::model::ids::SessionId;
 use crate::model::key::Fields;

@@ -10,7 +10,8 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Request, append, logs};
+use super::logs;
+use super::request::{OP, Request, append};
 use crate::model::documents::common::Item;
 use crate::model::documents::queue::{ArchivedTask, QueueTask};
 use crate::model::key::{Fields, FieldsMut, Key};
@@ -126,11 +127,7 @@ fn some(
     }
     logs::put_away(&mut *transaction, request.tasks)?;
     transaction.remove_items(&doc, &gone.iter().map(String::as_str).collect::<Vec<_>>())?;
-    transaction.commit(&Entry {
-        by: KEEPER.into(),
-        author: Some(KEEPER.into()),
-        ..actor.entry(super::OP)
-    })?;
+    transaction.commit(&Entry { by: KEEPER.into(), author: Some(KEEPER.into()), ..actor.entry(OP) })?;
     Ok(gone)
 }
 

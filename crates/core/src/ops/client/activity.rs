@@ -1,6 +1,6 @@
 //! What a session does, counted in `current.json`: commands and files. A tool call that adds nothing costs nothing.
 
-use super::{OP, Turn, document};
+use super::turn::{OP, Turn, document};
 use crate::model::current_session;
 use crate::model::documents::agent_loop::CurrentSession;
 use crate::model::key::Key;

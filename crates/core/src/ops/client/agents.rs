@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{OP, Turn, document};
+use super::turn::{OP, Turn, document};
 use crate::error::Code;
 use crate::model::agent_report::{self, AgentReport, Ending, cut};
 use crate::model::changes::Changes;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Turn, document};
+use super::turn::{Turn, document};
 use crate::hint;
 use crate::model::client_event::Event;
 use crate::model::documents::agent_loop::{ClassifiedError, ErrorClass, ErrorContext, Errors};

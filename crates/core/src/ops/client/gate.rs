@@ -2,7 +2,7 @@
 //! `features.enable_stop_gate: true`; never twice in a row, a few times in a session, and not while something of the session
 //! runs in the background.
 
-use super::{OP, Turn, document};
+use super::turn::{OP, Turn, document};
 use crate::hint;
 use crate::model::current_session;
 use crate::model::documents::agent_loop::{CurrentSession, WorkItem, WorkQueue};

@@ -1,7 +1,8 @@
 //! Keeps an agent from editing what another worker's task holds. Off unless the configuration says
 //! `features.enable_edit_guard: true`.
 
-use super::{Turn, life};
+use super::life;
+use super::turn::Turn;
 use crate::hint;
 use crate::model::documents::queue::QueueTask;
 use crate::model::files;

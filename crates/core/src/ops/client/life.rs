@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{OP, Turn, agents, document};
+use super::agents;
+use super::turn::{OP, Turn, document};
 use crate::error::Code;
 use crate::model::current_session::{self, Arrival, CurrentSessions, Legacy};
 use crate::model::documents::agent_loop::{

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{OP, Turn};
+use super::turn::{OP, Turn};
 use crate::model::agent_report::cut;
 use crate::model::client_event::What;
 use crate::model::clients::Tool;

@@ -65,7 +65,7 @@ pub fn restore(
     actor: &Actor,
 ) -> Result<TakenBack> {
     let (doc, mut transaction) = (target.doc, terms.begin(engine, &target.doc.room)?);
-    target.expect_revision(&mut *transaction)?;
+    target.expect_unchanged(engine, &mut *transaction)?;
     let mut past = Past::begin(&mut *transaction, doc)?;
     let (mut found, mut first) = (false, u64::MAX);
     engine.look_back(&doc.room, Some(doc), &mut |record| {
@@ -87,11 +87,11 @@ pub fn restore(
     Back { engine, doc, past, taken, terms, entry }.go(transaction, actor)
 }
 
-/// Takes back the newest change that was not taken back yet, be it ours or an edit by hand.
+/// Takes back the newest change that was not taken back yet, be it ours or an edit by hand. Signs of life are none.
 pub fn undo(engine: &dyn Engine, target: &Target<'_>, terms: Terms, actor: &Actor) -> Result<TakenBack> {
     // The lock comes first: what others commit between looking back and going back must not be run over.
     let (doc, mut transaction) = (target.doc, terms.begin(engine, &target.doc.room)?);
-    target.expect_revision(&mut *transaction)?;
+    target.expect_unchanged(engine, &mut *transaction)?;
     let mut past = Past::begin(&mut *transaction, doc)?;
     let (mut undone, mut found) = (HashSet::new(), None);
     engine.look_back(&doc.room, Some(doc), &mut |record| {
@@ -103,7 +103,7 @@ pub fn undo(engine: &dyn Engine, target: &Target<'_>, terms: Terms, actor: &Acto
             return false;
         }
         undone.extend(record.undoes);
-        if record.undoes.is_none() && !undone.contains(&record.revision) {
+        if record.undoes.is_none() && !undone.contains(&record.revision) && !record.is_heartbeat() {
             found = Some(record.clone());
         }
         past.records.push(record);
@@ -152,12 +152,14 @@ impl Past {
     }
 }
 
-/// Returns those revisions that others among them did not take back already.
+/// Returns those revisions that others among them did not take back already, without signs of life.
 fn standing(records: &[Revision]) -> Vec<Revision> {
     let undone: HashSet<u64> = records.iter().filter_map(|record| record.undoes).collect();
     let among: HashSet<u64> = records.iter().map(|record| record.revision).collect();
     let stands = |record: &&Revision| {
-        !undone.contains(&record.revision) && !record.undoes.is_some_and(|undoes| among.contains(&undoes))
+        !undone.contains(&record.revision)
+            && !record.undoes.is_some_and(|undoes| among.contains(&undoes))
+            && !record.is_heartbeat()
     };
     records.iter().filter(stands).cloned().collect()
 }

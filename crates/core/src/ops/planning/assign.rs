@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{PlanChanged, PlanTransaction, Project, Sheet, no_story, of_session, tasks, tools_doc};
+use super::{PlanChanged, PlanTransaction, Project, Sheet, no_story, of_session, tools_doc};
 use crate::hint;
 use crate::model::documents::state::{Member, SessionTask, Story, Team, TeamSettings, Tool, Tools};
 use crate::model::hint::Hint;
@@ -18,6 +18,9 @@ use crate::ops::settings::Settings;
 use crate::ops::{Actor, Error, Result};
 use crate::store::Engine;
 use crate::store::engine::item_in;
+
+/// The type of a task that stands for a story.
+const IMPLEMENT_STORY: &str = "implement_story";
 
 /// Who is to do a story, and the session that gets the task.
 #[derive(Debug)]
@@ -253,7 +256,7 @@ fn give_task(
         return Ok(task.clone());
     }
     let task = json!({
-        SessionTask::id: id, SessionTask::kind: tasks::IMPLEMENT_STORY, SessionTask::story_id: story_id,
+        SessionTask::id: id, SessionTask::kind: IMPLEMENT_STORY, SessionTask::story_id: story_id,
         SessionTask::title: story[Story::title],
         SessionTask::status: "pending", SessionTask::assigned_to: agent,
         SessionTask::created_at: time::stamp(now),

@@ -179,7 +179,7 @@ impl<'e> PlanTransaction<'e> {
         if sprints.before.is_some() {
             let stories = self.stories();
             let holds = |sprint: &&mut Value| plan::texts(sprint, Sprint::stories).contains(&story);
-            sprints.items().iter_mut().filter(holds).for_each(|sprint| sprints::add_up(sprint, &stories));
+            sprints.items().iter_mut().filter(holds).for_each(|sprint| plan::add_up(sprint, &stories));
             self.sprints = Some(sprints);
         }
         Ok(())

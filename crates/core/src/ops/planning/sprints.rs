@@ -69,7 +69,7 @@ pub fn start(
     if let Some(id) = plan::texts(&sprint, Sprint::stories).into_iter().find(unknown) {
         return Err(no_story(id));
     }
-    add_up(&mut sprint, &stories);
+    plan::add_up(&mut sprint, &stories);
     match sprints.find(&id) {
         Some(known) => *known = sprint.clone(),
         None => sprints.items().push(sprint.clone()),
@@ -145,7 +145,7 @@ pub fn close(
             return Err(Error::refused(format!("the sprint `{id}` is {status}"), hint));
         }
     }
-    add_up(sprint, &stories);
+    plan::add_up(sprint, &stories);
     sprint[Sprint::status] = json!(SprintStatus::Completed);
     sprint[Sprint::velocity] = sprint[Sprint::completed_points].clone();
     let sprint = sprint.clone();
@@ -153,24 +153,6 @@ pub fn close(
         sprints.value[Sprints::current_sprint] = Value::Null;
     }
     commit(tx, sprints, sprint, "sprint close", actor)
-}
-
-/// Writes the points of its stories into a sprint. One that is over keeps what it had.
-pub(super) fn add_up(sprint: &mut Value, stories: &[&Value]) {
-    if !matches!(plan::status(sprint), Some(SprintStatus::Active | SprintStatus::Planned)) {
-        return;
-    }
-    let points = plan::points(stories_of(sprint, stories));
-    for (field, number) in [(Sprint::completed_points, points.done), (Sprint::total_points, points.total)] {
-        if plan::figure(sprint, field) != Some(number) {
-            sprint[field] = plan::number(number);
-        }
-    }
-}
-
-fn stories_of<'v>(sprint: &Value, stories: &[&'v Value]) -> Vec<&'v Value> {
-    let find = |id: &str| stories.iter().copied().find(|story| is(story, id));
-    plan::texts(sprint, Sprint::stories).into_iter().filter_map(find).collect()
 }
 
 /// Tells how the sprint that is named goes, else the current one.
@@ -182,7 +164,7 @@ pub fn report(engine: &dyn Engine, project: &Project, id: Option<&Key>, now: Tim
     let (found, others): (Vec<&Value>, Vec<&Value>) = all.into_iter().partition(|sprint| is(sprint, &id));
     let sprint = found.first().ok_or_else(|| no_sprint(&id))?;
     let epics = items(project.epics().kind, &epics).into_iter();
-    let stories = stories_of(sprint, &epics.flat_map(plan::stories).collect::<Vec<_>>());
+    let stories = plan::stories_of(sprint, &epics.flat_map(plan::stories).collect::<Vec<_>>());
     Ok(Report::of(sprint, &others, &stories, plan::day_of(now)))
 }
 

@@ -16,9 +16,6 @@ use crate::ops::edit::Target;
 use crate::ops::{Actor, Error, Result, read};
 use crate::store::Engine;
 
-/// The type of a task that stands for a story.
-pub const IMPLEMENT_STORY: &str = "implement_story";
-
 /// What the log calls a change of a task.
 const UPDATE: &str = "update-task";
 

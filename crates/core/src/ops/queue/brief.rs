@@ -27,6 +27,7 @@ pub fn brief(engine: &dyn Engine, id: &str) -> Result<Brief> {
         None => engine.begin(&[&queue.room])?,
     };
     let task = look.item(&queue, id)?.map(Task::of).ok_or_else(|| Error::NoTask { id: id.into() })?;
+    let task = task.renewed_by(&look.signs(&queue)?);
     let before = task.dependencies().into_iter().map(|id| done_before(&mut *look, id));
     let before = before.collect::<Result<_>>()?;
     let others = look.find(&queue, Among::Active)?.into_iter().map(Task::of);

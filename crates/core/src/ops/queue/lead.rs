@@ -94,7 +94,7 @@ pub struct Begin<'b> {
 /// Returns the plan with another goal than it has; `None` if it has this one, or does not tell.
 fn other_plan(tx: &mut QueueTransaction<'_>, begin: &Begin<'_>) -> Result<Option<String>> {
     let Some(plan) = tx.transaction.text_file(&TextFile::Plan)? else { return Ok(None) };
-    let Some(known) = queue_texts::section(&plan, text_files::OBJECTIVE) else { return Ok(None) };
+    let Some(known) = queue_texts::section(&plan, queue_texts::OBJECTIVE) else { return Ok(None) };
     let asked = queue_texts::goal(begin.goal);
     // People add to it; that is no other goal.
     if known.contains(asked.trim()) {
@@ -108,7 +108,7 @@ fn other_plan(tx: &mut QueueTransaction<'_>, begin: &Begin<'_>) -> Result<Option
             hint!["put the new one in its place: ", Next::Repeat(With::Replace)],
         ));
     }
-    Ok(queue_texts::with_section(&plan, text_files::OBJECTIVE, &asked))
+    Ok(queue_texts::with_section(&plan, queue_texts::OBJECTIVE, &asked))
 }
 
 /// Adds one task. The same task under the same id is no second one.
@@ -526,7 +526,7 @@ pub fn aggregate(engine: &dyn Engine, actor: &Actor) -> Result<Aggregated> {
         return Err(Error::NoResults);
     }
     let plan = tx.transaction.text_file(&TextFile::Plan)?;
-    let goal = plan.as_deref().and_then(|plan| queue_texts::section(plan, text_files::OBJECTIVE));
+    let goal = plan.as_deref().and_then(|plan| queue_texts::section(plan, queue_texts::OBJECTIVE));
     let summary = queue_texts::summary(goal.as_deref(), &results, &queue, &time::stamp(tx.now.at));
     tx.transaction.write_text_file(&TextFile::Summary, summary)?;
     tx.log(LEADER, "AGGREGATE", &format!("{} results", results.len()))?;

@@ -9,6 +9,7 @@ pub mod brief;
 pub mod lead;
 pub mod look;
 pub mod names;
+mod obstacle;
 pub mod parts;
 mod pick;
 pub mod register;

@@ -8,7 +8,7 @@ use crate::model::time::Moment;
 use crate::ops::Result;
 use crate::store::{Rank, Transaction};
 
-use super::look::{Obstacle, may_overlap, obstacle};
+use super::obstacle::{Obstacle, may_overlap, obstacle};
 
 /// What is learned on the way about the work of others, no more than it has to be. Of the tasks that are kept back by the
 /// same files or capabilities, one is judged and the others are passed over.

@@ -77,8 +77,20 @@ impl<'e> QueueTransaction<'e> {
     }
 
     pub fn task(&mut self, id: &str) -> Result<Task> {
-        let found = self.transaction.item(&self.queue, id)?;
-        found.map(Task::of).ok_or_else(|| Error::NoTask { id: id.into() })
+        let found = self.transaction.item(&self.queue, id)?.ok_or_else(|| Error::NoTask { id: id.into() })?;
+        Ok(Task::of(found).renewed_by(&self.transaction.signs(&self.queue)?))
+    }
+
+    /// Renews the lease of a task, which is as the document has it: by a sign of life beside that, or in it when the last one there is old.
+    /// Returns whether it is in the document.
+    pub fn renew(&mut self, task: &mut Task) -> Result<bool> {
+        let is_stale = task.is_stale(&self.now);
+        task.renew(&self.now);
+        if !is_stale && self.transaction.sign(&self.queue, task.sign(), &self.now)? {
+            self.touch();
+            return Ok(false);
+        }
+        self.put(task.clone()).map(|()| true)
     }
 
     pub fn put(&mut self, task: Task) -> Result<()> {
@@ -92,14 +104,20 @@ impl<'e> QueueTransaction<'e> {
         Ok(self.transaction.remove_items(&self.queue, ids)?)
     }
 
-    /// Returns the tasks that somebody has.
+    /// Returns the tasks that somebody has, as the document has them.
     pub fn active(&mut self) -> Result<Vec<Task>> {
         Ok(self.transaction.find(&self.queue, Among::Active)?.into_iter().map(Task::of).collect())
     }
 
-    /// Returns the tasks whose leases may have run out.
-    pub fn due(&mut self) -> Result<Vec<Task>> {
-        Ok(self.transaction.due(&self.queue, &self.now)?.into_iter().map(Task::of).collect())
+    /// Returns the tasks whose leases have run out.
+    pub fn expired(&mut self) -> Result<Vec<Task>> {
+        let due = self.transaction.due(&self.queue, &self.now)?;
+        if due.is_empty() {
+            return Ok(Vec::new());
+        }
+        let signs = self.transaction.signs(&self.queue)?;
+        let renewed = due.into_iter().map(|task| Task::of(task).renewed_by(&signs));
+        Ok(renewed.filter(|task| task.is_expired(&self.now)).collect())
     }
 
     pub fn is_done(&mut self, id: &str) -> Result<bool> {

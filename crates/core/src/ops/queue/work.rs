@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::look::{self, Obstacle};
+use super::obstacle::{self, Obstacle};
 use super::pick::{Able, Pick};
 use super::rules::who_waits;
 use super::{QueueTransaction, register};
@@ -16,6 +16,7 @@ use crate::model::hint::Hint;
 use crate::model::ids::{Key, SessionId};
 use crate::model::key::{Fields, FieldsMut};
 use crate::model::kind::Doc;
+use crate::model::lease::HEARTBEAT;
 use crate::model::next::Next;
 use crate::model::redact::redact;
 use crate::model::session::{BEAT, Session};
@@ -123,8 +124,8 @@ fn claim_this(
     }
     let working = tx.active()?;
     let look_up = &mut |id: &str| Ok(tx.transaction.item(&tx.queue, id)?.map(Task::of));
-    match look::obstacle(&task, able, &working, &tx.now, look_up)? {
-        Some(obstacle) => Err(look::kept_back(&task, &obstacle)),
+    match obstacle::obstacle(&task, able, &working, &tx.now, look_up)? {
+        Some(found) => Err(obstacle::kept_back(&task, &found)),
         None => give(engine, tx, request, (task, known), actor),
     }
 }
@@ -175,18 +176,18 @@ fn nothing_ready(
 ) -> Result<NothingReady> {
     let working = pick.working(&mut *tx.transaction)?;
     let others_work = !working.is_empty();
-    let next = working.iter().filter_map(|task| task.lease_left(&tx.now)).chain(retry).min();
+    let signs = tx.transaction.signs(&tx.queue)?;
+    let left = |task: &Task| signs.left(task.value(), &tx.now);
+    let next = working.iter().filter_map(left).chain(retry).min();
     let look_again = next.map(|next| Duration::try_from(next).unwrap_or(Duration::ZERO));
     Ok(NothingReady { look_again, others_work })
 }
 
 /// Takes back the tasks whose leases have run out.
 fn take_back_expired(tx: &mut QueueTransaction<'_>) -> Result<()> {
-    for task in tx.due()? {
-        if task.is_expired(&tx.now) {
-            let details = format!(" (lease {} ran out without a sign of life)", task.epoch());
-            tx.give_back(task, "expired", &details)?;
-        }
+    for task in tx.expired()? {
+        let details = format!(" (lease {} ran out without a sign of life)", task.epoch());
+        tx.give_back(task, "expired", &details)?;
     }
     Ok(())
 }
@@ -364,21 +365,26 @@ pub fn heartbeat(
     let expected = [Expected::Active(&queue), Expected::Item(&workers, worker.as_str())];
     let mut tx = QueueTransaction::open_with(engine, &[&queue.room], &expected, actor)?;
     let wanted = |task: &Task| {
-        task.owner() == Some(worker.as_str())
+        task.is_active()
+            && task.owner() == Some(worker.as_str())
             && only.is_none_or(|only| task.id() == only.as_str())
             && epoch.is_none_or(|epoch| task.epoch() == epoch)
     };
-    let mut renewed = tx.active()?;
+    let mut renewed = match only {
+        Some(only) => tx.transaction.item(&queue, only.as_str())?.into_iter().map(Task::of).collect(),
+        None => tx.active()?,
+    };
     renewed.retain(wanted);
+    let mut is_written = false;
     for task in &mut renewed {
-        task.renew(&tx.now);
-        tx.put(task.clone())?;
+        is_written |= tx.renew(task)?;
     }
-    match renewed.is_empty() {
-        true => without_task(&mut tx, worker, only, epoch)?,
-        false => register::note(&mut tx, worker, actor)?,
+    if renewed.is_empty() {
+        without_task(&mut tx, worker, only, epoch)?;
+    } else if is_written {
+        register::note(&mut tx, worker, actor)?;
     }
-    tx.commit_with(worker.as_str(), "heartbeat", actor, Durability::Lazy)?;
+    tx.commit_with(worker.as_str(), HEARTBEAT, actor, Durability::Lazy)?;
     register::sign_of_session(engine, actor);
     Ok(renewed)
 }
@@ -397,13 +403,13 @@ pub fn renew_session(engine: &dyn Engine, session: &SessionId, actor: &Actor) ->
         return Ok(());
     }
     let mut tx = QueueTransaction::open_with(engine, &[&queue.room], &[Expected::Active(&queue)], actor)?;
+    let signs = tx.transaction.signs(&queue)?;
     for mut task in tx.active()? {
-        if Session::has(session, &task) && task.used(&tx.now) >= BEAT {
-            task.renew(&tx.now);
-            tx.put(task)?;
+        if Session::has(session, &task) && signs.used(task.value(), &tx.now) >= BEAT {
+            tx.renew(&mut task)?;
         }
     }
-    tx.commit_with(session.as_str(), "heartbeat", actor, Durability::Lazy).map(drop)
+    tx.commit_with(session.as_str(), HEARTBEAT, actor, Durability::Lazy).map(drop)
 }
 
 /// What a heartbeat means that renews nothing.

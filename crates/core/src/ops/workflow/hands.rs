@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 
-use super::{WorkflowChanged, WorkflowTransaction, doc};
+use super::transaction::{WorkflowChanged, WorkflowTransaction, doc, put};
 use crate::hint;
 use crate::model::agent_report::{AgentReport, Ending};
 use crate::model::changes::Changes;
@@ -88,7 +88,7 @@ pub(in crate::ops) fn give_back(
     if flow.sessions_at_work().iter().any(|held| held == session.as_str()) {
         let before = flow.clone();
         flow.give_back(session.as_str(), now);
-        super::put(transaction, Some(&before), graph.as_ref(), &flow)?;
+        put(transaction, Some(&before), graph.as_ref(), &flow)?;
     }
     Ok(())
 }

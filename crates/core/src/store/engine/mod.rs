@@ -32,6 +32,9 @@
 //!   whether it happened, that tells.
 //! - **Time.** [`Transaction::now`] is the time of the place that keeps the documents, asked for under the lock: what one
 //!   transaction writes down is never later than what the next one of the room is told.
+//! - **Signs of life.** The last sign of each item is kept beside the documents. It is given with a commit, and one that has nothing
+//!   else makes no revision, is in no history and wakes nobody. A power loss may bring an older one back or none, and one whose lease
+//!   is over may be forgotten: a sign is never more than what somebody gave.
 //! - **Text files.** Texts are part of the commit: they are there when it is and not when it is not, also after
 //!   a crash, as soon as the next transaction of the room begins. A piece is appended once.
 //! - **Seats.** A seat has at most one holder; it says nothing about documents.
@@ -56,6 +59,7 @@ use super::error::Result;
 use crate::model::hint::Hint;
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
+use crate::model::lease::{Sign, Signs};
 use crate::model::room::Room;
 use crate::model::text_file::{TextFile, TextFiles};
 use crate::model::time::{Clock, Moment};
@@ -173,6 +177,12 @@ pub trait Transaction: Picking {
     /// Removes a text.
     fn remove_text_file(&mut self, text_file: &TextFile) -> Result<()>;
 
+    /// Gives a sign of life with the commit, in place of the item's last one. Returns false if there is no place for it.
+    fn sign(&mut self, doc: &Doc, sign: Sign, now: &Moment) -> Result<bool>;
+
+    /// Returns the last sign of life of each item, as this transaction sees them.
+    fn signs(&mut self, doc: &Doc) -> Result<Signs>;
+
     /// Makes everything happen, or nothing.
     fn commit(self: Box<Self>, entry: &Entry) -> Result<Committed>;
 }
@@ -185,7 +195,7 @@ pub enum Expected<'a> {
     Item(&'a Doc, &'a str),
     /// The best items to pick, so many.
     Best(&'a Doc, usize),
-    /// The items that somebody has.
+    /// The items that somebody has, and their signs of life.
     Active(&'a Doc),
     TextFile(&'a TextFile),
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::model::diff::Change;
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
+use crate::model::lease::HEARTBEAT;
 use crate::model::names::Names;
 use crate::model::room::Room;
 
@@ -37,6 +38,11 @@ impl Revision {
     /// Whether it is one of this document of its room.
     pub fn is_of(&self, doc: &Doc) -> bool {
         self.kind == doc.kind.name && self.key == doc.key
+    }
+
+    /// Whether it does nothing but renew leases.
+    pub fn is_heartbeat(&self) -> bool {
+        self.op == HEARTBEAT
     }
 
     /// Whether this session or user made it, or somebody in this role.

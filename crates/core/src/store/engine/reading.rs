@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{Document, Transaction};
 use crate::model::ids::SessionId;
 use crate::model::kind::Doc;
+use crate::model::lease::Signs;
 use crate::model::listing::{Most, Overview};
 use crate::model::raw::Raw;
 use crate::model::room::Room;
@@ -43,6 +44,9 @@ pub trait Reading {
 
     /// Returns when a document was last written, by one quick look; `None` if there is none.
     fn written_at(&self, doc: &Doc) -> Option<Timestamp>;
+
+    /// Returns the last sign of life of each item of a document.
+    fn signs(&self, doc: &Doc) -> Result<Signs>;
 
     /// Returns the sessions that may not be over. An engine that can tells without looking at those that are.
     fn live(&self) -> Result<Live>;

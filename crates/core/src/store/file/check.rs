@@ -191,7 +191,7 @@ fn odd_one(place: &Place<'_>, path: &str, looked: io::Result<()>) -> Result<Opti
 }
 
 /// How the names begin of our own files. Those that can be made anew are; without a journal its documents are all that is known.
-const OWN: [&str; 6] = ["twin-", "index-", "next-", "head.json", "journal", place::CONTENT];
+const OWN: [&str; 7] = ["twin-", "index-", "signs-", "next-", "head.json", "journal", place::CONTENT];
 
 /// Looks for what stands in the place of a text and is none.
 fn check_text_files(place: &Place<'_>) -> Vec<Finding> {

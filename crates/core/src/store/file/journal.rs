@@ -533,6 +533,21 @@ mod tests {
     }
 
     #[test]
+    fn the_names_in_a_line_stay_what_older_versions_know() {
+        let mut full = line(1);
+        full.text_files = vec![TextEntry {
+            file: "logs/w1.log".into(),
+            at: Some(3),
+            base: None,
+            text: "x".into(),
+            gone: false,
+        }];
+        let text = String::from_utf8(encode(&full)).unwrap();
+        assert!(text.contains(r#""papers":[{"file":"logs/w1.log","at":3,"text":"x"}]"#), "{text}");
+        assert_eq!(Line::parse(text.trim_end().as_bytes()), Some(full));
+    }
+
+    #[test]
     fn any_changed_byte_is_noticed() {
         let good = encode(&line(1));
         assert_eq!(Line::parse(&good[..good.len() - 1]), Some(line(1)));

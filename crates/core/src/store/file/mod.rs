@@ -31,6 +31,7 @@ mod roster;
 mod rotate;
 mod seeing;
 mod segments;
+mod signs;
 mod text_files;
 mod transaction;
 mod watch;
@@ -63,6 +64,7 @@ use super::engine::{
 use super::error::{Error, Result};
 use crate::model::ids::{Key, SessionId};
 use crate::model::kind::{Doc, Items, KINDS, Kind};
+use crate::model::lease::Signs;
 use crate::model::listing::{Most, Overview};
 use crate::model::raw::{self, Raw};
 use crate::model::room::Room;
@@ -327,6 +329,10 @@ impl Reading for FileEngine {
     fn written_at(&self, doc: &Doc) -> Option<Timestamp> {
         let stat = self.fs(doc.room.root()).stat(&doc.path()).ok()??;
         Timestamp::from_nanosecond(stat.modified).ok()
+    }
+
+    fn signs(&self, doc: &Doc) -> Result<Signs> {
+        signs::read(&self.open(&doc.room)?, doc)
     }
 
     fn live(&self) -> Result<Live> {

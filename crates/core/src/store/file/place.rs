@@ -236,6 +236,11 @@ impl Place<'_> {
         self.hidden(&["index-", &file.replace('/', "~")].concat())
     }
 
+    /// Signs of life of those who have items of a list.
+    pub fn signs(&self, file: &str) -> String {
+        self.hidden(&["signs-", &file.replace('/', "~")].concat())
+    }
+
     /// Where the content of a long document is kept for the journal's line of this number.
     pub fn content(&self, seq: u64, file: &str) -> String {
         self.hidden(&content_name(seq, file))

@@ -3,7 +3,7 @@
 //! The configuration itself stays where it is, or nobody would find it; and so do the locks: two commands that
 //! disagree about the configuration for a moment must still agree about them.
 //!
-//! The configuration is a document like any other: it is read through its room, which sees past what a crash left.
+//! The configuration is a document like any other: whoever tells what it says reads it through its room, which sees past what a crash left.
 
 use std::fmt;
 use std::io;
@@ -11,32 +11,34 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::addresses::{DocFiles, RoomFiles};
 use super::fs::{Access, Events, Fs, Handle, Lock, LockMode, Stat};
 use super::roots::{FileEngine, Options};
-use crate::model::documents::state::{Config, Paths};
-use crate::model::key::{Fields, Key};
 use crate::model::kind::Doc;
 use crate::store::engine::Engine;
-use crate::store::error::{Error, Unplaced};
+use crate::store::error::{Error, Result, Unplaced};
+use crate::store::places::Places;
 
-/// What may be moved: the directory, the setting, and what the setting's place has of it.
-const MOVABLE: [(&str, Key<Option<String>>, &str); 3] = [
-    ("sessions", Paths::session_state, ""),
-    ("orchestration/projects", Paths::shared_state, "projects"),
-    ("orchestration/messages", Paths::shared_state, "messages"),
+/// What may be elsewhere, and which part of the place that [`Places`] names for it.
+const MOVABLE: [(&str, Whose, &str); 3] = [
+    ("sessions", Whose::Sessions, ""),
+    ("orchestration/projects", Whose::Shared, "projects"),
+    ("orchestration/messages", Whose::Shared, "messages"),
 ];
 
-/// What the settings say by default, whatever the home is.
-const USUAL: [&str; 2] = ["~/.claude/sessions", "~/.claude/orchestration"];
+#[derive(Debug, Clone, Copy)]
+enum Whose {
+    Sessions,
+    Shared,
+}
+
+/// Tells where parts of a home are; asked when it matters. The engine is that of the home itself.
+pub type ToldPlaces = dyn Fn(&dyn Engine) -> Result<Places> + Send + Sync;
 
 /// The home root, with parts of it elsewhere.
 pub struct RedirectedFs {
     home: Arc<dyn Fs>,
-    /// What `~` stands for.
-    user: Option<PathBuf>,
+    told: Box<ToldPlaces>,
     /// Makes what holds another directory.
     elsewhere: Box<Elsewhere>,
     /// How long the configuration is waited for while somebody saves it.
@@ -59,11 +61,11 @@ impl fmt::Debug for RedirectedFs {
 impl RedirectedFs {
     pub fn new(
         home: Arc<dyn Fs>,
-        user: Option<PathBuf>,
+        told: Box<ToldPlaces>,
         elsewhere: Box<Elsewhere>,
         patience: Duration,
     ) -> RedirectedFs {
-        RedirectedFs { home, user, elsewhere, patience, moved: OnceLock::new() }
+        RedirectedFs { home, told, elsewhere, patience, moved: OnceLock::new() }
     }
 
     /// Returns where a path is: which root, and what is left of the path below it. If the configuration cannot be read
@@ -88,57 +90,42 @@ impl RedirectedFs {
 
     fn moved(&self) -> io::Result<&[Moved]> {
         if self.moved.get().is_none() {
-            let moved = self.read_settings()?;
+            let moved = self.ask()?;
             let _ = self.moved.set(moved);
         }
         Ok(self.moved.get().map(Vec::as_slice).unwrap_or_default())
     }
 
-    fn read_settings(&self) -> io::Result<Vec<Moved>> {
-        let Some(config) = self.config()? else { return Ok(Vec::new()) };
-        let mut moved = Vec::new();
-        for (dir, setting, below) in MOVABLE {
-            let told = config.at(Config::paths).text(setting);
-            if let Some(place) = told.filter(|told| !USUAL.contains(told)) {
-                moved.push((dir, (self.elsewhere)(self.absolute(place, setting.name())?.join(below))));
-            }
-        }
-        Ok(moved)
+    fn ask(&self) -> io::Result<Vec<Moved>> {
+        let places = self.places()?;
+        let moved = |(dir, part, below)| {
+            let place = match part {
+                Whose::Sessions => places.sessions.as_ref(),
+                Whose::Shared => places.shared.as_ref(),
+            };
+            Some((dir, (self.elsewhere)(place?.join(below))))
+        };
+        Ok(MOVABLE.into_iter().filter_map(moved).collect())
     }
 
-    fn config(&self) -> io::Result<Option<Value>> {
+    fn places(&self) -> io::Result<Places> {
         let config = Doc::config();
         // Most homes have none, and no history that could know one which is gone.
         let journal = format!("{}/journal.jsonl", config.room.hidden());
         if !self.home.may_exist(&config.path()) && !self.home.may_exist(&journal) {
-            return Ok(None);
+            return Ok(Places::default());
         }
         // Whether the place can be trusted is asked by those who use it.
         let options = Options { patience: self.patience, allow_network_fs: true, ..Options::default() };
         let engine = FileEngine::new(Arc::clone(&self.home), Arc::clone(&self.home), options);
-        let read = engine.read(&config).map_err(|error| {
+        (self.told)(&engine).map_err(|error| {
             let kind = match &error {
                 Error::Io { source, .. } => source.kind(),
+                Error::UnsupportedPlace { .. } => io::ErrorKind::Other,
                 _ => io::ErrorKind::InvalidData,
             };
             io::Error::new(kind, Unplaced(error))
-        })?;
-        Ok(read.map(|config| config.value))
-    }
-
-    fn absolute(&self, place: &str, setting: &str) -> io::Result<PathBuf> {
-        let place = match (place.strip_prefix("~/"), &self.user) {
-            (Some(rest), Some(user)) => user.join(rest),
-            _ => PathBuf::from(place),
-        };
-        match place.is_absolute() {
-            true => Ok(place),
-            false => {
-                let message = format!("`paths.{setting}` in the configuration must be an absolute path");
-                let path = place.display().to_string();
-                Err(io::Error::other(Unplaced(Error::UnsupportedPlace { path, message })))
-            }
-        }
+        })
     }
 }
 

@@ -15,10 +15,12 @@ use super::journal::{self, DocEntry, Line, Sum};
 use super::list::bulk::{self, Bulk};
 use super::list::{Answer, List, Lost, Patch, layout};
 use super::place::{self, Head, HeadDoc, Opened, Place, parent};
+use super::signs::{self, Slot};
 use super::{list, rotate, text_files};
 use crate::model::diff::{self, Change};
 use crate::model::hint::Hint;
 use crate::model::kind::Doc;
+use crate::model::lease::Sign;
 use crate::model::names::{Names, names_of};
 use crate::model::room::Room;
 use crate::model::session;
@@ -43,6 +45,8 @@ pub struct RoomTransaction<'e> {
     text_files: BTreeMap<String, Writing>,
     /// Folders whose names were asked for, and what they looked like before that.
     folders: BTreeMap<&'static str, Option<u64>>,
+    /// Signs of life, and where each of them will stand.
+    signs: Vec<(Slot, Sign)>,
     /// What a person should hear about.
     warnings: Vec<Hint>,
     _lock: Box<dyn Lock>,
@@ -107,6 +111,7 @@ enum Staged {
 impl<'e> RoomTransaction<'e> {
     pub fn new(place: Place<'e>, head: Head, lock: Box<dyn Lock>) -> Self {
         let (loaded, lists, bulks, order, text_files, folders) = Default::default();
+        let (signs, warnings) = Default::default();
         RoomTransaction {
             place,
             head,
@@ -116,7 +121,8 @@ impl<'e> RoomTransaction<'e> {
             order,
             text_files,
             folders,
-            warnings: Vec::new(),
+            signs,
+            warnings,
             _lock: lock,
         }
     }
@@ -660,6 +666,11 @@ impl<'e> RoomTransaction<'e> {
         if self.head.seq > 0 && self.head.folders != before {
             self.place.write_head(&mut self.head);
         }
+    }
+
+    /// Puts signs of life in their places.
+    pub fn give_signs(&self) -> Result<()> {
+        self.signs.iter().try_for_each(|(slot, _)| signs::give(&self.place, slot))
     }
 
     /// Looks at what was swapped out. An edit that slipped in while we were committing goes back into place: the next

@@ -27,6 +27,7 @@ use super::journal::{self, Lead};
 use super::room_transaction::{RoomTransaction, Stage};
 use super::{addresses, recover, roster};
 use crate::model::kind::Doc;
+use crate::model::lease::{Sign, Signs};
 use crate::model::listing::{Among, Marks};
 use crate::model::room::Room;
 use crate::model::text_file::{TextFile, TextFiles};
@@ -177,9 +178,18 @@ impl Transaction for FileTransaction<'_> {
         self.part(room).folder_changed(addresses::folder_of(room, sort))
     }
 
+    fn sign(&mut self, doc: &Doc, sign: Sign, now: &Moment) -> Result<bool> {
+        self.part(&doc.room).sign(doc, sign, now)
+    }
+
+    fn signs(&mut self, doc: &Doc) -> Result<Signs> {
+        self.part(&doc.room).signs(doc)
+    }
+
     fn commit(mut self: Box<Self>, entry: &Entry) -> Result<Committed> {
         let mut steps = Vec::new();
         for part in &mut self.parts {
+            part.give_signs()?;
             let stage = part.stage(entry)?;
             match stage.lines.is_empty() {
                 true => part.note_folders(),

@@ -12,11 +12,11 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::super::rounds::{Measured, milliseconds};
+use super::super::contest::Bench;
+use super::super::measured::{Measured, milliseconds};
 use super::super::row::{Found, Row, Wanted};
 use super::super::stats::median;
 use super::super::{spawn, stage, tasks};
-use super::Bench;
 use super::hook::{Client, tool};
 use super::queue::{LEASE, claimed};
 

@@ -3,12 +3,12 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use super::super::contest::{Bench, words};
+use super::super::measured::{Measured, milliseconds};
 use super::super::peers::{self, Peer};
-use super::super::rounds::{Measured, milliseconds};
 use super::super::row::{Found, Row, Wanted};
 use super::super::stage;
 use super::super::stats::median;
-use super::{Bench, words};
 
 /// Lists the best tasks of a file that another program has replaced: whatever was remembered of it is void.
 pub fn cold(bench: &Bench, size: usize) -> Row {

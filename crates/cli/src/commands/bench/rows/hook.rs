@@ -5,11 +5,12 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::super::peers::{PYTHON_AGENT, PYTHON_HOOK, Peer};
-use super::super::rounds::{Measured, Run};
+use super::super::contest::Bench;
+use super::super::measured::Measured;
+use super::super::peers::{NOT_INSTALLED, PYTHON_AGENT, PYTHON_HOOK, Peer};
+use super::super::rounds::Run;
 use super::super::row::{Found, Row, Wanted};
 use super::super::{spawn, stage};
-use super::{Bench, NOT_INSTALLED};
 use crate::env;
 
 /// How many tasks are in hand, each with a file, when an edit is looked at.

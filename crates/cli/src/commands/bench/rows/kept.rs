@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anthill_core::error::Code;
 
-use super::super::rounds::Measured;
+use super::super::contest::Bench;
+use super::super::measured::Measured;
 use super::super::row::{Found, Row, Wanted};
 use super::super::{spawn, stage, tasks};
-use super::Bench;
 use super::queue::LEASE;
 
 pub fn rows(bench: &Bench, size: usize) -> Vec<Row> {

@@ -4,12 +4,13 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::super::rounds::{Budget, Measured};
+use super::super::contest::Bench;
+use super::super::measured::Measured;
+use super::super::rounds::Budget;
 use super::super::row::{Found, Row, Wanted};
 use super::super::spawn::{self, Running};
 use super::super::stage;
 use super::super::stats::median;
-use super::Bench;
 use super::wake::{ASLEEP, Bare, listen, next};
 
 const SEND: [&str; 6] = ["message", "send", "lead", "worker", "task_handoff", r#"{"task_id": "task-001"}"#];

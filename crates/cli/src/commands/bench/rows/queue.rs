@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use super::super::contest::{Bench, words};
+use super::super::measured::Measured;
 use super::super::peers::{self, Peer};
-use super::super::rounds::Measured;
 use super::super::row::{Found, Row, Wanted};
 use super::super::{spawn, stage, tasks};
-use super::{Bench, words};
 
 /// Nothing that is claimed comes back while we measure.
 pub const LEASE: &str = "86400";

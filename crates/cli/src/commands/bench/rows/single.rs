@@ -1,10 +1,10 @@
 //! Commands that have nothing to do with the queue: start, get, set.
 
+use super::super::contest::{Bench, words};
+use super::super::measured::Measured;
 use super::super::peers::{PYTHON_GET, PYTHON_SET, Peer};
-use super::super::rounds::Measured;
 use super::super::row::{Found, Row, Wanted};
 use super::super::{spawn, stage};
-use super::{Bench, words};
 
 pub fn rows(bench: &Bench) -> Vec<Row> {
     vec![

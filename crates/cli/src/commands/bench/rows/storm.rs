@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::super::rounds::{Measured, milliseconds};
+use super::super::contest::Bench;
+use super::super::measured::{Measured, milliseconds};
 use super::super::row::{Found, Row, Unit, Wanted};
 use super::super::stats::{median, percentile};
 use super::super::{spawn, stage};
-use super::Bench;
 use super::queue::{LEASE, claimed};
 
 const AT_ONCE: usize = 32;

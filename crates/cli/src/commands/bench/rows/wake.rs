@@ -7,13 +7,13 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::super::rounds::{Measured, milliseconds};
+use super::super::contest::Bench;
+use super::super::measured::{Measured, milliseconds};
 use super::super::row::{Found, Row, Wanted};
 use super::super::spawn::Running;
 use super::super::stage;
 use super::super::stats::median;
 use super::super::tasks::MARK;
-use super::Bench;
 
 /// The tasks that are watched.
 const FEW: usize = 10;

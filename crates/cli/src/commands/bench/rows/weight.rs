@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{OFlags, fcntl_setfl};
 
-use super::super::peers::Peer;
-use super::super::rounds::Measured;
+use super::super::contest::Bench;
+use super::super::measured::Measured;
+use super::super::peers::{NOT_INSTALLED, Peer};
 use super::super::row::{Found, Other, Row, Unit, Wanted};
 use super::super::spawn::Running;
 use super::super::stats::{median, percentile};
 use super::queue::LEASE;
-use super::{Bench, NOT_INSTALLED};
 
 const ROUNDS: usize = 5;
 

@@ -11,9 +11,8 @@ use serde_json::{Map, Value};
 use super::answer::{Answer, Lost, sure};
 use super::index::{Build, Index, Stamp};
 use super::layout::{self, Frame, field_of, room_of};
-use super::{List, stamp_of, write_new};
+use super::{List, quick_check, stamp_of, write_new};
 use crate::model::both::both;
-use crate::model::fit;
 use crate::model::json;
 use crate::model::kind::Doc;
 use crate::model::raw::Raw;
@@ -172,7 +171,7 @@ fn place_some(doc: &Doc, build: &mut Build, items: &[&[u8]], mut at: u64) -> Res
     build.reserve(items.len());
     for text in items {
         let read = raw.read(text, 0).is_some();
-        if !read || !fit::surely_fits(&raw, shape, &mut inner) {
+        if !read || !quick_check::surely_fits(&raw, shape, &mut inner) {
             let path = format!("{}[{}]", field_of(doc).unwrap_or_default(), build.count());
             let value = json::parse(text).map_err(|error| Unfit::Invalid(error.to_string()));
             let checked = value.and_then(|value| state::check_item(doc, &path, &value));

@@ -18,6 +18,7 @@ pub mod index;
 pub mod layout;
 pub mod mix;
 mod pages;
+mod quick_check;
 mod recall;
 mod recast;
 
@@ -155,7 +156,9 @@ impl List {
         let path = place.doc(&doc.file());
         let opened =
             place.fs.open(&path, Access::Read).map_err(|error| place.no_file("open", &path, error))?;
-        let Some(file) = opened.filter(|file| file.opened().size > listing.short) else { return Ok(None) };
+        let Some(file) = opened.filter(|file| file.opened().size > layout::short_of(doc)) else {
+            return Ok(None);
+        };
         let (stamp, life) = (stamp_of(file.opened()), head.life.number());
         let index = place.fs.open(&place.index(&doc.file()), Access::Write).ok().flatten();
         let ours = Stamp { life, file: stamp, twin: 0, revision, sum: sum.bits() };
@@ -305,14 +308,7 @@ impl List {
 
     /// Returns the items that are looked for.
     pub fn find(&mut self, among: Among<'_>) -> Answer<Vec<Value>> {
-        let found = self.find_positions(among)?;
-        let found = found.into_iter().map(|position| self.at(position)).collect::<Answer<Vec<_>>>()?;
-        if among == Among::Active {
-            // Now that all of them are at hand, it is known again when the next one is due.
-            let dues = found.iter().filter_map(|item| self.listing.hold_of(item).due);
-            sure(self.index.set_dues(dues))?;
-        }
-        Ok(found)
+        self.find_positions(among)?.into_iter().map(|position| self.at(position)).collect()
     }
 
     pub fn may_be_due(&mut self, now: &Moment) -> Answer<bool> {
@@ -321,10 +317,14 @@ impl List {
 
     /// Returns the active items that may be due by now.
     pub fn due(&mut self, now: &Moment) -> Answer<Vec<Value>> {
-        match self.index.due(now) {
-            Some(due) => due.into_iter().map(|position| self.at(position)).collect(),
-            None => self.find(Among::Active),
+        if let Some(due) = self.index.due(now) {
+            return due.into_iter().map(|position| self.at(position)).collect();
         }
+        // Now that all of them are at hand, it is known again when the next one is due.
+        let active = self.find(Among::Active)?;
+        let dues = active.iter().filter_map(|item| self.listing.hold_of(item).due);
+        sure(self.index.set_dues(dues))?;
+        Ok(active)
     }
 
     pub fn may_be_occupied(&mut self, keys: &[u64]) -> Answer<bool> {
@@ -499,7 +499,7 @@ impl List {
         }
         let needed = lengths.iter().sum::<usize>();
         let each = match last == count {
-            true => room.saturating_sub(needed) / lengths.len() + self.listing.room,
+            true => room.saturating_sub(needed) / lengths.len() + layout::room_of(&self.doc),
             false => (room - needed) / lengths.len(),
         };
         let spent = needed + each * lengths.len();
@@ -540,7 +540,7 @@ impl List {
             return Err(Lost);
         }
         let mut frame = sure(self.index.frame())?;
-        let (slot, piece) = layout::append(&text, frame.suffix, self.listing.room);
+        let (slot, piece) = layout::append(&text, frame.suffix, layout::room_of(&self.doc));
         sure(self.index.append(slot, raw))?;
         self.hold(position, raw)?;
         frame.suffix += piece.len() as u64;
@@ -908,7 +908,7 @@ pub fn mark_whole(place: &Place<'_>, doc: &Doc) -> Option<u64> {
 
 /// Writes the index of a list that was published as a whole. Without it the next command makes it.
 pub fn index_whole(place: &Place<'_>, doc: &Doc, head: &Head, file: u64, bytes: &[u8]) {
-    let is_short = doc.kind.listing.is_some_and(|listing| bytes.len() as u64 <= listing.short);
+    let is_short = bytes.len() as u64 <= layout::short_of(doc);
     if let Some(HeadDoc { revision, sum: Some(sum) }) = head.docs.get(&*doc.file()).copied()
         && !is_short
     {

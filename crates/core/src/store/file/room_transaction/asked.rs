@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Loaded, RoomTransaction};
 use crate::model::kind::Doc;
+use crate::model::lease::{Sign, Signs};
 use crate::model::listing::{Among, Marks};
 use crate::model::text_file::{TextFile, TextFiles, Writing};
 use crate::model::time::Moment;
@@ -14,7 +15,7 @@ use crate::store::file::addresses::{DocFiles, PaperFiles};
 use crate::store::file::edits::Edit;
 use crate::store::file::list::List;
 use crate::store::file::place::HeadDoc;
-use crate::store::file::{addresses, text_files};
+use crate::store::file::{addresses, signs, text_files};
 use crate::store::texts::Texts;
 
 impl RoomTransaction<'_> {
@@ -128,6 +129,18 @@ impl RoomTransaction<'_> {
 
     pub fn may_be_occupied(&mut self, doc: &Doc, keys: &[u64]) -> Result<bool> {
         Ok(self.ask(doc, |list| list.may_be_occupied(keys))?.unwrap_or(true))
+    }
+
+    pub fn sign(&mut self, doc: &Doc, sign: Sign, now: &Moment) -> Result<bool> {
+        let given = self.signs.iter().map(|(slot, _)| slot);
+        let Some(slot) = signs::slot_for(&self.place, doc, &sign, given, now) else { return Ok(false) };
+        self.signs.push((slot, sign));
+        Ok(true)
+    }
+
+    pub fn signs(&mut self, doc: &Doc) -> Result<Signs> {
+        let own = self.signs.iter().map(|(_, sign)| sign.clone());
+        Ok(signs::all(&self.place, doc)?.into_iter().chain(own).collect())
     }
 
     pub fn frame(&mut self, doc: &Doc) -> Result<Option<Value>> {
