@@ -239,7 +239,7 @@ fn renewals_of_leases_are_no_changes() {
         env.run(&["set", "queue", "tasks[id=t2].priority", "2", "--expect-revision", &seen.to_string()]).code,
         3
     );
-    env.write("project/.coordination/tasks.json", &copy.replace("\"priority\": 5", "\"priority\": 3"));
+    env.write("project/.coordination/tasks.json", copy.replace("\"priority\": 5", "\"priority\": 3"));
     at(12, "leader add-task more --id t4");
     assert_eq!((&task(&env, "t3")["priority"], &task(&env, "t4")["id"]), (&json!(3), &json!("t4")));
     assert_eq!(task(&env, "t1")["lease"]["expires_at"], "2026-01-01T01:22:00.000Z");
