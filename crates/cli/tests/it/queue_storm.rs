@@ -370,7 +370,7 @@ impl<'s> Storm<'s> {
 
     /// Holds the journal and the file against the promises and against what the workers were told.
     fn judge(&self, acknowledged: &[Acknowledged]) -> Vec<Event> {
-        let history = self.ok(&["history", "queue", "--json"]).json();
+        let history = self.ok(&["history", "queue", "--all", "--json"]).json();
         let events = queue_history::events(history.as_array().unwrap());
         let violations = queue_history::check(&events, acknowledged);
         assert!(violations.is_empty(), "{violations:#?}");
