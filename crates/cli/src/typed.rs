@@ -9,6 +9,7 @@ use anthill_core::model::json;
 use anthill_core::model::kind::KINDS;
 use anthill_core::model::path::Path;
 use anthill_core::model::shape::{Shape, Shaped};
+use anthill_core::model::when::{self, UNDERSTOOD, When};
 use anthill_live::foreign;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
@@ -26,6 +27,11 @@ where
     T: FromStr<Err = InvalidId>,
 {
     text.parse().map_err(|error: InvalidId| CliError::invalid(error.to_string()))
+}
+
+/// Reads a time of the past.
+pub fn parse_when(text: &str) -> Result<When> {
+    text.parse().map_err(|error: String| CliError::invalid(error).hinted(UNDERSTOOD))
 }
 
 /// Reads a path expression.
@@ -134,5 +140,6 @@ pub fn limit_parser() -> impl TypedValueParser<Value = Limit> {
 
 /// Reads a duration as requests have it.
 pub fn span(text: &str) -> std::result::Result<Seconds, String> {
-    Ok(Seconds::new(text.parse().unwrap_or(f64::NAN))?)
+    let told = || when::duration(text).map_or(f64::NAN, |duration| duration.as_secs_f64());
+    Ok(Seconds::new(text.parse().unwrap_or_else(|_| told()))?)
 }

@@ -586,11 +586,13 @@ epics revision 1  2026-01-01T00:00:03.000Z  append by tester
     );
     check(
         &env,
-        "anthill log --since yesterday",
+        "anthill log --since yesterday --json | grep -c kind; anthill log --since 10s --json | grep -c kind; anthill log --since whenever",
         r#"
+2
+2
 --- stderr
-error: `yesterday` is neither a time nor a number of seconds
-hint: write --since 2026-01-31T09:30:00Z or --since 3600
+error: `whenever` is no time that is understood
+hint: write 90m, 2h, 3d, today, yesterday, monday, 10:30, 2026-01-31, 2026-01-31T09:30:00Z or a number of seconds
 [exit 2]
 "#,
     );

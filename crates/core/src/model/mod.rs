@@ -50,3 +50,4 @@ pub mod text_file;
 pub mod time;
 pub mod transcript;
 pub mod usage;
+pub mod when;
