@@ -8,6 +8,7 @@ use anthill_core::model::ids::{Id, InvalidId};
 use anthill_core::model::json;
 use anthill_core::model::kind::KINDS;
 use anthill_core::model::path::Path;
+use anthill_core::model::plan::PlanStatus;
 use anthill_core::model::shape::{Shape, Shaped};
 use anthill_core::model::when::{self, UNDERSTOOD, When};
 use anthill_live::foreign;
@@ -89,6 +90,18 @@ pub fn parse_value(text: &str) -> Result<Value> {
 pub fn one_of<T: Shaped + Clone + Send + Sync + 'static>() -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(words_of::<T>())
         .map(|word| serde_json::from_value(Value::String(word)).expect("the word is one of the set"))
+}
+
+/// Accepts where a story or an epic stands; `done` means completed.
+pub fn plan_status() -> impl TypedValueParser<Value = PlanStatus> {
+    let status = |word: &'static str| match word {
+        "completed" => PossibleValue::new(word).alias("done"),
+        word => PossibleValue::new(word),
+    };
+    let words = words_of::<PlanStatus>();
+    PossibleValuesParser::new(words.iter().map(|word| status(word)))
+        .map(|word| PlanStatus::of_word(if word == "done" { "completed" } else { &word }))
+        .map(|status| status.expect("the word is one of the set"))
 }
 
 /// Returns the words of a closed set.

@@ -14,6 +14,7 @@
 pub mod agent_loop;
 pub mod documents;
 pub mod history;
+pub mod mail;
 pub mod messages;
 pub mod overview;
 pub mod pipeline;
@@ -23,6 +24,7 @@ pub mod records;
 pub mod registry;
 pub mod request;
 pub mod sessions;
+pub mod stories;
 pub mod workflow;
 
 use std::borrow::Cow;

@@ -32,6 +32,8 @@ document!(
         required_capabilities: Option<Vec<String>>,
         /// Names; what people kept under this name in another form stays.
         labels: Option<Value>,
+        /// The story that it is a task of: `PROJECT/STORY`.
+        story: Option<String>,
         context: Option<TaskContext>,
         result: Option<TaskResult>,
         usage: Option<TaskUsage>,
