@@ -8,7 +8,9 @@ use anthill_core::model::ids::{Id, InvalidId};
 use anthill_core::model::json;
 use anthill_core::model::kind::KINDS;
 use anthill_core::model::path::Path;
+use anthill_core::model::plan::PlanStatus;
 use anthill_core::model::shape::{Shape, Shaped};
+use anthill_core::model::when::{self, UNDERSTOOD, When};
 use anthill_live::foreign;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
@@ -34,6 +36,11 @@ where
     T: FromStr<Err = InvalidId>,
 {
     texts.iter().map(|text| parse_id(text)).collect()
+}
+
+/// Reads a time of the past.
+pub fn parse_when(text: &str) -> Result<When> {
+    text.parse().map_err(|error: String| CliError::invalid(error).hinted(UNDERSTOOD))
 }
 
 /// Reads a path expression.
@@ -93,6 +100,18 @@ pub fn one_of<T: Shaped + Clone + Send + Sync + 'static>() -> impl TypedValuePar
         .map(|word| serde_json::from_value(Value::String(word)).expect("the word is one of the set"))
 }
 
+/// Accepts where a story or an epic stands; `done` means completed.
+pub fn plan_status() -> impl TypedValueParser<Value = PlanStatus> {
+    let status = |word: &'static str| match word {
+        "completed" => PossibleValue::new(word).alias("done"),
+        word => PossibleValue::new(word),
+    };
+    let words = words_of::<PlanStatus>();
+    PossibleValuesParser::new(words.iter().map(|word| status(word)))
+        .map(|word| PlanStatus::of_word(if word == "done" { "completed" } else { &word }))
+        .map(|status| status.expect("the word is one of the set"))
+}
+
 /// Returns the words of a closed set.
 pub fn words_of<T: Shaped>() -> &'static [&'static str] {
     match T::SHAPE {
@@ -142,5 +161,6 @@ pub fn limit_parser() -> impl TypedValueParser<Value = Limit> {
 
 /// Reads a duration as requests have it.
 pub fn span(text: &str) -> std::result::Result<Seconds, String> {
-    Ok(Seconds::new(text.parse().unwrap_or(f64::NAN))?)
+    let told = || when::duration(text).map_or(f64::NAN, |duration| duration.as_secs_f64());
+    Ok(Seconds::new(text.parse().unwrap_or_else(|_| told()))?)
 }

@@ -182,6 +182,7 @@ fn look(see: &See) -> String {
         }
         See::Hooks { session } => format!("on --session-id {}", word(session)),
         See::Outbox { session } => format!("message outbox {}", word(session)),
+        See::Mail { session } => format!("message list {}", word(session)),
         See::Loop => "loop status".into(),
         See::Pipeline => "pipeline status".into(),
         See::Workflow => "workflow show".into(),

@@ -1,10 +1,10 @@
 use anthill_core::api::overview::{ArchiveOld, CleanUp, CleanedUp};
-use anthill_core::api::request::Age;
 use anthill_core::ops::archive::Archived;
 use clap::Args;
 
 use crate::context::Context;
-use crate::error::{CliError, Result};
+use crate::error::Result;
+use crate::typed::parse_when;
 
 /// Clean up what sessions leave behind
 ///
@@ -40,7 +40,7 @@ pub struct CleanArgs {
     /// Reset the agents and their results
     #[arg(long)]
     agents: bool,
-    /// Archive what has been over for so long: 30d, 12h, 90m or seconds
+    /// Archive what has been over for so long, or was before: 30d, 12h, monday, 2026-11-01
     #[arg(long, value_name = "AGE", num_args = 0..=1, default_missing_value = CONFIGURED, conflicts_with_all = ["all", "of_loop", "agents"])]
     older_than: Option<String>,
     /// Only say what would be removed
@@ -81,15 +81,7 @@ const CONFIGURED: &str = "configured";
 
 /// Archives what is over for longer than that.
 fn make_room(context: &Context<'_>, age: &str, dry_run: bool) -> Result<()> {
-    let now = context.actor.now();
-    let parse = || age.parse().ok().filter(|age: &Age| age.before(now).is_some());
-    let older_than = match age {
-        CONFIGURED => None,
-        _ => Some(parse().ok_or_else(|| {
-            CliError::invalid(format!("`{age}` is no age"))
-                .hinted("write --older-than 30d, 12h, 90m or seconds")
-        })?),
-    };
+    let older_than = if age == CONFIGURED { None } else { Some(parse_when(age)?) };
     context.perform(ArchiveOld { older_than, dry_run }, |made| {
         let Archived { sessions, messages, tasks, .. } = &made.archived;
         let word = if dry_run { "Would archive" } else { "Archived" };

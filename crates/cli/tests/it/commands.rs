@@ -586,11 +586,13 @@ epics revision 1  2026-01-01T00:00:03.000Z  append by tester
     );
     check(
         &env,
-        "anthill log --since yesterday",
+        "anthill log --since yesterday --json | grep -c kind; anthill log --since 10s --json | grep -c kind; anthill log --since whenever",
         r#"
+2
+2
 --- stderr
-error: `yesterday` is neither a time nor a number of seconds
-hint: write --since 2026-01-31T09:30:00Z or --since 3600
+error: `whenever` is no time that is understood
+hint: write 90m, 2h, 3d, today, yesterday, monday, 10:30, 2026-01-31, 2026-01-31T09:30:00Z or a number of seconds
 [exit 2]
 "#,
     );
@@ -864,10 +866,10 @@ fn every_command_has_help_with_an_example() {
         ("leader", 16),
         ("worker", 12),
         ("session", 7),
-        ("message", 5),
+        ("message", 7),
         ("epic", 3),
-        ("story", 4),
-        ("sprint", 3),
+        ("story", 6),
+        ("sprint", 5),
         ("tool", 2),
         ("team", 2),
         ("error", 4),

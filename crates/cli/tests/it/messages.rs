@@ -920,3 +920,37 @@ fn messages_that_were_read_do_not_slow_a_poll_down() {
 fn say(text: &str) {
     eprintln!("{text}");
 }
+
+#[test]
+fn people_write_plain_text_to_a_name() {
+    let env = env();
+    env.ok(&words("session start session-bob"));
+    env.ok(&words("session start session-ann"));
+    env.ok(&words("leader add-task x"));
+    env.ok(&words("worker claim bob --session-id session-bob"));
+    for (to, id) in [("session-bob", "by-id"), ("bob", "by-worker"), ("session-b", "by-prefix")] {
+        let sent = env.json(&["message", "send", to, "look at the tests", "--id", id]);
+        assert_eq!((&sent["to"], &sent["type"]), (&json!("session-bob"), &json!("note")), "{to}");
+        assert_eq!(sent["payload"], "look at the tests");
+    }
+    let ran = env.run(&["message", "send", "session-", "hello"]);
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.stderr.contains("`session-` begins the ids of 2 sessions: `session-ann`, `session-bob`"),
+        "{}",
+        ran.stderr
+    );
+    let answered =
+        env.json(&["message", "reply", "by-worker", "they are fixed", "--session-id", "session-bob"]);
+    assert_eq!(answered["in_reply_to"], "by-worker");
+    let user = answered["to"].as_str().unwrap().to_owned();
+    let mail = env.json(&["message", "list", &user]);
+    assert_eq!(mail["inbox"][0]["payload"], "they are fixed");
+    assert_eq!(mail["outbox"].as_array().unwrap().len(), 3);
+    assert_eq!(mail["outbox"][0]["read"], false);
+    env.ok(&words("message poll session-bob"));
+    let shown = env.run(&["message", "list", "session-bob"]).stdout;
+    assert!(shown.contains("read") && shown.contains("they are fixed"), "{shown}");
+    assert_eq!(env.json(&["message", "list", &user])["outbox"][0]["read"], true);
+    assert_eq!(env.run(&words("message reply nothing x --session-id session-bob")).code, 4);
+}

@@ -754,3 +754,34 @@ fn a_session_says_which_story_it_is_at() {
     env.ok(&["story", "status", "s2", "cancelled", "--session-id", "me"]);
     assert_eq!(at(&env), [Value::Null, Value::Null]);
 }
+
+#[test]
+fn a_plan_is_made_and_done_where_one_stands() {
+    let env = env();
+    env.write("project/.claude/anthill.toml", "project_id = \"here\"\n");
+    let line = |line: &str| env.ok(&line.split_whitespace().collect::<Vec<_>>());
+    let json = |line: &str| env.json(&line.split_whitespace().collect::<Vec<_>>());
+    line("epic add One");
+    line("epic add Two");
+    line("story add epic-001 Form --points 3");
+    assert_eq!(env.json(&["story", "list", "--project-id", "here"])[0]["id"], "story-001");
+    let edited = json("story edit story-001 --title Sheet --points 5 --epic epic-002");
+    assert_eq!((&edited["title"], &edited["points"]), (&json!("Sheet"), &json!(5)));
+    assert_eq!(json("epic show epic-002")["stories"][0]["id"], "story-001");
+    assert_eq!(json("epic show epic-001")["stories"], json!([]));
+    assert_eq!(env.run(&["story", "edit", "story-001"]).code, 2);
+    assert_eq!(json("sprint add First --stories story-001")["status"], "planned");
+    assert_eq!(json("sprint list --filter-status planned")[0]["total_points"], 5);
+    let tasks = json("story to-task story-001");
+    assert_eq!((&tasks[0]["description"], &tasks[0]["story"]), (&json!("Sheet"), &json!("here/story-001")));
+    line("story to-task story-001");
+    assert_eq!(json("list queue").as_array().unwrap().len(), 1, "a story gets one task");
+    line("worker claim w");
+    assert_eq!(json("story list")[0]["status"], "pending");
+    line("worker complete w story-001 done");
+    assert_eq!(json("story list --filter-status done")[0]["id"], "story-001");
+    assert_eq!(json("epic show epic-002")["status"], "completed");
+    assert_eq!(json("sprint list")[0]["completed_points"], 5);
+    line("story status story-001 in_progress");
+    assert_eq!(json("story status story-001 done")["status"], "completed");
+}

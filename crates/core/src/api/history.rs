@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::documents::{Edited, Select};
-use super::request::{KindName, Since, request};
+use super::request::{KindName, request};
 use super::{Answer, Caller, Request, answers, written};
 use crate::error::Code;
 use crate::model::diff::Change;
@@ -16,6 +16,7 @@ use crate::model::hint::Hint;
 use crate::model::kind::{Doc, Kind};
 use crate::model::names::{Names, named};
 use crate::model::shape::{Maybe, Shape, Shaped, words};
+use crate::model::when::When;
 use crate::ops::archive::shelf::Shelf;
 use crate::ops::edit::Target;
 use crate::ops::history::{self, LogFilter, TakenBack, Terms, Told};
@@ -90,8 +91,8 @@ impl Request for ShowHistory {
 request!(
     /// Show who changed what, in all documents.
     ShowLog("document.log", Reads, "log", r#"{"since": "3600", "limit": 5}"#) {
-        /// Only what happened since this time, or in the last so many seconds.
-        since: Option<Since>,
+        /// Only what happened since this time: `yesterday`, `2h`, `monday`, `10:30`, a date, or so many seconds ago.
+        since: Option<When>,
         /// Only changes by this session or user.
         actor: Option<String>,
         /// Only changes of this kind.
@@ -115,11 +116,8 @@ impl Request for ShowLog {
     type Answer = Log;
 
     fn perform(self, caller: &Caller<'_>) -> Result<Log> {
-        let unknown =
-            |since: Since| Error::Input(format!("`{since}` is neither a time nor a number of seconds"));
-        let moment = |since: Since| since.moment(caller.actor.now()).ok_or_else(|| unknown(since));
         let filter = LogFilter {
-            since: self.since.map(moment).transpose()?,
+            since: self.since.map(|since| caller.moment(&since)).transpose()?,
             actor: self.actor,
             kind: self.kind.map(|kind| kind.0.name.to_owned()),
             limit: self.limit,

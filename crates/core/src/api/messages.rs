@@ -190,7 +190,7 @@ impl Request for PollMessages {
     }
 }
 
-fn at_most(limit: Option<Limit>) -> usize {
+pub(super) fn at_most(limit: Option<Limit>) -> usize {
     limit.map_or(MOST, Limit::get) as usize
 }
 

@@ -14,6 +14,7 @@
 pub mod agent_loop;
 pub mod documents;
 pub mod history;
+pub mod mail;
 pub mod messages;
 pub mod overview;
 pub mod pipeline;
@@ -23,11 +24,13 @@ pub mod records;
 pub mod registry;
 pub mod request;
 pub mod sessions;
+pub mod stories;
 pub mod workflow;
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde_json::Value;
@@ -38,7 +41,8 @@ use crate::model::json;
 use crate::model::redact::redact;
 use crate::model::shape::{Shape, Shaped};
 use crate::model::text_file::TextFile;
-use crate::ops::{Actor, Result};
+use crate::model::when::{UNDERSTOOD, When};
+use crate::ops::{Actor, Error, Result};
 use crate::store::{Engine, Finding, Kept};
 
 /// A use case, as somebody asks for it.
@@ -103,6 +107,12 @@ impl Caller<'_> {
     /// Returns where a text of the project is, as the caller would name it.
     fn shown(&self, text_file: &TextFile) -> String {
         self.around.shown(&self.engine.called(Kept::TextFile(text_file)).path)
+    }
+
+    /// Returns the moment that the caller means.
+    fn moment(&self, when: &When) -> Result<Timestamp> {
+        let moment = when.moment(self.actor.now(), self.around.zone());
+        moment.ok_or_else(|| Error::Input(format!("`{when}` is before all calendars: {UNDERSTOOD}")))
     }
 
     /// Returns what was said as it is kept: without secrets, unless a person said it, who knows what they write.

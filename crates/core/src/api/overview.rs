@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::documents::Select;
-use super::request::{Age, Chosen, KindName, request};
+use super::request::{Chosen, KindName, request};
 use super::{Caller, Request, Stored, answers, written};
 use crate::model::documents::answers::{ArchivedNote, CleanedNote, ExaminedNote, FindingNote, Overview};
 use crate::model::documents::state::{Hook, TrustedCommand};
@@ -11,13 +11,14 @@ use crate::model::hint::Door;
 use crate::model::ids::{Key, ProjectId, SessionId};
 use crate::model::kind::Kind;
 use crate::model::room::Room;
+use crate::model::when::When;
 use crate::ops::archive::{self, Archived};
 use crate::ops::clean::{self, Cleaned, What};
 use crate::ops::doctor::{self, Between};
 use crate::ops::hooks::{self, NewHook, Registered};
 use crate::ops::settings::Settings;
 use crate::ops::status::{self, Status, Wanted};
-use crate::ops::{Error, Result, trust};
+use crate::ops::{Result, trust};
 use crate::store::{Finding, Kept};
 
 request!(
@@ -163,8 +164,8 @@ impl Request for CleanUp {
 request!(
     /// Archive what has been over for long: sessions, messages that were done with, tasks that are done.
     ArchiveOld("team.archive", Changes, "", r#"{"older_than": "30d", "dry_run": true}"#) {
-        /// For how long: 30d, 12h, 90m or seconds; what the configuration says unless told.
-        older_than: Option<Age>,
+        /// For how long, or since when: `30d`, `12h`, `monday`, a date or seconds; what the configuration says unless told.
+        older_than: Option<When>,
         /// Only say what would be archived.
         dry_run: bool,
     }
@@ -192,10 +193,7 @@ impl Request for ArchiveOld {
         let (now, dry_run) = (caller.actor.now(), self.dry_run);
         let request = match self.older_than {
             None => archive::Request::of(&Settings::read(caller.engine)?, now),
-            Some(age) => {
-                let before = age.before(now).ok_or_else(|| Error::Input(format!("`{age}` is no age")))?;
-                archive::Request::before(before)
-            }
+            Some(age) => archive::Request::before(caller.moment(&age)?),
         };
         let request = archive::Request { dry_run, ..request };
         Ok(MadeRoom { archived: archive::all(caller.engine, request, caller.actor)?, dry_run })

@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::queue::{lead, look, work};
 use super::{Answer, Caller, Effect, Request};
 use super::{
-    agent_loop, documents, history, messages, overview, pipeline, planning, records, sessions, workflow,
+    agent_loop, documents, history, mail, messages, overview, pipeline, planning, records, sessions, stories,
+    workflow,
 };
 use crate::model::hint::Hint;
 use crate::model::shape::Shape;
@@ -110,6 +111,9 @@ pub const USE_CASES: &[UseCase] = &[
     UseCase::of::<messages::PollMessages>(),
     UseCase::of::<messages::FinishMessage>(),
     UseCase::of::<messages::ListSent>(),
+    UseCase::of::<mail::TellSession>(),
+    UseCase::of::<mail::ReplyToMessage>(),
+    UseCase::of::<mail::ListMail>(),
     UseCase::of::<messages::Broadcast>(),
     UseCase::of::<sessions::HandOver>(),
     UseCase::of::<sessions::EndSession>(),
@@ -119,6 +123,7 @@ pub const USE_CASES: &[UseCase] = &[
     UseCase::of::<planning::ShowEpic>(),
     UseCase::of::<planning::AddStory>(),
     UseCase::of::<planning::ListStories>(),
+    UseCase::of::<stories::EditStory>(),
     UseCase::of::<planning::RegisterTool>(),
     UseCase::of::<planning::ListTools>(),
     UseCase::of::<planning::AddMember>(),
@@ -129,6 +134,9 @@ pub const USE_CASES: &[UseCase] = &[
     UseCase::of::<planning::UpdateSessionTask>(),
     UseCase::of::<planning::SetStoryStatus>(),
     UseCase::of::<planning::CloseSprint>(),
+    UseCase::of::<stories::AddSprint>(),
+    UseCase::of::<stories::ListSprints>(),
+    UseCase::of::<stories::StoriesToTasks>(),
     // Workflows.
     UseCase::of::<workflow::CreateWorkflow>(),
     UseCase::of::<workflow::StartWorkflow>(),

@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::civil::Date;
-use jiff::{SignedDuration, Timestamp};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -14,7 +13,7 @@ use crate::model::kind::Kind;
 use crate::model::path::Path;
 use crate::model::plan;
 use crate::model::shape::{Shape, Shaped};
-use crate::model::time;
+use crate::model::when::When;
 
 /// Declares plain data with a strict reading.
 ///
@@ -158,9 +157,8 @@ macro_rules! by_text {
 by_text! {
     Path => Shape::Text,
     KindName => Shape::Text,
-    Since => Shape::Text,
+    When => Shape::Text,
     Day => Shape::Text,
-    Age => Shape::Text,
 }
 
 /// A day of the calendar, such as 2026-01-15.
@@ -178,42 +176,6 @@ impl FromStr for Day {
 impl fmt::Display for Day {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)
-    }
-}
-
-/// How long something has been over: `30d`, `12h`, `90m` or seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Age(SignedDuration);
-
-impl Age {
-    /// Returns the moment that is so long before another one.
-    pub fn before(self, now: Timestamp) -> Option<Timestamp> {
-        now.checked_sub(self.0).ok()
-    }
-}
-
-impl FromStr for Age {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Age, String> {
-        let end = text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len());
-        let (number, unit) = text.split_at(end);
-        let seconds = match unit {
-            "" | "s" => Some(1),
-            "m" => Some(60),
-            "h" => Some(60 * 60),
-            "d" => Some(24 * 60 * 60),
-            "w" => Some(7 * 24 * 60 * 60),
-            _ => None,
-        };
-        let age = || number.parse::<i64>().ok()?.checked_mul(seconds?);
-        age().map(|age| Age(SignedDuration::from_secs(age))).ok_or_else(|| format!("`{text}` is no age"))
-    }
-}
-
-impl fmt::Display for Age {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}s", self.0.as_secs())
     }
 }
 
@@ -244,42 +206,6 @@ impl fmt::Debug for KindName {
 impl PartialEq for KindName {
     fn eq(&self, other: &KindName) -> bool {
         self.0.name == other.0.name
-    }
-}
-
-/// A moment, or how many seconds ago.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Since {
-    Moment(Timestamp),
-    Seconds(f64),
-}
-
-impl Since {
-    /// Returns the moment that it means now; `None` if there never was one.
-    pub fn moment(self, now: Timestamp) -> Option<Timestamp> {
-        match self {
-            Since::Moment(moment) => Some(moment),
-            Since::Seconds(ago) => now.checked_sub(SignedDuration::try_from_secs_f64(ago).ok()?).ok(),
-        }
-    }
-}
-
-impl FromStr for Since {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Since, String> {
-        let ago = text.parse().ok().filter(|seconds: &f64| seconds.is_finite()).map(Since::Seconds);
-        ago.or_else(|| time::read(text).map(Since::Moment))
-            .ok_or_else(|| format!("`{text}` is neither a time nor a number of seconds"))
-    }
-}
-
-impl fmt::Display for Since {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Since::Moment(moment) => formatter.write_str(&time::stamp(*moment)),
-            Since::Seconds(ago) => ago.fmt(formatter),
-        }
     }
 }
 

@@ -52,3 +52,4 @@ pub mod text_file;
 pub mod time;
 pub mod transcript;
 pub mod usage;
+pub mod when;

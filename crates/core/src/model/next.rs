@@ -225,6 +225,10 @@ pub enum See {
     Outbox {
         session: String,
     },
+    /// What a session got and sent.
+    Mail {
+        session: String,
+    },
     Loop,
     Pipeline,
     Workflow,

@@ -75,6 +75,13 @@ pub fn set_status(story: &mut Value, status: PlanStatus, now: Timestamp) -> bool
     *story != before
 }
 
+/// Whether a story is to be completed because all of its tasks are done. One that is over, or has no tasks, is not.
+pub fn is_done_by(story: &Value, done: impl Fn(&str) -> bool) -> bool {
+    let tasks = texts(story, Story::tasks);
+    let is_over = matches!(standing(story), PlanStatus::Completed | PlanStatus::Cancelled);
+    !is_over && !tasks.is_empty() && tasks.into_iter().all(done)
+}
+
 /// Returns where an epic stands by its stories. Cancelled stories do not count; an epic without others keeps its
 /// status, and a cancelled one stays cancelled.
 pub fn epic_status(now: PlanStatus, stories: &[PlanStatus]) -> PlanStatus {
@@ -320,6 +327,16 @@ mod tests {
         assert!(!set_status(&mut story, PlanStatus::Completed, Timestamp::MAX), "once is enough");
         assert!(set_status(&mut story, PlanStatus::Blocked, now));
         assert_eq!(story["completed_at"], Value::Null);
+    }
+
+    #[test]
+    fn a_story_is_done_with_its_last_task() {
+        let story = |status: &str, tasks: Value| json!({"id": "s", "status": status, "tasks": tasks});
+        let done = |story: &Value| is_done_by(story, |task| task.starts_with("done"));
+        assert!(done(&story("in_progress", json!(["done-1", "done-2"]))));
+        assert!(!done(&story("in_progress", json!(["done-1", "open"]))));
+        assert!(!done(&story("pending", json!([]))), "nothing was done for it");
+        assert!(!done(&story("cancelled", json!(["done-1"]))));
     }
 
     #[test]

@@ -6,8 +6,11 @@
 //!
 //! Other programs may leave messages in the inbox too. They are noticed by the folder and noted by the next poll.
 
+pub mod address;
+pub mod mail;
 mod outbox;
 
+pub use mail::AllMail;
 pub use outbox::{OutboxRequest, Sent, outbox};
 
 use std::io::ErrorKind;

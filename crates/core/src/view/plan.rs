@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::graph::one_line;
-use crate::model::documents::state::{Epic, Member, Story, Team, Tool};
+use crate::model::documents::state::{Epic, Member, Sprint, Story, Team, Tool};
 use crate::model::key::{Fields, Held, Key, Text};
 use crate::model::plan::{self, PlanStatus};
 
@@ -35,6 +35,20 @@ pub fn stories<'v>(stories: impl IntoIterator<Item = &'v Value>) -> Value {
         })
     };
     stories.into_iter().map(row).collect()
+}
+
+/// Returns a row for each sprint.
+pub fn sprints(sprints: &[Value]) -> Value {
+    let row = |sprint: &Value| {
+        let figure = |key| plan::number(plan::figure(sprint, key).unwrap_or_default());
+        json!({
+            "id": text(sprint, Sprint::id), "status": text(sprint, Sprint::status),
+            "from": text(sprint, Sprint::start_date), "to": text(sprint, Sprint::end_date),
+            "points": format!("{}/{}", figure(Sprint::completed_points), figure(Sprint::total_points)),
+            "name": text(sprint, Sprint::name),
+        })
+    };
+    sprints.iter().map(row).collect()
 }
 
 /// Returns a row for each tool.

@@ -12,7 +12,9 @@ pub fn unified(path: &str, before: Option<&str>, after: Option<&str>) -> String 
     if before == after {
         return String::new();
     }
-    let name = |side: &str, text: Option<&str>| text.map_or("/dev/null".into(), |_| format!("{side}/{path}"));
+    let name = |side: &str, text: Option<&str>| {
+        text.map_or("/dev/null".into(), |_| format!("{side}/{}", path.trim_start_matches('/')))
+    };
     let head = format!("--- {}\n+++ {}\n", name("a", before), name("b", after));
     let (old, new) = (lines(before), lines(after));
     let steps = steps(&old, &new);

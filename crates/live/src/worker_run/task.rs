@@ -10,6 +10,7 @@ use anthill_core::model::task::{LEASE, Refusal, Status, Task};
 use anthill_core::model::time;
 use anthill_core::model::usage::Tries;
 use anthill_core::ops;
+use anthill_core::ops::planning;
 use anthill_core::ops::queue::work::{self, End, On, TaskChanged};
 use anthill_core::view::brief::Brief;
 use jiff::Timestamp;
@@ -196,6 +197,7 @@ impl WorkerRun<'_> {
             Err(error) => return as_found(on, error),
         };
         self.warn(&warnings);
+        planning::queue::completed(self.engine, task.value(), self.actor);
         let key = on.task.clone();
         Ok(match task.status() {
             Status::Done => Event::Done(key),

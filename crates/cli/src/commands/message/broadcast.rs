@@ -52,7 +52,18 @@ pub fn run(context: &Context<'_>, args: &BroadcastArgs) -> Result<()> {
         let to: Vec<_> = sent.items().iter().filter_map(|message| message["to"].as_str()).collect();
         match to.is_empty() {
             true => context.output.print("No other session is at work: nothing was sent"),
-            false => context.output.print(&format!("Sent to {}: {}", to.len(), to.join(", "))),
+            false => context.output.print(&format!("Sent to {}: {}", to.len(), first_few(&to))),
         }
     })
+}
+
+/// How many recipients are named.
+const FEW: usize = 5;
+
+fn first_few(names: &[&str]) -> String {
+    let named = names[..names.len().min(FEW)].join(", ");
+    match names.len().saturating_sub(FEW) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
 }

@@ -3,8 +3,10 @@
 mod broadcast;
 pub(super) mod done;
 mod letter;
+mod list;
 mod outbox;
 pub(super) mod poll;
+mod reply;
 pub(super) mod send;
 
 use clap::Subcommand;
@@ -17,6 +19,9 @@ use crate::process::ExitCode;
 /// Send messages to other sessions, and read your own
 ///
 /// Examples:
+///   anthill message send bob "look at the tests"          # a session, a worker, or the begin of an id
+///   anthill message list                                 # what you got and sent, and what was read
+///   anthill message reply msg-20260131120000-1a2b "done"
 ///   anthill message send session-abc123 session-xyz789 task_handoff '{"task_id": "task-001"}' \
 ///       --priority high
 ///   anthill message poll session-xyz789 --wait 600       # blocks until there is one; no polling
@@ -27,6 +32,8 @@ use crate::process::ExitCode;
 #[command(verbatim_doc_comment)]
 pub enum Message {
     Send(send::SendArgs),
+    List(list::ListArgs),
+    Reply(reply::ReplyArgs),
     Poll(poll::PollArgs),
     Done(done::DoneArgs),
     Outbox(outbox::OutboxArgs),
@@ -36,6 +43,8 @@ pub enum Message {
 pub fn run(context: &Context<'_>, command: &Message) -> Result<()> {
     match command {
         Message::Send(args) => send::run(context, args),
+        Message::List(args) => list::run(context, args),
+        Message::Reply(args) => reply::run(context, args),
         Message::Poll(args) => poll::run(context, args),
         Message::Done(args) => done::run(context, args),
         Message::Outbox(args) => outbox::run(context, args),

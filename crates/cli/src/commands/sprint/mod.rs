@@ -1,6 +1,8 @@
 //! Sprints of a project.
 
+mod add;
 mod close;
+mod list;
 mod start;
 mod status;
 
@@ -16,6 +18,8 @@ use crate::error::Result;
 /// Examples:
 ///   anthill sprint start "Sprint 3 - Authentication" --stories story-001 story-002 \
 ///       --end-date 2026-01-29
+///   anthill sprint add "Sprint 4" --id sprint-004       # planned; started later
+///   anthill sprint list
 ///   anthill sprint status
 ///   anthill sprint close
 #[derive(Debug, Subcommand)]
@@ -24,6 +28,8 @@ pub enum Sprint {
     Start(start::StartArgs),
     Status(status::StatusArgs),
     Close(close::CloseArgs),
+    Add(add::AddArgs),
+    List(list::ListArgs),
 }
 
 pub fn run(context: &Context<'_>, command: &Sprint) -> Result<()> {
@@ -31,5 +37,7 @@ pub fn run(context: &Context<'_>, command: &Sprint) -> Result<()> {
         Sprint::Start(args) => start::run(context, args),
         Sprint::Status(args) => status::run(context, args),
         Sprint::Close(args) => close::run(context, args),
+        Sprint::Add(args) => add::run(context, args),
+        Sprint::List(args) => list::run(context, args),
     }
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use crate::args::ProjectArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::typed::{one_of, parse_id};
+use crate::typed::{parse_id, plan_status};
 
 /// List the stories of a project
 ///
@@ -18,7 +18,7 @@ use crate::typed::{one_of, parse_id};
 #[command(verbatim_doc_comment)]
 pub struct ListArgs {
     /// Only stories with this status
-    #[arg(long, value_name = "STATUS", value_parser = one_of::<PlanStatus>())]
+    #[arg(long, value_name = "STATUS", value_parser = plan_status())]
     filter_status: Option<PlanStatus>,
     /// Only stories that nobody has
     #[arg(long)]

@@ -2,8 +2,10 @@
 
 mod add;
 mod assign;
+mod edit;
 mod list;
 mod status;
+mod to_task;
 
 use clap::Subcommand;
 
@@ -19,6 +21,7 @@ use crate::error::Result;
 ///   anthill story list --unassigned --filter-status pending
 ///   anthill story assign story-001 engineering-fullstack
 ///   anthill story status story-001 completed
+///   anthill story to-task story-001         # its task is in the queue now, and completes it
 #[derive(Debug, Subcommand)]
 #[command(verbatim_doc_comment)]
 pub enum Story {
@@ -26,6 +29,8 @@ pub enum Story {
     List(list::ListArgs),
     Assign(assign::AssignArgs),
     Status(status::StatusArgs),
+    Edit(edit::EditArgs),
+    ToTask(to_task::ToTaskArgs),
 }
 
 pub fn run(context: &Context<'_>, command: &Story) -> Result<()> {
@@ -34,5 +39,7 @@ pub fn run(context: &Context<'_>, command: &Story) -> Result<()> {
         Story::List(args) => list::run(context, args),
         Story::Assign(args) => assign::run(context, args),
         Story::Status(args) => status::run(context, args),
+        Story::Edit(args) => edit::run(context, args),
+        Story::ToTask(args) => to_task::run(context, args),
     }
 }

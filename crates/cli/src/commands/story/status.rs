@@ -6,7 +6,7 @@ use crate::args::{ExpectArgs, ProjectArgs};
 use crate::context::Context;
 use crate::error::Result;
 use crate::planning::report;
-use crate::typed::{one_of, parse_id};
+use crate::typed::{parse_id, plan_status};
 
 /// Say where a story stands
 ///
@@ -21,8 +21,8 @@ use crate::typed::{one_of, parse_id};
 pub struct StatusArgs {
     /// The story
     story: String,
-    /// Where it stands now
-    #[arg(value_parser = one_of::<PlanStatus>())]
+    /// Where it stands now; `done` means completed
+    #[arg(value_parser = plan_status())]
     status: PlanStatus,
     #[command(flatten)]
     project: ProjectArgs,

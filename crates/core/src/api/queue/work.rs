@@ -11,6 +11,7 @@ use crate::model::hint::Hint;
 use crate::model::ids::{InvalidId, Key};
 use crate::model::task::{Report, Task};
 use crate::model::text_file::TextFile;
+use crate::ops::planning;
 use crate::ops::queue::brief::{self, Holder};
 use crate::ops::queue::register;
 use crate::ops::queue::work::{self, Claim, ClaimRequest, On};
@@ -185,7 +186,9 @@ impl Request for CompleteTask {
         };
         let on = On { worker: &self.worker, task: &task, epoch: self.epoch };
         let report = Report { output: self.summary, modified: self.modified, created: self.created };
-        work::complete(caller.engine, on, &report, caller.actor)
+        let done = work::complete(caller.engine, on, &report, caller.actor)?;
+        planning::queue::completed(caller.engine, done.task.value(), caller.actor);
+        Ok(done)
     }
 }
 

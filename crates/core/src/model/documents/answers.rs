@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::dispatch::{Escalation, LimitCounts};
 use super::queue::{QueueStatus, QueueTask};
-use super::state::{Sprint, Story};
+use super::state::{Message, Sprint, Story};
 use super::workflow::Workflow;
 use crate::model::shape::{Decimal, Entries, Integer, Maybe, Time, document};
 
@@ -449,3 +449,12 @@ document!(FindingNote {
     /// What to do about it.
     fix: String,
 });
+
+document!(
+    /// What a session got and what it sent, each with the newest last.
+    MailNote {
+        session: String,
+        inbox: Vec<Message>,
+        outbox: Vec<Message>,
+    }
+);

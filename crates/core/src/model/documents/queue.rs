@@ -36,6 +36,8 @@ document!(
         parent: Option<Value>,
         /// The ids of its parts; it depends on them, and is done when they are.
         parts: Option<Value>,
+        /// The story that it is a task of: `PROJECT/STORY`.
+        story: Option<String>,
         context: Option<TaskContext>,
         result: Option<TaskResult>,
         usage: Option<TaskUsage>,

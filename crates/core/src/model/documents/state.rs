@@ -133,6 +133,8 @@ document!(
         points: Option<Decimal>,
         /// What a tool must be able to do to be given the story.
         required_capabilities: Option<Vec<String>>,
+        /// Ids of tasks of the queue; the story is completed when all of them are done.
+        tasks: Option<Vec<String>>,
         created_at: Option<Time>,
         /// `null` until the story is completed.
         completed_at: Option<Time>,

@@ -6,6 +6,7 @@
 
 pub mod assign;
 pub mod epics;
+pub mod queue;
 pub mod sprints;
 pub mod stories;
 pub mod tasks;

@@ -12,7 +12,7 @@ use crate::model::key::{Fields, FieldsMut};
 use crate::model::next::{Next, See};
 use crate::model::plan::{self, Report, SprintStatus};
 use crate::ops::edit::Target;
-use crate::ops::{Actor, Error, Result};
+use crate::ops::{Actor, Error, Result, read};
 use crate::store::Engine;
 use crate::store::engine::items;
 
@@ -76,6 +76,42 @@ pub fn start(
     }
     sprints.value.set(Sprints::current_sprint, id);
     commit(tx, sprints, sprint, "sprint start", actor)
+}
+
+/// Plans a sprint, which is started later by its id and name. The same one under the same id is no second one.
+pub fn add(
+    engine: &dyn Engine,
+    project: &Project,
+    new: &NewSprint,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<PlanChanged> {
+    check_text("name", &new.name)?;
+    let mut tx = PlanTransaction::open(engine, project, None, actor)?;
+    let mut sprints = open(&mut tx, expect)?;
+    let id = id_or_next(new.id.as_ref(), "sprint", &sprints.ids());
+    if let Some(known) = sprints.find(&id).cloned() {
+        return match is_same(&known, new, true) {
+            true => Ok(PlanChanged { value: known, task: None, changed: false, warnings: Vec::new() }),
+            false => Err(other("sprint", &id, See::Sprint(id.clone()))),
+        };
+    }
+    let mut sprint = json!({Sprint::id: id, Sprint::name: new.name});
+    fill(&mut sprint, new, tx.now)?;
+    sprint[Sprint::status] = json!(SprintStatus::Planned);
+    let stories = tx.stories();
+    let unknown = |id: &&str| !stories.iter().any(|story| is(story, id));
+    if let Some(id) = plan::texts(&sprint, Sprint::stories).into_iter().find(unknown) {
+        return Err(no_story(id));
+    }
+    plan::add_up(&mut sprint, &stories);
+    sprints.items().push(sprint.clone());
+    commit(tx, sprints, sprint, "sprint add", actor)
+}
+
+/// Returns the sprints with this status, or all.
+pub fn list(engine: &dyn Engine, project: &Project, status: Option<SprintStatus>) -> Result<Vec<Value>> {
+    read::list(engine, &project.sprints(), status.map(plan::word).as_deref())
 }
 
 /// Whether a known sprint is the one that is asked for. What was not said may be anything, and a sprint that has

@@ -1,5 +1,6 @@
 //! Stories: adding, listing, and moving them on. Who gets one is decided in `assign`.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
@@ -74,6 +75,80 @@ fn is_same(known: &Value, new: &NewStory) -> bool {
     known[Story::title] == *new.title
         && plan::figure(known, Story::points) == points
         && plan::texts(known, Story::required_capabilities) == new.needs
+}
+
+/// What changes about a story; what is not told stays.
+#[derive(Debug, Default)]
+pub struct StoryEdit {
+    pub title: Option<String>,
+    pub points: Option<f64>,
+    pub status: Option<PlanStatus>,
+    /// The epic that it moves to.
+    pub epic: Option<Key>,
+    pub needs: Option<Vec<String>>,
+}
+
+/// Changes a story; its epic (both, if it moves) and its sprints follow.
+pub fn edit(
+    engine: &dyn Engine,
+    project: &Project,
+    id: &Key,
+    edit: &StoryEdit,
+    expect: Option<u64>,
+    actor: &Actor,
+) -> Result<PlanChanged> {
+    check_edit(edit)?;
+    let mut tx = PlanTransaction::open(engine, project, None, actor)?.expect(expect)?;
+    let now = tx.now;
+    let (epic, story) = tx.story(id.as_str()).ok_or_else(|| no_story(id.as_str()))?;
+    change(story, edit, now);
+    let story = story.clone();
+    let place = match &edit.epic {
+        Some(target) => move_to(&mut tx, epic, id, target)?,
+        None => epic,
+    };
+    for epic in [epic, place] {
+        tx.roll_up(epic, id.as_str())?;
+    }
+    let (changed, warnings) = tx.commit("story edit", actor, Vec::new())?;
+    Ok(PlanChanged { value: story, task: None, changed, warnings })
+}
+
+fn check_edit(edit: &StoryEdit) -> Result<()> {
+    let StoryEdit { title, points, status, epic, needs } = edit;
+    if title.is_none() && points.is_none() && status.is_none() && epic.is_none() && needs.is_none() {
+        return Err(Error::Input("nothing to change: say what is to be different".into()));
+    }
+    title.iter().try_for_each(|title| check_text("title", title))?;
+    needs.iter().flatten().try_for_each(|need| check_text("capability", need))
+}
+
+fn change(story: &mut Value, edit: &StoryEdit, now: Timestamp) {
+    if let Some(title) = &edit.title {
+        story.set(Story::title, title.as_str());
+    }
+    if let Some(points) = edit.points {
+        story[Story::points] = plan::number(points);
+    }
+    if let Some(needs) = &edit.needs {
+        story[Story::required_capabilities] = json!(needs);
+    }
+    if let Some(status) = edit.status {
+        plan::set_status(story, status, now);
+    }
+}
+
+/// Moves a story to the end of another epic; returns the place of that epic.
+fn move_to(tx: &mut PlanTransaction<'_>, from: usize, id: &Key, target: &Key) -> Result<usize> {
+    let place = tx.epics.items().iter().position(|epic| is(epic, target.as_str()));
+    let place = place.ok_or_else(|| no_epic(target))?;
+    if place != from {
+        let stories = list(&mut tx.epics.items()[from], Epic::stories);
+        let at = stories.iter().position(|story| is(story, id.as_str())).expect("it was found there");
+        let story = stories.remove(at);
+        list(&mut tx.epics.items()[place], Epic::stories).push(story);
+    }
+    Ok(place)
 }
 
 /// Says where a story stands now; its epic and its sprints follow.
