@@ -14,6 +14,7 @@ pub mod doctor;
 mod edit;
 mod epic;
 mod error;
+mod explain;
 mod get;
 mod history;
 pub mod hook;
@@ -68,6 +69,7 @@ use crate::start::ExitCode;
 pub enum Command {
     Init(init::InitArgs),
     Status(status::StatusArgs),
+    Explain(explain::ExplainArgs),
     #[command(subcommand)]
     Leader(leader::Leader),
     #[command(subcommand)]
@@ -138,6 +140,7 @@ type Augment = fn(clap::Command) -> clap::Command;
 const PARSERS: &[(&str, Augment)] = &[
     ("init", init::InitArgs::augment_args),
     ("status", status::StatusArgs::augment_args),
+    ("explain", explain::ExplainArgs::augment_args),
     ("leader", leader::Leader::augment_subcommands),
     ("worker", worker::Worker::augment_subcommands),
     ("message", message::Message::augment_subcommands),
@@ -196,6 +199,7 @@ pub fn run(cli: Cli, output: &Output) -> Result<ExitCode> {
     match cli.command {
         Command::Init(args) => done(init::run(&context()?, &cli.global, &args)),
         Command::Status(args) => done(status::run(context, output, &args)),
+        Command::Explain(args) => done(explain::run(&context()?, &args)),
         Command::Leader(command) => done(leader::run(&context()?, &command)),
         Command::Worker(command) => worker::run(context, &command),
         Command::Message(command) => done(message::run(&context()?, &command)),

@@ -8,6 +8,7 @@ pub mod changes;
 pub mod client_event;
 pub mod clients;
 pub mod current_session;
+pub mod diagnosis;
 pub mod diff;
 pub mod documents;
 pub mod error_class;

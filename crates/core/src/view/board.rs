@@ -591,7 +591,7 @@ impl Page {
     }
 
     /// Writes what to type, which is never cut.
-    fn command(&mut self, text: &str) {
+    pub(super) fn command(&mut self, text: &str) {
         self.lines.push(Line { tone: Tone::Dim, text: text.to_owned() });
     }
 

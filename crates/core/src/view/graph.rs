@@ -216,6 +216,30 @@ fn tree(nodes: &[Node]) -> String {
     if text.is_empty() { "no tasks yet\n".into() } else { text }
 }
 
+/// What stands before a line of a tree, and before what is said below it.
+pub(super) struct Trunk {
+    pub(super) line: String,
+    pub(super) below: String,
+}
+
+/// Returns the branches before one of the nodes of a tree, which come in the order of their lines.
+pub(super) fn trunk<T>(nodes: &[T], place: usize, depth: impl Fn(&T) -> usize) -> Trunk {
+    let own = depth(&nodes[place]);
+    // Whether another branch of this depth follows, before one that is less deep.
+    let goes_on = |level: usize| {
+        let after = nodes[place + 1..].iter().map(&depth).find(|depth| *depth <= level);
+        after == Some(level)
+    };
+    let side = |level: usize| if goes_on(level) { "│  " } else { "   " };
+    let before: String = (1..own.min(DEEP)).map(side).collect();
+    let turn = if goes_on(own) { "├─ " } else { "└─ " };
+    match own {
+        0 => Trunk { line: String::new(), below: "  ".into() },
+        1..DEEP => Trunk { line: before.clone() + turn, below: before + side(own) },
+        _ => Trunk { line: format!("{before}{turn}{own}: "), below: before + side(own) },
+    }
+}
+
 fn branch(depth: usize) -> String {
     match depth {
         0 => String::new(),

@@ -4,7 +4,6 @@ pub(super) mod add_task;
 mod aggregate;
 mod cancel;
 mod edit;
-mod explain;
 mod graph;
 mod import;
 mod init;
@@ -19,6 +18,7 @@ pub(super) mod status;
 use anthill_core::model::task::{Task, word};
 use clap::Subcommand;
 
+use super::explain;
 use crate::context::Context;
 use crate::direct::one;
 use crate::error::Result;

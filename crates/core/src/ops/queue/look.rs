@@ -310,7 +310,7 @@ impl Explained {
 }
 
 /// The tasks of a queue as they stand, by id.
-struct Tasks {
+pub(super) struct Tasks {
     all: Vec<Task>,
     by_id: HashMap<String, usize>,
     /// The statuses of others that they depend on.
@@ -322,7 +322,7 @@ struct Tasks {
 }
 
 impl Tasks {
-    fn of_queue(mut queue: Value, now: &Moment) -> Tasks {
+    pub(super) fn of_queue(mut queue: Value, now: &Moment) -> Tasks {
         let all = match queue.at_mut(Queue::tasks).map(Value::take) {
             Some(Value::Array(all)) => all,
             _ => Vec::new(),
@@ -346,7 +346,7 @@ impl Tasks {
             .is_none_or(|(keys, occupied)| keys.iter().any(|key| occupied.contains(key)))
     }
 
-    fn get(&self, id: &str) -> Option<&Task> {
+    pub(super) fn get(&self, id: &str) -> Option<&Task> {
         self.by_id.get(id).map(|index| &self.all[*index])
     }
 
