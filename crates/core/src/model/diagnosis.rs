@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::documents::queue::{QueueTask, Worker, WorkerPause};
 use super::files;
+use super::forecast::{Forecast, Sample, forecast};
 use super::ids;
 use super::key::Fields;
 use super::next::{Next, See};
@@ -26,6 +27,8 @@ pub struct Scene {
     pub counts: Counts,
     /// The register of workers.
     pub workers: Vec<Value>,
+    /// What was finished last.
+    pub finished: Vec<Sample>,
     pub now: Moment,
 }
 
@@ -50,6 +53,8 @@ pub struct Diagnosis {
     pub needs: Vec<Need>,
     /// How many open tasks nobody looked at, as there are so many.
     pub unseen: usize,
+    /// When the rest may be done, if enough is done to tell.
+    pub forecast: Option<Forecast>,
     /// When it was so.
     pub at: Timestamp,
 }
@@ -223,6 +228,14 @@ impl Need {
     }
 }
 
+/// Returns the line of a failure that says most: the first, unless that is a mere exit code and more follows.
+pub fn telling(failure: &str) -> Option<&str> {
+    let mut lines = failure.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next()?;
+    let is_code = first.strip_prefix("exit code ").is_some_and(|code| code.parse::<i32>().is_ok());
+    Some(lines.next_back().filter(|_| is_code).unwrap_or(first))
+}
+
 /// Says how a queue stands, and why.
 pub fn diagnose(scene: &Scene) -> Diagnosis {
     let net = Net::of(scene);
@@ -230,10 +243,15 @@ pub fn diagnose(scene: &Scene) -> Diagnosis {
     needs.sort_by_key(|need| (Reverse(need.holds_up.len()), need.cause.order(), need.since));
     let Counts { created, available, active, .. } = scene.counts;
     let seen = scene.tasks.iter().filter(|task| task.is_open() || task.is_active()).count();
+    let verdict = net.verdict(&needs);
+    let moves = verdict == Verdict::Moving;
+    let ahead = || forecast(&scene.finished, created + available + active, net.longest(), scene.now.at);
     Diagnosis {
-        verdict: net.verdict(&needs),
+        verdict,
         counts: scene.counts,
         needs,
+        // What does not move has no end.
+        forecast: moves.then(ahead).flatten(),
         unseen: (created + available + active).saturating_sub(seen),
         at: scene.now.at,
     }
@@ -272,6 +290,26 @@ impl<'a> Net<'a> {
 
     fn is_later(&self, task: &Task) -> bool {
         task.retry_at().is_some_and(|until| until > self.scene.now.at)
+    }
+
+    /// Returns how many tasks have to be done one after the other, as far as they were looked at.
+    fn longest(&self) -> usize {
+        let mut length: HashMap<&str, usize> = HashMap::new();
+        let mut ahead: Vec<&Task> =
+            self.scene.tasks.iter().filter(|task| task.is_open() || task.is_active()).collect();
+        // Each round settles those whose dependencies are settled; what is left is in a circle.
+        let mut before = usize::MAX;
+        while ahead.len() < before {
+            before = ahead.len();
+            ahead.retain(|task| {
+                let open = self.waits_for(task).into_iter().filter(|id| self.by_id.contains_key(id));
+                let lengths: Option<Vec<_>> = open.map(|id| length.get(id).copied()).collect();
+                let Some(lengths) = lengths else { return true };
+                length.insert(task.id(), lengths.into_iter().max().unwrap_or(0) + 1);
+                false
+            });
+        }
+        length.into_values().max().unwrap_or(0)
     }
 
     /// Returns the open tasks that wait because of these, in the order of how near they are.
@@ -316,7 +354,7 @@ impl<'a> Net<'a> {
         let ended = task.value().text(QueueTask::completed_at).and_then(time::read);
         let (cause, since) = match task.status() {
             Status::Failed => {
-                let reason = task.failure().and_then(|why| why.trim().lines().next()).map(str::to_owned);
+                let reason = task.failure().and_then(telling).map(str::to_owned);
                 (Cause::Failed { by: task.owner().map(str::to_owned), reason }, ended)
             }
             _ if task.is_open() && !ids::is_sound(task.id()) => (Cause::Unfit, None),
@@ -476,7 +514,7 @@ mod tests {
 
     const NOW: &str = "2026-01-02T12:00:00Z";
 
-    fn scene(tasks: Value, workers: Value) -> Scene {
+    fn scene(tasks: Value, workers: &Value) -> Scene {
         let Value::Array(tasks) = tasks else { panic!("tasks are a list") };
         let tasks: Vec<_> = tasks.into_iter().map(Task::of).collect();
         let count = |wanted: &[Status]| tasks.iter().filter(|task| wanted.contains(&task.status())).count();
@@ -490,7 +528,14 @@ mod tests {
         };
         let statuses = tasks.iter().map(|task| (task.id().to_owned(), task.status())).collect();
         let workers = workers.as_array().cloned().unwrap_or_default();
-        Scene { tasks, statuses, counts, workers, now: Moment { at: NOW.parse().unwrap(), boot: None } }
+        Scene {
+            tasks,
+            statuses,
+            counts,
+            workers,
+            finished: Vec::new(),
+            now: Moment { at: NOW.parse().unwrap(), boot: None },
+        }
     }
 
     fn task(id: &str, status: &str, after: &[&str]) -> Value {
@@ -503,7 +548,7 @@ mod tests {
     }
 
     /// Checks the verdict and, of each need, its word, its tasks and how many it holds up.
-    fn check(tasks: Value, workers: Value, verdict: &str, expected: &[(&str, &str, usize)]) {
+    fn check(tasks: Value, workers: &Value, verdict: &str, expected: &[(&str, &str, usize)]) {
         let found = diagnose(&scene(tasks, workers));
         let told = |need: &Need| (need.cause.word(), need.tasks.join(" "), need.holds_up.len());
         let expected: Vec<_> =
@@ -516,50 +561,50 @@ mod tests {
     fn a_chain_is_followed_to_its_root() {
         let tasks =
             json!([task("a", "failed", &[]), task("b", "created", &["a"]), task("c", "created", &["b"])]);
-        check(tasks, json!([]), "stuck", &[("failed", "a", 2)]);
+        check(tasks, &json!([]), "stuck", &[("failed", "a", 2)]);
         let tasks = json!([
             task("a", "cancelled", &[]),
             task("b", "created", &["a"]),
             task("c", "created", &["b", "a"])
         ]);
-        check(tasks, json!([]), "stuck", &[("cancelled", "a", 2)]);
-        check(json!([task("b", "created", &["gone"])]), json!([]), "stuck", &[("missing", "gone", 1)]);
+        check(tasks, &json!([]), "stuck", &[("cancelled", "a", 2)]);
+        check(json!([task("b", "created", &["gone"])]), &json!([]), "stuck", &[("missing", "gone", 1)]);
     }
 
     #[test]
     fn circles_are_found_once() {
         let tasks =
             json!([task("a", "created", &["b"]), task("b", "created", &["c"]), task("c", "created", &["b"])]);
-        check(tasks, json!([]), "stuck", &[("circle", "b c", 1)]);
-        check(json!([task("a", "created", &["a"])]), json!([]), "stuck", &[("circle", "a", 0)]);
+        check(tasks, &json!([]), "stuck", &[("circle", "b c", 1)]);
+        check(json!([task("a", "created", &["a"])]), &json!([]), "stuck", &[("circle", "a", 0)]);
     }
 
     #[test]
     fn whoever_is_alive_makes_it_move() {
         let alive = at_work("a", "w1", "2026-01-02T12:09:00Z", &[]);
-        check(json!([alive, task("b", "created", &["a"])]), json!([]), "moving", &[]);
+        check(json!([alive, task("b", "created", &["a"])]), &json!([]), "moving", &[]);
         let silent = at_work("a", "w1", "2026-01-02T12:04:00Z", &[]);
         check(
             json!([silent, task("b", "created", &["a"])]),
-            json!([]),
+            &json!([]),
             "waits_for_you",
             &[("silent", "a", 1)],
         );
         let gone = at_work("a", "w1", "2026-01-02T11:59:00Z", &[]);
-        check(json!([gone, task("b", "created", &["a"])]), json!([]), "stuck", &[("expired", "a", 1)]);
+        check(json!([gone, task("b", "created", &["a"])]), &json!([]), "stuck", &[("expired", "a", 1)]);
     }
 
     #[test]
     fn what_is_ready_needs_somebody_who_can() {
         let ready = || json!({"id": "a", "status": "available", "required_capabilities": ["gpu"]});
         let able = json!([{"id": "w1", "capabilities": ["gpu"]}]);
-        check(json!([ready()]), json!([]), "stuck", &[("capabilities", "a", 0)]);
-        check(json!([ready()]), able, "stuck", &[("unclaimed", "a", 0)]);
+        check(json!([ready()]), &json!([]), "stuck", &[("capabilities", "a", 0)]);
+        check(json!([ready()]), &able, "stuck", &[("unclaimed", "a", 0)]);
         let paused =
             json!([{"id": "w1", "paused": {"until": "2026-01-02T12:05:00Z", "reason": "usage limit"}}]);
         check(
             json!([task("a", "available", &[])]),
-            paused,
+            &paused,
             "stuck",
             &[("unclaimed", "a", 0), ("paused", "", 0)],
         );
@@ -571,15 +616,26 @@ mod tests {
         let wants = || json!({"id": "b", "status": "available", "context": {"files": ["src/x.rs"]}});
         let later = || json!({"id": "c", "status": "available", "next_retry_at": "2026-01-02T12:00:30Z"});
         let expected = [("files", "b", 0), ("retry", "c", 0)];
-        check(json!([busy(), wants(), later()]), json!([]), "moving", &expected);
-        check(json!([busy(), wants(), task("d", "available", &[])]), json!([]), "moving", &[]);
+        check(json!([busy(), wants(), later()]), &json!([]), "moving", &expected);
+        check(json!([busy(), wants(), task("d", "available", &[])]), &json!([]), "moving", &[]);
     }
 
     #[test]
     fn work_that_is_over_is_done_unless_it_failed() {
-        check(json!([]), json!([]), "empty", &[]);
-        check(json!([task("a", "done", &[]), task("b", "cancelled", &[])]), json!([]), "done", &[]);
-        check(json!([task("a", "failed", &[])]), json!([]), "waits_for_you", &[("failed", "a", 0)]);
+        check(json!([]), &json!([]), "empty", &[]);
+        check(json!([task("a", "done", &[]), task("b", "cancelled", &[])]), &json!([]), "done", &[]);
+        check(json!([task("a", "failed", &[])]), &json!([]), "waits_for_you", &[("failed", "a", 0)]);
+    }
+
+    #[test]
+    fn an_exit_code_is_told_only_if_nothing_else_is_known() {
+        assert_eq!(
+            telling("exit code 1\nFAILED (2 of 3)\nno such table: users\n"),
+            Some("no such table: users")
+        );
+        assert_eq!(telling("exit code 1"), Some("exit code 1"));
+        assert_eq!(telling("the table is locked\nand more"), Some("the table is locked"));
+        assert_eq!(telling(" \n"), None);
     }
 
     #[test]
@@ -591,6 +647,6 @@ mod tests {
             task("d", "created", &["no"]),
             task("e", "created", &["d"]),
         ]);
-        check(tasks, json!([]), "stuck", &[("missing", "no", 2), ("failed", "b", 1), ("failed", "a", 0)]);
+        check(tasks, &json!([]), "stuck", &[("missing", "no", 2), ("failed", "b", 1), ("failed", "a", 0)]);
     }
 }

@@ -16,6 +16,7 @@ pub mod files;
 pub mod finished;
 pub mod flaws;
 pub mod flow;
+pub mod forecast;
 pub mod hint;
 pub mod ids;
 pub mod install;

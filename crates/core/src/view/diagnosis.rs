@@ -4,9 +4,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::board::{Line, Page, Tone, short, since};
-use super::graph::trunk;
+use super::graph::trunks;
 use crate::model::diagnosis::{Cause, Counts, Diagnosis, Need, Verdict};
 use crate::model::documents::answers::{NeedNote, QueueDiagnosis};
+use crate::model::forecast::Forecast;
 use crate::model::hint::Door;
 use crate::model::ids::RULE;
 use crate::model::next::{Next, See};
@@ -24,6 +25,7 @@ const NAMED: usize = 3;
 pub fn page(found: &Diagnosis, most: usize, width: usize, door: &dyn Door) -> Vec<Line> {
     let mut page = Page::new(width);
     page.text(tone(found.verdict), "", &verdict(found));
+    ahead(found).into_iter().for_each(|told| page.text(Tone::Dim, "", &told));
     if !found.needs.is_empty() {
         page.line(Tone::Plain, "");
         page.line(Tone::Title, &format!("NEEDS YOU ({})", found.needs.len()));
@@ -81,6 +83,16 @@ pub fn verdict(found: &Diagnosis) -> String {
             format!("Moving: {}; {done} of {all} done.", parts.join(", "))
         }
     }
+}
+
+/// Returns when the rest may be done, and what that is based on.
+pub fn ahead(found: &Diagnosis) -> Option<String> {
+    let Forecast { end, per_hour, median, samples } = found.forecast.as_ref()?;
+    let rest = short(since(found.at, *end));
+    let median = short(median.unsigned_abs());
+    Some(format!(
+        "About {rest} more: {per_hour:.1} tasks per hour, {median} each (by the last {samples} done)."
+    ))
 }
 
 /// Returns why something needs somebody, in one sentence.
@@ -144,6 +156,15 @@ pub(super) fn tasks(count: usize) -> String {
     if count == 1 { "1 task".into() } else { format!("{count} tasks") }
 }
 
+/// Says that there is more to see.
+pub(super) fn and_more(count: usize) -> String {
+    match count {
+        0 => "what helps".into(),
+        1 => "and 1 more cause".into(),
+        _ => format!("and {count} more causes"),
+    }
+}
+
 fn is_are(count: usize) -> String {
     if count == 1 { "1 task is".into() } else { format!("{count} tasks are") }
 }
@@ -202,8 +223,8 @@ pub struct Link {
 pub fn chain(links: &[Link], cut: bool, width: usize, door: &dyn Door) -> Vec<Line> {
     let (shown, rest) = links.split_at(links.len().min(LINKS));
     let mut page = Page::new(width);
-    for (place, link) in shown.iter().enumerate() {
-        let trunk = trunk(shown, place, |link| link.depth);
+    let depths: Vec<_> = shown.iter().map(|link| link.depth).collect();
+    for (link, trunk) in shown.iter().zip(trunks(&depths)) {
         page.link(&trunk.line, &trunk.below, link, door);
     }
     if !rest.is_empty() {
@@ -244,7 +265,14 @@ mod tests {
     }
 
     fn found(verdict: Verdict, counts: Counts, needs: Vec<Need>) -> Diagnosis {
-        Diagnosis { verdict, counts, needs, unseen: 0, at: "2026-01-02T12:00:00Z".parse().unwrap() }
+        Diagnosis {
+            verdict,
+            counts,
+            needs,
+            unseen: 0,
+            forecast: None,
+            at: "2026-01-02T12:00:00Z".parse().unwrap(),
+        }
     }
 
     fn text(lines: &[Line]) -> String {
@@ -277,7 +305,7 @@ NEEDS YOU (2)
     #[test]
     fn verdicts_count_right() {
         let check = |verdict_, counts, expected: &str| {
-            assert_eq!(verdict(&found(verdict_, counts, vec![])), expected)
+            assert_eq!(verdict(&found(verdict_, counts, vec![])), expected);
         };
         let none = Counts::default();
         check(Verdict::Empty, none, "No tasks yet.");
@@ -294,7 +322,7 @@ NEEDS YOU (2)
     fn every_cause_has_a_sentence() {
         let now = "2026-01-02T12:00:00Z".parse().unwrap();
         let check = |cause, tasks: &[&str], expected: &str| {
-            assert_eq!(sentence(&need(cause, tasks, &[]), now), expected)
+            assert_eq!(sentence(&need(cause, tasks, &[]), now), expected);
         };
         check(Cause::Failed { by: None, reason: None }, &["a"], "a failed 3m12s ago: no reason given");
         check(Cause::Cancelled { waiting: "b".into() }, &["a"], "b waits for a, which was cancelled");

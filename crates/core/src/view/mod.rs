@@ -6,6 +6,7 @@ pub mod brief;
 pub mod briefing;
 pub mod burndown;
 pub mod diagnosis;
+pub mod events;
 pub mod graph;
 pub mod pipeline;
 pub mod plan;

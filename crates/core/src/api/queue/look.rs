@@ -206,6 +206,8 @@ request!(
     DrawTasks("queue.graph", Reads, "leader graph", r#"{"format": "mermaid"}"#) {
         /// A tree of text unless told.
         format: Option<GraphFormat>,
+        /// Only the longest chain of open tasks, as text.
+        critical: bool,
     }
 );
 
@@ -214,6 +216,9 @@ impl Request for DrawTasks {
 
     fn perform(self, caller: &Caller<'_>) -> Result<Drawing> {
         let queue = read::document(caller.engine, &Doc::queue())?.value;
+        if self.critical {
+            return Ok(Drawing { graph: graph::critical(&queue) });
+        }
         let format = match self.format.unwrap_or_default() {
             GraphFormat::Text => graph::Format::Text,
             GraphFormat::Mermaid => graph::Format::Mermaid,

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::look::Tasks;
 use crate::model::diagnosis::{self, Counts, Diagnosis, Scene};
 use crate::model::documents::queue::QueueTask;
+use crate::model::forecast::Sample;
 use crate::model::kind::Doc;
 use crate::model::listing::{Most, Overview};
 use crate::model::next::Next;
@@ -18,7 +19,7 @@ use crate::store::{Engine, Transaction};
 use crate::view::diagnosis::Link;
 
 /// So many tasks are looked at, of those that there may be very many of.
-const FEW: Most = Most { ready: 200, waiting: 1000, done: 0 };
+const FEW: Most = Most { ready: 200, waiting: 1000, done: 50 };
 
 /// So many links of a chain are followed.
 const LINKS: usize = 1000;
@@ -41,7 +42,8 @@ pub fn scene(engine: &dyn Engine, actor: &Actor) -> Result<Scene> {
         None => Seen::sift(engine)?,
     };
     let Seen { tasks, statuses, counts } = seen;
-    Ok(Scene { tasks, statuses, counts, workers, now })
+    let finished = tasks.iter().filter_map(Sample::of).collect();
+    Ok(Scene { tasks, statuses, counts, workers, finished, now })
 }
 
 /// What was seen of the tasks.
@@ -69,6 +71,7 @@ impl Seen {
             seen.statuses.entry(id).or_insert(task::status(&status));
             add(&mut seen.counts, &status, 1);
             match &*status {
+                "done" => seen.counts.done <= FEW.done,
                 "created" => seen.counts.created <= FEW.waiting,
                 "available" => seen.counts.available <= FEW.ready,
                 "claimed" | "in_progress" | "failed" => true,
@@ -160,7 +163,7 @@ fn link(
 ) -> Link {
     let status = task.map(|task| word(task.status()));
     let owner = task.and_then(Task::owner).map(|owner| format!(", by {owner}")).unwrap_or_default();
-    let reason = task.and_then(Task::failure).and_then(|why| why.trim().lines().next());
+    let reason = task.and_then(Task::failure).and_then(diagnosis::telling);
     let later = || task.and_then(Task::retry_at).is_some_and(|until| until > actor.now());
     let (about, steps) = match task.map(Task::status) {
         None => ("does not exist".to_owned(), Vec::new()),

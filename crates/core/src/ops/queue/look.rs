@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::pick::{Able, Pick};
 use crate::hint;
 use crate::model::changes::{self, NO_CHANGE};
+use crate::model::diagnosis::telling;
 use crate::model::documents::answers::Reason as ReasonDoc;
 use crate::model::documents::queue::{Queue, QueueTask, TaskResult, Worker};
 use crate::model::files;
@@ -264,9 +265,7 @@ fn standing(task: &Task, now: &Moment, door: &dyn Door) -> Reason {
             Reason::new("lease", door.tell(&hint![text, reset()]), None)
         }
         (Status::Failed, _) => {
-            let why = task.value()[QueueTask::result]
-                .text(TaskResult::error)
-                .and_then(|why| why.trim().lines().next());
+            let why = task.value()[QueueTask::result].text(TaskResult::error).and_then(telling);
             let why = why.unwrap_or("no reason given");
             let text = hint![format!("it failed: {why}; try again: "), Next::Retry(task.id().into())];
             Reason::new("failed", door.tell(&text), None)
