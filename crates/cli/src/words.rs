@@ -82,6 +82,9 @@ fn what_to_type(step: &Next) -> String {
         Next::Reset { id, force: true } => format!("leader reset {} --force", word(id)),
         Next::StopWaiting { id, on } => format!("leader edit {} --no-depends {}", word(id), word(on)),
         Next::Register(worker) => format!("worker register {}", word(worker)),
+        Next::RegisterWith { needs } => {
+            format!("worker register W --capabilities {}", word(&needs.join(",")))
+        }
         Next::Claim { named: false, .. } => "worker claim".into(),
         Next::Claim { session: None, .. } => "worker claim W".into(),
         Next::Claim { session: Some(id), .. } => format!("worker claim W --session-id {}", word(id)),
@@ -169,6 +172,8 @@ fn look(see: &See) -> String {
         See::Flaws(kind) => format!("validate {kind}"),
         See::Edits(kind) => format!("diff {}", kind.unwrap_or("KIND")),
         See::Tasks => "leader status".into(),
+        See::Diagnosis { all: false } => "explain".into(),
+        See::Diagnosis { all: true } => "explain --all".into(),
         See::Task(id) => format!("leader explain {}", word(id)),
         See::TasksThatAre(status) => format!("leader list --status {status}"),
         See::Brief { task, full: false } => format!("worker brief {}", word(task)),

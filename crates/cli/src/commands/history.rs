@@ -14,8 +14,9 @@ use crate::sentence::shorten;
 
 /// Show the changes of a document, oldest first
 ///
-/// Items of lists are named by their ids. With a limit, a change that is too long for the journal
-/// (an import) is named by the file that has it.
+/// A line for each change: when, at which revision, who did what, and what became of which item. With
+/// --json everything that changed. With a limit, a change that is too long for the journal (an
+/// import) is named by the file that has it.
 ///
 /// What is over leaves its document after a while, and goes to an archive of its month: tasks of the
 /// queue, sessions, messages, errors, agents, metrics. --archived shows that instead, the oldest

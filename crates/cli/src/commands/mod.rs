@@ -17,6 +17,7 @@ mod done;
 mod edit;
 mod epic;
 mod error;
+mod explain;
 mod get;
 mod history;
 pub mod hook;
@@ -73,6 +74,7 @@ pub enum Command {
     Claim(claim::ClaimArgs),
     Done(done::DoneArgs),
     Show(show::ShowArgs),
+    Explain(explain::ExplainArgs),
     #[command(subcommand)]
     Leader(leader::Leader),
     #[command(subcommand)]
@@ -150,6 +152,7 @@ const PARSERS: &[(&str, Augment)] = &[
     ("claim", claim::ClaimArgs::augment_args),
     ("done", done::DoneArgs::augment_args),
     ("show", show::ShowArgs::augment_args),
+    ("explain", explain::ExplainArgs::augment_args),
     ("leader", leader::Leader::augment_subcommands),
     ("worker", worker::Worker::augment_subcommands),
     ("message", message::Message::augment_subcommands),
@@ -220,6 +223,7 @@ pub fn run(
         Command::Claim(args) => done(claim::run(&context()?, &args)),
         Command::Done(args) => done(done::run(&context()?, &args)),
         Command::Show(args) => done(show::run(&context()?, &args)),
+        Command::Explain(args) => done(explain::run(&context()?, &args)),
         Command::Leader(command) => done(leader::run(&context()?, &command)),
         Command::Worker(command) => worker::run(context, &command),
         Command::Message(command) => done(message::run(&context()?, &command)),

@@ -5,10 +5,10 @@ use std::io::{self, IsTerminal};
 use anthill_core::api::documents::Edited;
 use anthill_core::api::history::GoneBack;
 use anthill_core::model::diff::Change;
-use anthill_core::model::kind::Kind;
 use anthill_core::model::names::{Names, named};
 use anthill_core::ops::history::TakenBack;
 use anthill_core::store::Revision;
+use anthill_core::view::events::{self, Event};
 use anthill_core::view::text::escape;
 use clap::Args;
 use serde_json::Value;
@@ -94,18 +94,10 @@ fn more(count: usize) -> Option<String> {
     (count > CHANGES).then(|| format!("    … and {} more", count - CHANGES))
 }
 
-/// Prints revisions as a log that people can read.
+/// Prints revisions as a log that people can read, a line for each.
 pub fn show_revisions(output: &Output, revisions: &[Revision]) -> Result<()> {
     for record in revisions {
-        let from = record.made_from.map(|from| format!(", made from revision {from}")).unwrap_or_default();
-        let head = format!("{} {}{from}", record.kind, headline(record));
-        let kind = Kind::find(&record.kind);
-        let told = record.changes.iter().filter(|change| !kind.is_some_and(|kind| kind.stamps(&change.path)));
-        let stored =
-            record.stored.iter().map(|place| format!("    (document): too long to tell; it became {place}"));
-        let lines =
-            std::iter::once(head).chain(stored).chain(told.map(|change| change_line(change, &record.names)));
-        output.data(&escape(&lines.collect::<Vec<_>>().join("\n")))?;
+        output.data(&escape(&event_line(record, output.width())))?;
     }
     if revisions.is_empty() {
         output.status("nothing recorded yet");
@@ -113,8 +105,14 @@ pub fn show_revisions(output: &Output, revisions: &[Revision]) -> Result<()> {
     Ok(())
 }
 
-fn headline(record: &Revision) -> String {
-    format!("revision {}  {}  {} by {}", record.revision, record.at, record.op, record.whose())
+/// Tells one revision in a line.
+pub fn event_line(record: &Revision, width: usize) -> String {
+    let Revision { at, kind, revision, by, op, changes, names, stored, made_from, .. } = record;
+    let stored = stored.as_ref().map(|place| format!("too long to tell; it became {place}"));
+    let from = made_from.map(|from| format!("made from revision {from}"));
+    let note = [stored, from].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let note = (!note.is_empty()).then_some(note);
+    events::line(&Event { at, kind, revision: *revision, by, op, changes, names, note }, width)
 }
 
 pub fn change_line(change: &Change, names: &Names) -> String {

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 use anthill_core::api::overview::ShowStatus;
 use anthill_core::model::ids::SessionId;
 use anthill_core::model::json;
-use anthill_core::view::status::{board, line};
+use anthill_core::model::kind::Doc;
+use anthill_core::ops::queue::diagnose;
+use anthill_core::view::status::{board, line, team};
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -18,6 +20,10 @@ use crate::process::ExitCode;
 use crate::typed::parse_id;
 
 /// Show how everything stands: sessions, tasks, phases, errors, messages
+///
+/// Of the queue also the verdict, and who does what, for how long, on which files and at what cost.
+/// Its words are those of the board: working (claimed, in_progress in the file), ready (available),
+/// waiting (created).
 ///
 /// Only looks: nothing is changed, made or given up. What cannot be read says so in its place, and
 /// the exit code stays 0. With --json an object {sessions, queue, workflow, pipeline, loop, errors,
@@ -83,7 +89,15 @@ pub fn run<'o>(
 fn show(context: &Context<'_>, args: &StatusArgs) -> Result<()> {
     let request = args.request(None)?;
     let (now, width, door) = (context.actor.now(), context.output.width(), context.actor.door);
-    context.perform(request, |status| context.output.lines(&board(&status.value, now, width, door)))
+    context.perform(request, |status| {
+        let mut lines = board(&status.value, now, width, door);
+        if !context.engine.is_absent(&Doc::queue()) {
+            // What cannot be read is told by its block.
+            let scene = diagnose::scene(&*context.engine, &context.actor).ok();
+            lines.extend(scene.iter().flat_map(|scene| team(scene, width, door)));
+        }
+        context.output.lines(&lines)
+    })
 }
 
 fn show_line(context: &Context<'_>, args: &StatusArgs) -> Result<()> {

@@ -1,11 +1,17 @@
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use anthill_core::model::diff::{Change, diff};
+use anthill_core::model::documents::answers::ChangeNote;
 use anthill_core::model::kind::Doc;
+use anthill_core::model::names::names_of;
+use anthill_core::model::time;
 use anthill_core::store::{Event, Long, Stream};
+use anthill_core::view::events;
 use anthill_live::watching;
 use clap::Args;
+use serde_json::Value;
 
 use crate::args::Select;
 use crate::context::Context;
@@ -14,6 +20,9 @@ use crate::output::safe_json;
 use crate::typed::seconds;
 
 /// Print every change of a document as it happens, one JSON object per line
+///
+/// On a terminal a readable line per change instead, as `anthill log` has it; --json prints objects
+/// there too.
 ///
 /// The first line is the state of now (`"op": "snapshot"`), unless --from asks for what happened
 /// since a revision. Changes by other programs are seen too (`"op": "edit"`).
@@ -50,7 +59,12 @@ pub fn run(context: &Context<'_>, args: &WatchArgs) -> Result<()> {
     let doc = context.select(&args.select)?;
     let mut watch = context.engine.watch(&doc, args.from)?;
     let (interval, most) = (args.interval.map(Duration::from_secs_f64), args.count.unwrap_or(u64::MAX));
-    watching::follow(&mut *watch, interval, most, &mut |event| show(context, args, &doc, event))
+    let readable = !context.output.json && args.exec.is_none() && io::stdout().is_terminal();
+    let mut reader = readable.then(Reader::default);
+    watching::follow(&mut *watch, interval, most, &mut |event| match &mut reader {
+        Some(reader) => reader.show(context, &doc, &event),
+        None => show(context, args, &doc, event),
+    })
 }
 
 fn show(context: &Context<'_>, args: &WatchArgs, doc: &Doc, event: Event) -> Result<()> {
@@ -66,6 +80,53 @@ fn show(context: &Context<'_>, args: &WatchArgs, doc: &Doc, event: Event) -> Res
         Some(command) => execute(context, command, doc, event.revision, &line),
         None => context.output.whole(&line),
     }
+}
+
+/// Tells somebody at a terminal what changes.
+#[derive(Default)]
+struct Reader {
+    /// The document as it was told of last.
+    before: Value,
+}
+
+impl Reader {
+    fn show(&mut self, context: &Context<'_>, doc: &Doc, event: &Event) -> Result<()> {
+        let Event { revision, by, op, .. } = event;
+        let at = event.at.clone().unwrap_or_else(|| time::stamp(context.actor.now()));
+        let after: Value = serde_json::from_str(&event.text).unwrap_or_default();
+        let changes = match &event.long {
+            Some(Long::Changes(changes)) => noted(changes),
+            Some(Long::Whole(_)) => Vec::new(),
+            None if op == "snapshot" => Vec::new(),
+            None => diff(&self.before, &after),
+        };
+        let names = names_of(&changes, &after);
+        self.before = after;
+        let event = events::Event {
+            at: &at,
+            kind: doc.kind.name,
+            revision: *revision,
+            by,
+            op,
+            changes: &changes,
+            names: &names,
+            note: None,
+        };
+        context.output.print(&events::line(&event, context.output.width()))
+    }
+}
+
+/// Reads the changes of a long list, which have its items by their ids.
+fn noted(changes: &str) -> Vec<Change> {
+    let changes: Vec<Value> = serde_json::from_str(changes).unwrap_or_default();
+    let side = |value: &Value| Some(value.clone()).filter(|value| !value.is_null());
+    let change = |change: &Value| Change {
+        path: change[ChangeNote::path].as_str().unwrap_or_default().into(),
+        before: side(&change[ChangeNote::before]),
+        after: side(&change[ChangeNote::after]),
+        at: None,
+    };
+    changes.iter().map(change).collect()
 }
 
 /// Prints a long document piece by piece.

@@ -431,8 +431,7 @@ hint: look elsewhere with --home DIR or --root DIR; `anthill schema` shows where
         &env,
         "anthill history config --limit 1",
         r#"
-config revision 2  2026-01-01T00:00:03.000Z  set by s1
-    global.session_timeout: 3600 -> 60
+2026-01-01 00:00:03  config r2  s1 set  global.session_timeout: 3600 → 60
 [exit 0]
 "#,
     );
@@ -571,8 +570,7 @@ nothing recorded yet
         &env,
         "anthill log --kind epics",
         r#"
-epics revision 1  2026-01-01T00:00:03.000Z  append by tester
-    (document): nothing -> {"version":"1.0.0","project_id":"myapp","epics":[{"id":"epic…
+2026-01-01 00:00:03  epics r1  tester append  new, with epic-001
 [exit 0]
 "#,
     );
@@ -858,6 +856,7 @@ fn every_command_has_help_with_an_example() {
         "hook",
         "init",
         "status",
+        "explain",
         "uninstall",
         "orchestrate",
     ];

@@ -232,6 +232,8 @@ fn renewals_of_leases_are_no_changes() {
         assert_eq!(ops(line).contains(&"heartbeat".to_owned()), tells, "{line}");
     }
     assert_eq!(ops("history queue --limit 1"), ["claim"]);
+    let shown = env.json(&["show", "t1"]);
+    assert_eq!(shown["history"][0]["op"], "claim", "{shown}");
 
     // An edit that was begun before them is no conflict, whichever way it is made.
     at(12, &format!("set queue tasks[id=t2].priority 1 --expect-revision {seen}"));

@@ -13,6 +13,7 @@ mod client;
 mod commands;
 mod corpus;
 mod damage;
+mod diagnosis;
 mod doctor;
 mod exit_codes;
 mod going_back;

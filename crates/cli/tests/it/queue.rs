@@ -590,6 +590,10 @@ fn a_sign_of_life_is_no_revision_and_counts_everywhere() {
         ("leader list", "/0/lease/expires_at"),
         ("leader status", "/tasks/0/lease/expires_at"),
         ("worker brief a", "/task/lease/expires_at"),
+        ("worker mine w1", "/0/lease/expires_at"),
+        ("show a", "/lease/expires_at"),
+        ("list", "/0/lease/expires_at"),
+        ("claim a --worker w1", "/lease/expires_at"),
     ] {
         let told = at(&env, "01:12", &format!("{line} --json")).json();
         assert_eq!(told.pointer(place), Some(&ends.into()), "{line}: {told}");

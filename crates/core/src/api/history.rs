@@ -132,7 +132,12 @@ fn told_of(all: bool) -> Told {
 }
 
 fn told(revisions: &[Revision]) -> Value {
-    revisions.iter().map(|record| written(&revision(record, true))).collect()
+    revisions.iter().map(note).collect()
+}
+
+/// Returns one change as all answers tell it.
+pub fn note(record: &Revision) -> Value {
+    written(&revision(record, true))
 }
 
 fn revision(record: &Revision, with_changes: bool) -> RevisionNote {

@@ -84,6 +84,7 @@ pub const USE_CASES: &[UseCase] = &[
     UseCase::of::<look::ListTasks>(),
     UseCase::of::<look::ShowTask>(),
     UseCase::of::<look::ExplainTask>(),
+    UseCase::of::<look::ExplainQueue>(),
     UseCase::of::<look::DrawTasks>(),
     UseCase::of::<look::ListReady>(),
     UseCase::of::<lead::RemoveTasks>(),

@@ -70,6 +70,10 @@ pub enum Next {
         on: String,
     },
     Register(String),
+    /// As somebody who has these capabilities.
+    RegisterWith {
+        needs: Vec<String>,
+    },
     /// With a name of one's own, or without.
     Claim {
         named: bool,
@@ -206,6 +210,10 @@ pub enum See {
     /// The edits by hand that were kept aside.
     Edits(Option<&'static str>),
     Tasks,
+    /// Why the queue does not move, with all of the causes or the first ones.
+    Diagnosis {
+        all: bool,
+    },
     Task(String),
     TasksThatAre(String),
     Brief {

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::graph::{TaskState, Tasks, all, at, cut, field, labels_of, list, one_line};
 use crate::model::changes::{self, NO_CHANGE};
+use crate::model::diagnosis::telling;
 use crate::model::documents::queue::{Agents, LastClaim, QueueTask, TaskResult, Worker, WorkerPause};
 use crate::model::hint::Door;
 use crate::model::key::Fields;
@@ -52,7 +53,7 @@ pub struct Line {
 }
 
 /// What is said behind a task's description.
-type Marks = Vec<Option<String>>;
+pub(super) type Marks = Vec<Option<String>>;
 
 /// The tasks of every [`TaskState`] that a task can have.
 type Groups<'a> = [Vec<&'a Value>; 7];
@@ -96,9 +97,12 @@ pub fn board_of_overview(
     let groups = groups(&tasks, now);
     let waiting = &groups[TaskState::Waiting as usize];
     let barred = waiting.iter().filter(|task| field(task, QueueTask::status) == "available").count();
+    let ready = &groups[TaskState::Ready as usize];
+    let loose = ready.iter().filter(|task| field(task, QueueTask::status) == "created").count();
     let count = |status| number(&overview.counts, status);
     let working = count("claimed") + count("in_progress");
-    let (ready, waits) = (count("available").checked_sub(barred)?, count("created") + barred);
+    let ready = (count("available") + loose).checked_sub(barred)?;
+    let waits = (count("created") + barred).checked_sub(loose)?;
     if working + ready == 0 && waiting.len() < waits {
         return None;
     }
@@ -416,7 +420,7 @@ fn groups<'a>(tasks: &Tasks<'a>, now: Timestamp) -> Groups<'a> {
     groups
 }
 
-fn at_work(task: &Value, now: Timestamp, left: Option<SignedDuration>) -> (Tone, Marks) {
+pub(super) fn at_work(task: &Value, now: Timestamp, left: Option<SignedDuration>) -> (Tone, Marks) {
     let started = field(task, QueueTask::status) == "in_progress";
     let began =
         at(task, QueueTask::started_at).filter(|_| started).or_else(|| at(task, QueueTask::claimed_at));
@@ -443,11 +447,14 @@ fn waits(tasks: &Tasks<'_>, task: &Value, now: Timestamp) -> Marks {
     let retry = at(task, QueueTask::next_retry_at).filter(|retry| *retry > now);
     let rollup = tasks.rollup(task);
     let unexplained = open.is_empty() && retry.is_none() && rollup.is_none();
+    // The status in the file, where it says something else than the board.
+    let available = field(task, QueueTask::status) == "available";
+    let told = |text: String| if available { format!("available, but {text}") } else { text };
     vec![
         rollup,
-        named("waits for", &open),
-        retry.map(|retry| format!("retry in {}", short(since(now, retry)))),
-        unexplained.then(|| "not available yet".into()),
+        named("waits for", &open).map(told),
+        retry.map(|retry| told(format!("retry in {}", short(since(now, retry))))),
+        unexplained.then(|| format!("status {:?} is not known", field(task, QueueTask::status))),
     ]
 }
 
@@ -469,7 +476,7 @@ fn labels(task: &Value) -> Option<String> {
 }
 
 fn reason(task: &Value) -> Option<String> {
-    let line = field(&task[QueueTask::result], TaskResult::error).trim().lines().next()?;
+    let line = telling(field(&task[QueueTask::result], TaskResult::error))?;
     Some(format!("— {line}"))
 }
 
@@ -626,7 +633,7 @@ impl Page {
         }
     }
 
-    fn task(&mut self, tone: Tone, task: &Value, marks: &[String]) {
+    pub(super) fn task(&mut self, tone: Tone, task: &Value, marks: &[String]) {
         let head = format!("  [{}] {}  ", priority(task), field(task, QueueTask::id));
         let description = one_line(field(task, QueueTask::description));
         let tail: String = marks.iter().map(|mark| format!("  {mark}")).collect();
@@ -640,7 +647,7 @@ impl Page {
     }
 
     /// Writes what to type, which is never cut.
-    fn command(&mut self, text: &str) {
+    pub(super) fn command(&mut self, text: &str) {
         self.lines.push(Line { tone: Tone::Dim, text: text.to_owned() });
     }
 
@@ -728,7 +735,7 @@ mod tests {
              "last_claim": {"by": "w1"}},
             {"id": "t9", "description": "Old", "status": "cancelled"},
             {"id": "t10", "description": "Again", "status": "available", "next_retry_at": "2026-01-02T12:00:30Z"},
-            {"id": "t11", "description": "Later", "status": "created"},
+            {"id": "t11", "description": "Set free by hand", "status": "created"},
         ]})
     }
 
@@ -736,7 +743,7 @@ mod tests {
     fn a_busy_queue_at_a_glance() {
         let expected = "\
 COORDINATION STATUS
-3 working  2 ready  3 waiting  1 failed  1 done  1 cancelled
+3 working  3 ready  2 waiting  1 failed  1 done  1 cancelled
 [████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░] 1/10 (10%)
 
 WORKING (3)
@@ -744,14 +751,15 @@ WORKING (3)
   [2] t3  Write the guide  by w3  for 12s  not started
   [5] t2  Hash passwords  by w2  for 40m00s  EXPIRED 20s ago  stuck?
 
-READY (2)
+READY (3)
   [1] t5  Deploy  needs ops, linux
   [5] t4  Lint
+  [5] t11  Set free by hand
 
-WAITING (3)
-  [5] t6  Register  waits for t1, t7 (failed), t9 (cancelled), no (missing)
-  [5] t10  Again  retry in 30s
-  [5] t11  Later  not available yet
+WAITING (2)
+  [5] t6  Register
+      available, but waits for t1, t7 (failed), t9 (cancelled), no (missing)
+  [5] t10  Again  available, but retry in 30s
 
 FAILED (1)
   [5] t7  Migrate  by w1  — the table is locked

@@ -21,8 +21,11 @@ use crate::model::time;
 /// How many characters of an id or a description a drawing shows.
 const MOST: usize = 60;
 
+/// How wide a tree may be.
+const WIDE: usize = 80;
+
 /// The level from which a tree says its depth in figures, so that a long chain does not become a wide one.
-const DEEP: usize = 20;
+const DEEP: usize = 13;
 
 /// Sign, word and colour of every [`TaskState`].
 const LOOKS: [(char, &str, &str); 8] = [
@@ -52,6 +55,84 @@ pub fn graph(queue: &Value, format: Format) -> String {
         Format::Mermaid => mermaid(&nodes),
         Format::Dot => dot(&nodes),
     }
+}
+
+/// Draws only the longest chain of tasks that have to be done one after the other: what decides how long the rest takes.
+/// Of several that are as long, one.
+pub fn critical(queue: &Value) -> String {
+    let tasks = Tasks::of(queue);
+    let chain = longest_chain(&tasks);
+    let line = |(depth, task): (usize, &&Value)| {
+        let node = Node::new(
+            field(task, QueueTask::id),
+            field(task, QueueTask::description),
+            tasks.standing(task, Timestamp::MAX),
+        );
+        cut(&format!("{:>3}. {} {}  {}", depth + 1, node.look().0, node.id, node.description), WIDE) + "\n"
+    };
+    match chain.len() {
+        0 => "nothing is open\n".into(),
+        1 => "no open task waits for another one; the first:\n".to_owned() + &line((0, &chain[0])),
+        long => {
+            let text: String = chain.iter().enumerate().map(line).collect();
+            format!("{long} tasks have to be done one after the other:\n{text}")
+        }
+    }
+}
+
+/// Returns the longest chain of open tasks, each behind the one before it. Tasks on a circle are in none.
+fn longest_chain<'a>(tasks: &Tasks<'a>) -> Vec<&'a Value> {
+    let is_open = |task: &Value| {
+        matches!(
+            field(task, QueueTask::status),
+            "created" | "available" | "claimed" | "in_progress" | "failed"
+        )
+    };
+    let open: HashMap<&str, &Value> = tasks
+        .all
+        .iter()
+        .rev()
+        .filter(|task| is_open(task))
+        .map(|task| (field(task, QueueTask::id), task))
+        .collect();
+    let needs = |id: &str| -> Vec<&str> {
+        let mut needs = open.get(id).map(|task| list(task, QueueTask::dependencies)).unwrap_or_default();
+        needs.retain(|need| open.contains_key(need));
+        needs.sort_unstable();
+        needs.dedup();
+        needs
+    };
+    let mut left: HashMap<&str, usize> = open.keys().map(|id| (*id, needs(id).len())).collect();
+    let mut behind: HashMap<&str, Vec<&str>> = HashMap::new();
+    for task in tasks.all.iter().filter(|task| is_open(task)) {
+        let id = field(task, QueueTask::id);
+        needs(id).into_iter().for_each(|need| behind.entry(need).or_default().push(id));
+    }
+    // Of each task, how long the chain to it is, and what is before it there.
+    let mut reached: HashMap<&str, (usize, Option<&str>)> = HashMap::new();
+    let ids = tasks.all.iter().filter(|task| is_open(task)).map(|task| field(task, QueueTask::id));
+    let mut ahead: Vec<_> = ids.rev().filter(|id| left[id] == 0).collect();
+    let mut last: Option<&str> = None;
+    while let Some(id) = ahead.pop() {
+        let length = reached.entry(id).or_insert((1, None)).0;
+        if last.is_none_or(|last| reached[last].0 < length) {
+            last = Some(id);
+        }
+        for next in behind.get(id).into_iter().flatten() {
+            let known = reached.entry(next).or_insert((0, None));
+            if known.0 < length + 1 {
+                *known = (length + 1, Some(id));
+            }
+            let count = left.get_mut(next).expect("it is open");
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                ahead.push(next);
+            }
+        }
+    }
+    let mut chain: Vec<_> = std::iter::successors(last, |id| reached[id].1).map(|id| open[id]).collect();
+    chain.reverse();
+    chain
 }
 
 /// Where a task stands once its dependencies and its retry time are looked at.
@@ -95,7 +176,8 @@ impl<'a> Tasks<'a> {
         match field(task, QueueTask::status) {
             "claimed" | "in_progress" => TaskState::Working,
             "created" | "available" if !ids::is_sound(field(task, QueueTask::id)) => TaskState::Unfit,
-            "available" if self.open(task).is_empty() && !retry_is_later() => TaskState::Ready,
+            // What was set free by hand is `created` until the next claim, which gives it out.
+            "created" | "available" if self.open(task).is_empty() && !retry_is_later() => TaskState::Ready,
             "failed" => TaskState::Failed,
             "done" => TaskState::Done,
             "cancelled" => TaskState::Cancelled,
@@ -211,31 +293,55 @@ fn nodes(tasks: &Tasks<'_>) -> Vec<Node> {
 
 /// Writes the tree. What no root leads to hangs on a circle, and is shown from its first task on.
 fn tree(nodes: &[Node]) -> String {
-    let mut text = String::new();
+    let mut lines = Vec::new();
     let mut shown = vec![false; nodes.len()];
     let roots = (0..nodes.len()).filter(|&place| nodes[place].is_root);
     for start in roots.chain(0..nodes.len()) {
         let mut ahead = if shown[start] { Vec::new() } else { vec![(start, 0)] };
         while let Some((place, depth)) = ahead.pop() {
-            let node = &nodes[place];
-            let about = if shown[place] { "(see above)" } else { &node.description };
-            let line = format!("{}{} {}  {about}", branch(depth), node.look().0, node.id);
-            text += line.trim_end();
-            text.push('\n');
+            lines.push((place, depth, shown[place]));
             if !shown[place] {
-                ahead.extend(node.children.iter().rev().map(|&child| (child, depth + 1)));
+                ahead.extend(nodes[place].children.iter().rev().map(|&child| (child, depth + 1)));
             }
             shown[place] = true;
         }
     }
+    let depths: Vec<_> = lines.iter().map(|(_, depth, _)| *depth).collect();
+    let line = |((place, _, again), trunk): (&(usize, usize, bool), Trunk)| {
+        let node = &nodes[*place];
+        let about = if *again { "(see above)" } else { &node.description };
+        let text = format!("{}{} {}  {about}", trunk.line, node.look().0, node.id);
+        cut(text.trim_end(), WIDE) + "\n"
+    };
+    let text: String = lines.iter().zip(trunks(&depths)).map(line).collect();
     if text.is_empty() { "no tasks yet\n".into() } else { text }
 }
 
-fn branch(depth: usize) -> String {
-    match depth {
-        0 => String::new(),
-        1..DEEP => "  ".repeat(depth - 1) + "└ ",
-        _ => format!("{}└ {depth}: ", "  ".repeat(DEEP - 1)),
+/// What stands before a line of a tree, and before what is said below it.
+pub(super) struct Trunk {
+    pub(super) line: String,
+    pub(super) below: String,
+}
+
+/// Returns the branches before each line of a tree, of which the depths are known.
+pub(super) fn trunks(depths: &[usize]) -> Vec<Trunk> {
+    // Of every level, whether another branch follows below.
+    let mut more: Vec<bool> = Vec::new();
+    let mut trunks: Vec<_> = depths.iter().rev().map(|&depth| trunk(depth, &mut more)).collect();
+    trunks.reverse();
+    trunks
+}
+
+fn trunk(own: usize, more: &mut Vec<bool>) -> Trunk {
+    more.resize(own + 1, false);
+    let side = |level: usize| if more[level] { "│  " } else { "   " };
+    let before: String = (1..own.min(DEEP)).map(side).collect();
+    let (turn, last) = if more[own] { ("├─ ", "│  ") } else { ("└─ ", "   ") };
+    more[own] = true;
+    match own {
+        0 => Trunk { line: String::new(), below: "  ".into() },
+        1..DEEP => Trunk { line: before.clone() + turn, below: before + last },
+        _ => Trunk { line: format!("{before}{turn}{own}: "), below: before + last },
     }
 }
 
@@ -377,13 +483,13 @@ mod tests {
         ];
         let expected = "\
 ✓ a  do a
-└ ● b  do b
-  └ · d  do d
-    └ · e  do e
-└ ○ c  do c
-  └ · d  (see above)
+├─ ● b  do b
+│  └─ · d  do d
+│     └─ · e  do e
+└─ ○ c  do c
+   └─ · d  (see above)
 ✗ f  do f
-└ – g  do g
+└─ – g  do g
 ";
         check(&tasks, expected);
     }
@@ -392,10 +498,33 @@ mod tests {
     fn circles_and_missing_dependencies_are_shown() {
         let circle =
             [task("a", "available", &["b"]), task("b", "available", &["a"]), task("c", "created", &["c"])];
-        check(&circle, "· a  do a\n└ · b  do b\n  └ · a  (see above)\n· c  do c\n└ · c  (see above)\n");
+        check(&circle, "· a  do a\n└─ · b  do b\n   └─ · a  (see above)\n· c  do c\n└─ · c  (see above)\n");
         let missing = [task("a", "available", &["gone"]), task("b", "done", &["gone"])];
-        check(&missing, "? gone  (missing)\n└ · a  do a\n└ ✓ b  do b\n");
+        check(&missing, "? gone  (missing)\n├─ · a  do a\n└─ ✓ b  do b\n");
         check(&[json!(7), json!({"id": 1})], "·\n·\n");
+    }
+
+    #[test]
+    fn the_longest_chain_of_open_tasks_decides() {
+        let check =
+            |tasks: &[Value], expected: &str| assert_eq!(critical(&json!({"tasks": tasks})), expected);
+        check(&[task("a", "done", &[])], "nothing is open\n");
+        check(
+            &[task("a", "available", &[])],
+            "no open task waits for another one; the first:\n  1. ○ a  do a\n",
+        );
+        let tasks = [
+            task("a", "done", &[]),
+            task("b", "in_progress", &["a"]),
+            task("c", "created", &["b", "e"]),
+            task("d", "created", &["c", "b"]),
+            task("e", "available", &["a"]),
+            task("x", "created", &["y"]),
+            task("y", "created", &["x"]),
+        ];
+        let expected =
+            "3 tasks have to be done one after the other:\n  1. ● b  do b\n  2. · c  do c\n  3. · d  do d\n";
+        check(&tasks, expected);
     }
 
     #[test]
@@ -404,8 +533,8 @@ mod tests {
         let chain: Vec<_> = (0..20_000).map(|n| task(&id(n), "available", &[&id(n + 1)])).collect();
         let text = graph(&json!({"tasks": chain}), Format::Text);
         assert_eq!(text.lines().count(), 20_001);
-        assert!(text.lines().all(|line| line.chars().count() < 80));
-        assert!(text.contains("└ 20000: · t0  do t0\n"), "{}", &text[text.len() - 200..]);
+        assert!(text.lines().all(|line| line.chars().count() <= 80));
+        assert!(text.contains("└─ 20000: · t0  do t0\n"), "{}", &text[text.len() - 200..]);
 
         let layer = |n: usize| {
             [

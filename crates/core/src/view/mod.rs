@@ -5,6 +5,8 @@ pub mod board;
 pub mod brief;
 pub mod briefing;
 pub mod burndown;
+pub mod diagnosis;
+pub mod events;
 pub mod graph;
 pub mod pipeline;
 pub mod plan;

@@ -49,7 +49,7 @@ The tasks live in `tasks.json`: `{add}` adds one, `{see}` shows all.
 
 ## Status
 
-- Phase: Planning
+- Phase: `{see}` shows how far it is
 - Started: {now}
 
 ## Notes
@@ -352,7 +352,7 @@ mod tests {
         assert!(
             text.starts_with("# Master Plan\n\n## Objective\n\nBuild an API\n\n## Approach\n\nTests first\n")
         );
-        assert!(text.contains("- Phase: Planning\n- Started: 2026-01-02T12:00:00.000Z\n"));
+        assert!(text.contains("shows how far it is\n- Started: 2026-01-02T12:00:00.000Z\n"));
         assert_eq!(text.matches("- [ ] ").count(), 3);
         assert!(plan("x", None, NOW, &Plain).contains("Not decided yet"));
     }

@@ -5,17 +5,23 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::board::{Line, Page, Tone, short, since};
+use super::board::{Line, Page, Tone, at_work, short, since};
+use super::diagnosis;
 use super::graph::{at, field, one_line};
 use super::text::escape;
+use crate::model::diagnosis::{Scene, diagnose};
 use crate::model::documents::answers::{
     AsideEdit, ErrorStanding, Failure, GroupStanding, LoopStanding, MessageStanding, Overview,
     PipelineStanding, Progress, SeenSession, Totals,
 };
+use crate::model::documents::queue::{QueueTask, TaskUsage};
 use crate::model::documents::workflow::{Phase, Workflow};
 use crate::model::hint::Door;
 use crate::model::key::{Fields, Key};
-use crate::model::next::Next;
+use crate::model::kind::UNFIT;
+use crate::model::next::{Next, See};
+use crate::model::plan::figure;
+use crate::model::task::Task;
 
 /// The widest status line, in columns of a terminal.
 pub const LINE: usize = 80;
@@ -87,16 +93,61 @@ fn sessions(page: &mut Page, sessions: &Value, now: Timestamp) {
     more(page, sessions.len());
 }
 
+/// The words of the board, and the statuses of the file that they stand for.
+const STANDINGS: [(&str, &[&str]); 7] = [
+    ("working", &["claimed", "in_progress"]),
+    ("ready", &["available"]),
+    ("waiting", &["created"]),
+    ("failed", &["failed"]),
+    ("done", &["done"]),
+    ("cancelled", &["cancelled"]),
+    (UNFIT, &[UNFIT]),
+];
+
+/// Returns who does what, for how long, on which files and at what cost, below the verdict.
+pub fn team(scene: &Scene, width: usize, door: &dyn Door) -> Vec<Line> {
+    let (found, now) = (diagnose(scene), &scene.now);
+    let mut page = Page::new(width);
+    page.line(Tone::Plain, "");
+    page.line(Tone::Title, &diagnosis::verdict(&found));
+    diagnosis::ahead(&found).into_iter().for_each(|told| page.line(Tone::Dim, &told));
+    let working: Vec<_> = scene.tasks.iter().filter(|task| task.is_active()).collect();
+    for task in working.iter().take(MOST) {
+        let (tone, marks) = at_work(task.value(), now.at, task.lease_left(now));
+        page.task(tone, task.value(), &marks.into_iter().flatten().chain(costs(task)).collect::<Vec<_>>());
+        page.fold(
+            Tone::Dim,
+            "      ",
+            &task.files().iter().map(|file| (*file).to_owned()).collect::<Vec<_>>(),
+        );
+    }
+    more(&mut page, working.len());
+    if let Some(first) = found.needs.first() {
+        let step = door.say(&Next::See(See::Diagnosis { all: false }));
+        page.line(Tone::Warn, &diagnosis::sentence(first, found.at));
+        page.command(&format!("  {}: {step}", diagnosis::and_more(found.needs.len() - 1)));
+    }
+    page.lines
+}
+
+fn costs(task: &Task) -> Option<String> {
+    let usage = task.value().at(QueueTask::usage).filter(|usage| usage.is_object())?;
+    figure(usage, TaskUsage::cost_usd).map(|cost| format!("${cost:.2}"))
+}
+
 fn queue(page: &mut Page, queue: &Value, _: Timestamp) {
     let (done, total) = (&queue[Totals::progress][Progress::done], &queue[Totals::progress][Progress::total]);
     page.line(
         Tone::Title,
         &format!("QUEUE  {done}/{total} ({}%)", queue[Totals::progress][Progress::percent]),
     );
-    let counts = queue.read(Totals::counts).into_iter().flatten();
-    let counts = counts.filter(|(_, number)| number.as_u64() > Some(0));
-    let counts: Vec<_> = counts.map(|(status, number)| format!("{number} {status}")).collect();
-    page.fold(Tone::Plain, "  ", &counts);
+    let counts = queue.at(Totals::counts);
+    let count = |words: &[&str]| -> u64 {
+        words.iter().map(|word| counts.and_then(|counts| counts.get(word)).map_or(0, whole)).sum()
+    };
+    let told = STANDINGS.iter().map(|(standing, words)| (count(words), standing));
+    let told = told.filter(|(number, _)| *number > 0);
+    page.fold(Tone::Plain, "  ", &told.map(|(number, word)| format!("{number} {word}")).collect::<Vec<_>>());
 }
 
 fn workflow(page: &mut Page, workflow: &Value, _: Timestamp) {
@@ -360,7 +411,7 @@ SESSIONS  1 at work
   s1  active  myapp  heard 1m00s ago
   s2  it is damaged
 QUEUE  3/10 (30%)
-  5 available  1 claimed  1 in_progress  3 done
+  2 working  5 ready  3 done
 WORKFLOW  active  Build it
   [x] phase_0  Look
   [>] phase_1  Fix

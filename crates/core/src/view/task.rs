@@ -47,7 +47,7 @@ pub fn sheet(
     let value = task.value();
     let mut page = Page::new(width);
     page.line(Tone::Title, task.id());
-    page.text("", field(value, QueueTask::description));
+    page.text(Tone::Plain, "", field(value, QueueTask::description));
     page.line(Tone::Plain, "");
     page.fact("status", &status(task, now, left));
     page.fact("priority", &task.rank().0.to_string());
@@ -132,7 +132,7 @@ impl Page {
     /// Writes a name and what there is to say under it; nothing if that is nothing.
     fn fact(&mut self, name: &str, text: &str) {
         if !text.trim().is_empty() {
-            self.text(&format!("{name}: "), text);
+            self.text(Tone::Plain, &format!("{name}: "), text);
         }
     }
 
@@ -141,7 +141,7 @@ impl Page {
             if number == 0 {
                 self.line(Tone::Plain, &format!("{name}:"));
             }
-            self.text("  - ", &text);
+            self.text(Tone::Plain, "  - ", &text);
         }
     }
 
@@ -159,17 +159,17 @@ impl Page {
     }
 
     /// Writes a text with its line breaks, folded at the width; lines after the first are indented as far as the name goes.
-    fn text(&mut self, name: &str, text: &str) {
+    pub(super) fn text(&mut self, tone: Tone, name: &str, text: &str) {
         let indent = " ".repeat(name.chars().count().min(4));
         let mut line = name.to_owned();
         for (number, part) in text.lines().enumerate() {
             if number > 0 {
-                self.line(Tone::Plain, &std::mem::replace(&mut line, indent.clone()));
+                self.line(tone, &std::mem::replace(&mut line, indent.clone()));
             }
             for word in part.split(' ').filter(|word| !word.is_empty()) {
                 let begins = line.trim().is_empty() || line == name;
                 if !begins && line.chars().count() + 1 + word.chars().count() > self.width {
-                    self.line(Tone::Plain, &std::mem::replace(&mut line, indent.clone()));
+                    self.line(tone, &std::mem::replace(&mut line, indent.clone()));
                     line.push_str(word);
                 } else {
                     line.push_str(if begins { "" } else { " " });
@@ -177,7 +177,7 @@ impl Page {
                 }
             }
         }
-        self.line(Tone::Plain, &line);
+        self.line(tone, &line);
     }
 }
 

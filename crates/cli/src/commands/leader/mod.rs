@@ -4,7 +4,6 @@ pub(super) mod add_task;
 mod aggregate;
 mod cancel;
 pub(super) mod edit;
-mod explain;
 mod graph;
 mod import;
 mod init;
@@ -20,6 +19,7 @@ pub(super) mod status;
 
 use clap::Subcommand;
 
+use super::explain;
 use crate::context::Context;
 use crate::direct::one;
 use crate::error::Result;

@@ -1,16 +1,21 @@
 use std::ffi::OsString;
 
 use anthill_core::error::Code;
+use anthill_core::model::diagnosis::{Diagnosis, Verdict};
 use anthill_core::model::ids::Key;
+use anthill_core::model::kind::Doc;
+use anthill_core::ops::queue::diagnose::diagnose;
+use anthill_core::view::diagnosis as view;
 use anthill_live::runner::brief;
 use anthill_live::worker_run::{self, Doer, Event, Job, Summary, Until};
 use clap::Args;
+use serde_json::json;
 
 use crate::agent_args::{self, CareArgs};
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::hooks;
-use crate::output::{Format, Output};
+use crate::output::Format;
 use crate::process::ExitCode;
 use crate::sentence::shorten;
 use crate::typed::{parse_new_id, seconds};
@@ -37,7 +42,8 @@ use crate::typed::{parse_new_id, seconds};
 /// back unharmed, and nothing is started until the time that the service tells, or for a while. When
 /// it is not logged in, has no credit, or does not work in this place, the run ends with exit 1 and
 /// says what to do. What was printed is kept in .coordination/logs/tasks, what agents used in the
-/// task. Exit 1 means that a task has failed, or that the budget is used up.
+/// task. Exit 1 means that a task has failed, that the budget is used up, or, with --until-empty, that
+/// open work is left which will not be done by itself; it says why, as `anthill explain` does.
 ///
 /// Examples:
 ///   anthill worker run w1 --agent claude --max-cost 5
@@ -79,7 +85,8 @@ pub fn run(context: &Context<'_>, args: &RunArgs) -> Result<ExitCode> {
     hooks::keep_running();
     let mut tell = |event| tell(context, &job.worker, &event);
     let summary = worker_run::run(&*context.engine, &job, &context.actor, &mut tell)?;
-    conclude(context.output, &job, &summary)
+    let stuck = if job.until == Until::Empty { stuck(context, &summary)? } else { None };
+    conclude(context, &job, &summary, stuck.as_ref())
 }
 
 fn job(context: &Context<'_>, args: &RunArgs) -> Result<Job> {
@@ -135,7 +142,22 @@ fn first_line(text: &str) -> String {
     shorten(text.trim().lines().next().unwrap_or_default(), 200)
 }
 
-fn conclude(output: &Output, job: &Job, summary: &Summary) -> Result<ExitCode> {
+/// Returns why open work is left that will not be done by itself, if that is how the run ended.
+fn stuck(context: &Context<'_>, summary: &Summary) -> Result<Option<Diagnosis>> {
+    if summary.signal.is_some() || summary.over_budget || context.engine.is_absent(&Doc::queue()) {
+        return Ok(None);
+    }
+    let found = diagnose(&*context.engine, &context.actor)?;
+    Ok(Some(found).filter(|found| found.verdict == Verdict::Stuck))
+}
+
+fn conclude(
+    context: &Context<'_>,
+    job: &Job,
+    summary: &Summary,
+    stuck: Option<&Diagnosis>,
+) -> Result<ExitCode> {
+    let output = context.output;
     let Summary { done, failed, released, lost, usage, over_budget, signal } = summary;
     let nothing = [done, failed, released, lost].into_iter().all(Vec::is_empty);
     if nothing && signal.is_none() && job.until == Until::NothingReady {
@@ -143,18 +165,27 @@ fn conclude(output: &Output, job: &Job, summary: &Summary) -> Result<ExitCode> {
             .hinted("wait for others with --until-empty, or for new tasks with --forever"));
     }
     if output.json {
-        output.value(&summary.json(&job.worker), Format::Json)?;
+        let mut summary = summary.json(&job.worker);
+        if let Some(found) = stuck {
+            summary["stuck"] = json!(view::note(found, context.actor.door));
+        }
+        output.value(&summary, Format::Json)?;
     }
     output.status(&format!("{} done, {} failed, {} released", done.len(), failed.len(), released.len()));
     agent_args::spent(*usage).into_iter().for_each(|used| output.status(&used));
     if *over_budget {
         output.status("The budget is used up; to go on, run it again");
     }
-    Ok(exit_code(summary))
+    if let Some(found) = stuck {
+        let lines = view::page(found, view::MOST, output.width(), context.actor.door);
+        lines.iter().for_each(|line| output.status(&line.text));
+    }
+    Ok(exit_code(summary, stuck.is_some()))
 }
 
-/// Returns the code of the signal that stopped us, else whether a task has failed or the budget is used up.
-fn exit_code(summary: &Summary) -> ExitCode {
-    let is_bad = !summary.failed.is_empty() || summary.over_budget;
+/// Returns the code of the signal that stopped us, else whether a task has failed, the budget is used up, or work is left that
+/// nobody can do.
+fn exit_code(summary: &Summary, is_stuck: bool) -> ExitCode {
+    let is_bad = !summary.failed.is_empty() || summary.over_budget || is_stuck;
     summary.signal.map_or(u8::from(is_bad).into(), ExitCode::of_signal)
 }

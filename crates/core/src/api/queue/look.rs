@@ -7,15 +7,18 @@ use serde_json::Value;
 use super::TaskList;
 use crate::api::request::request;
 use crate::api::{Answer, Caller, Request, answers, written};
-use crate::model::documents::answers::{Drawing, ExplainedTask, QueueBoard, ShownTask};
+use crate::model::diagnosis::Diagnosis;
+use crate::model::documents::answers::{Drawing, ExplainedTask, QueueBoard, QueueDiagnosis, ShownTask};
 use crate::model::documents::queue::QueueTask;
+use crate::model::hint::Door;
 use crate::model::ids::Key;
 use crate::model::kind::Doc;
 use crate::model::shape::{Shape, Shaped, words};
+use crate::ops::queue::diagnose::{self, Chain};
 use crate::ops::queue::{look, show};
 use crate::ops::{Error, Result, read};
 use crate::view::board::{self, Order, Sheet, Wanted};
-use crate::view::graph;
+use crate::view::{diagnosis as view, graph};
 
 request!(
     /// Show how far the work is: a count for every status, and all tasks.
@@ -138,23 +141,71 @@ impl Request for ShowTask {
 }
 
 request!(
-    /// Say why a task is not running: which dependency, overlap, capability or lease.
+    /// Say why nothing moves, or that it does: what holds up the work, down to the root causes, and what helps.
+    ExplainQueue("queue.explain", Reads, "explain", "{}") {}
+);
+
+/// Why a queue moves or does not.
+#[derive(Debug)]
+pub struct Diagnosed {
+    pub diagnosis: Diagnosis,
+    door: &'static dyn Door,
+}
+
+impl Request for ExplainQueue {
+    type Answer = Diagnosed;
+
+    fn perform(self, caller: &Caller<'_>) -> Result<Diagnosed> {
+        let diagnosis = diagnose::diagnose(caller.engine, caller.actor)?;
+        Ok(Diagnosed { diagnosis, door: caller.actor.door })
+    }
+}
+
+request!(
+    /// Say why a task is not running: which dependency, overlap, capability or lease, and all that it hangs on.
     ExplainTask("task.explain", Reads, "leader explain", r#"{"id": "endpoint"}"#) {
         /// The task.
         id: Key,
     }
 );
 
+/// Why a task does not run, and the chain that it hangs on.
+#[derive(Debug)]
+pub struct ExplainedInFull {
+    pub explained: look::Explained,
+    pub chain: Chain,
+    door: &'static dyn Door,
+}
+
+impl ExplainedInFull {
+    /// Whether the chain tells more than the reasons do.
+    pub fn has_chain(&self) -> bool {
+        self.chain.links.iter().any(|link| link.depth > 1)
+    }
+
+    fn json(&self) -> Value {
+        let mut value = self.explained.json();
+        if self.has_chain() {
+            let links = self.chain.links.iter().map(|link| view::link_note(link, self.door));
+            value[ExplainedTask::chain] = links.collect();
+        }
+        value
+    }
+}
+
 answers! {
-    look::Explained: ExplainedTask, explained => explained.json();
+    Diagnosed: QueueDiagnosis, found => written(&view::note(&found.diagnosis, found.door));
+    ExplainedInFull: ExplainedTask, explained => explained.json();
     Drawing: Drawing, drawing => written(drawing);
 }
 
 impl Request for ExplainTask {
-    type Answer = look::Explained;
+    type Answer = ExplainedInFull;
 
-    fn perform(self, caller: &Caller<'_>) -> Result<look::Explained> {
-        look::explain(caller.engine, self.id.as_str(), caller.actor)
+    fn perform(self, caller: &Caller<'_>) -> Result<ExplainedInFull> {
+        let explained = look::explain(caller.engine, self.id.as_str(), caller.actor)?;
+        let chain = diagnose::chain(caller.engine, &explained.task, caller.actor)?;
+        Ok(ExplainedInFull { explained, chain, door: caller.actor.door })
     }
 }
 
@@ -168,6 +219,8 @@ request!(
     DrawTasks("queue.graph", Reads, "leader graph", r#"{"format": "mermaid"}"#) {
         /// A tree of text unless told.
         format: Option<GraphFormat>,
+        /// Only the longest chain of open tasks, as text.
+        critical: bool,
     }
 );
 
@@ -176,6 +229,9 @@ impl Request for DrawTasks {
 
     fn perform(self, caller: &Caller<'_>) -> Result<Drawing> {
         let queue = read::document(caller.engine, &Doc::queue())?.value;
+        if self.critical {
+            return Ok(Drawing { graph: graph::critical(&queue) });
+        }
         let format = match self.format.unwrap_or_default() {
             GraphFormat::Text => graph::Format::Text,
             GraphFormat::Mermaid => graph::Format::Mermaid,

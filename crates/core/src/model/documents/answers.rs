@@ -163,6 +163,51 @@ document!(
         ready: bool,
         reasons: Vec<Reason>,
         task: QueueTask,
+        /// What it hangs on down to the roots, if that is more than the tasks it waits for itself.
+        chain: Maybe<Vec<ChainLink>>,
+    }
+);
+
+document!(
+    /// Why a queue moves or does not.
+    QueueDiagnosis {
+        /// `empty`, `done`, `stuck`, `waits_for_you` or `moving`.
+        verdict: String,
+        message: String,
+        /// What somebody has to look after, the most telling first.
+        needs: Vec<NeedNote>,
+        /// How many open tasks were not looked at, as there are so many.
+        unseen: Integer,
+    }
+);
+
+document!(
+    /// Something that somebody has to look after.
+    NeedNote {
+        /// `failed`, `cancelled`, `missing`, `circle`, `id`, `expired`, `capabilities`, `unclaimed`, `paused`, `silent`,
+        /// `files` or `retry`.
+        kind: String,
+        message: String,
+        /// The tasks that it is about.
+        tasks: Vec<String>,
+        /// The open tasks that wait because of it.
+        holds_up: Vec<String>,
+        /// What helps, the likeliest first.
+        steps: Vec<String>,
+    }
+);
+
+document!(
+    /// One link of the chain that a task hangs on.
+    ChainLink {
+        id: String,
+        /// How far down it is.
+        depth: Integer,
+        /// Null if there is no such task.
+        status: Option<String>,
+        message: String,
+        waits_for: Vec<String>,
+        steps: Vec<String>,
     }
 );
 

@@ -78,7 +78,11 @@ pub fn in_hand(engine: &dyn Engine, holder: Holder<'_>) -> Result<Vec<Task>> {
         Holder::Worker(worker) => task.owner() == Some(worker.as_str()),
         Holder::Session(session) => Session::has(session, task),
     });
-    Ok(tasks)
+    if tasks.is_empty() {
+        return Ok(tasks);
+    }
+    let signs = engine.signs(&Doc::queue())?;
+    Ok(tasks.into_iter().map(|task| task.renewed_by(&signs)).collect())
 }
 
 /// Returns those of these tasks that there are, without reading the others if an index can tell.

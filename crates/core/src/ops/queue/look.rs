@@ -8,6 +8,7 @@ use super::obstacle::{Obstacle, later, missing, overlap};
 use super::pick::{Able, Pick};
 use crate::hint;
 use crate::model::changes::{self, NO_CHANGE};
+use crate::model::diagnosis::telling;
 use crate::model::documents::answers::Reason as ReasonDoc;
 use crate::model::documents::queue::{Queue, QueueTask, TaskResult, Worker};
 use crate::model::files;
@@ -202,9 +203,7 @@ fn standing(task: &Task, now: &Moment, door: &dyn Door) -> Reason {
             Reason::new("lease", door.tell(&hint![text, reset()]), None)
         }
         (Status::Failed, _) => {
-            let why = task.value()[QueueTask::result]
-                .text(TaskResult::error)
-                .and_then(|why| why.trim().lines().next());
+            let why = task.value()[QueueTask::result].text(TaskResult::error).and_then(telling);
             let why = why.unwrap_or("no reason given");
             let text = hint![format!("it failed: {why}; try again: "), Next::Retry(task.id().into())];
             Reason::new("failed", door.tell(&text), None)
@@ -250,7 +249,7 @@ impl Explained {
 }
 
 /// The tasks of a queue as they stand, by id.
-struct Tasks {
+pub(super) struct Tasks {
     all: Vec<Task>,
     by_id: HashMap<String, usize>,
     /// The statuses of others that they depend on.
@@ -262,7 +261,7 @@ struct Tasks {
 }
 
 impl Tasks {
-    fn of_queue(mut queue: Value, now: &Moment) -> Tasks {
+    pub(super) fn of_queue(mut queue: Value, now: &Moment) -> Tasks {
         let all = match queue.at_mut(Queue::tasks).map(Value::take) {
             Some(Value::Array(all)) => all,
             _ => Vec::new(),
@@ -286,7 +285,7 @@ impl Tasks {
             .is_none_or(|(keys, occupied)| keys.iter().any(|key| occupied.contains(key)))
     }
 
-    fn get(&self, id: &str) -> Option<&Task> {
+    pub(super) fn get(&self, id: &str) -> Option<&Task> {
         self.by_id.get(id).map(|index| &self.all[*index])
     }
 

@@ -2,10 +2,11 @@
 //!
 //! [`lead`]: init, add, import, reset, retry, cancel, aggregate. [`revise`]: edit, note, remove. [`parts`]: split, and what follows from parts for
 //! their parent. [`work`]: claim, start, heartbeat,
-//! complete, fail, release, discover. [`register`]: who the workers are. [`look`]: what can be claimed, and why a task cannot; `pick` finds it. [`brief`]: what a worker
+//! complete, fail, release, discover. [`register`]: who the workers are. [`look`]: what can be claimed, and why a task cannot; `pick` finds it. [`diagnose`]: why nothing moves. [`brief`]: what a worker
 //! should know before it begins. Every change happens at the `QueueTransaction`, and the task, its text files and the log line are one commit.
 
 pub mod brief;
+pub mod diagnose;
 pub mod lead;
 pub mod look;
 pub mod names;

@@ -35,12 +35,12 @@ pub fn show(engine: &dyn Engine, id: &str, actor: &Actor) -> Result<Shown> {
 const SHOWN: usize = 10;
 const LOOKED_AT: usize = 2000;
 
-/// Returns the last commits that changed a task, the newest first.
+/// Returns the last commits that changed a task, the newest first, without renewals of its lease.
 fn past(engine: &dyn Engine, id: &str) -> Result<Vec<Event>> {
     let (queue, mut events, mut looked) = (Doc::queue(), Vec::new(), 0);
     engine.look_back(&queue.room, Some(&queue), &mut |revision| {
         looked += 1;
-        if is_about(&revision, id) {
+        if !revision.is_heartbeat() && is_about(&revision, id) {
             let Revision { revision, at, by, op, .. } = revision;
             events.push(Event { revision, at, by, op });
         }
