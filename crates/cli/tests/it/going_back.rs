@@ -168,7 +168,7 @@ fn changes_name_items_by_their_ids() {
     ok(&env, "story add e1 s --project-id p --id s1");
     ok(&env, "set epics epics[0].stories[0].title \"new\" --project-id p");
     let log = ok(&env, "log --kind epics --limit 1").stdout;
-    assert!(log.contains("    epics[id=e1].stories[id=s1].title: "), "{log}");
+    assert!(log.contains("  e1.stories[id=s1].title: s → new"), "{log}");
 }
 
 #[test]
