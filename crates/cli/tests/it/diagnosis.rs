@@ -254,7 +254,7 @@ fn a_change_is_one_line_of_the_log() {
     check(
         &env,
         "log --kind queue --limit 1",
-        "2026-01-01 00:00:08  queue r6  leader edit  api.priority: 5 → 1\n",
+        "2026-01-01 00:00:08  queue r6  leader edit-task  api.priority: 5 → 1\n",
     );
 }
 

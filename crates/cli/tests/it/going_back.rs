@@ -152,8 +152,7 @@ fn changes_name_items_by_their_ids() {
     ok(&env, "delete queue tasks[0]");
     ok(&env, "set queue tasks[id=t3].priority 1");
     let log = ok(&env, "log --kind queue").stdout;
-    for part in ["    tasks[id=t1].status: ", "    tasks[id=t3]: nothing -> ", "    tasks[id=t3].priority: "]
-    {
+    for part in ["  t1: available → claimed", "  t3: nothing → available", "  t3.priority: "] {
         assert!(log.contains(part), "{part}: {log}");
     }
     let history = env.json(&["history", "queue", "--limit", "1"]);
@@ -169,7 +168,7 @@ fn changes_name_items_by_their_ids() {
     ok(&env, "story add e1 s --project-id p --id s1");
     ok(&env, "set epics epics[0].stories[0].title \"new\" --project-id p");
     let log = ok(&env, "log --kind epics --limit 1").stdout;
-    assert!(log.contains("    epics[id=e1].stories[id=s1].title: "), "{log}");
+    assert!(log.contains("  e1.stories[id=s1].title: s → new"), "{log}");
 }
 
 #[test]

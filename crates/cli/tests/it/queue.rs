@@ -765,7 +765,9 @@ fn the_leader_resets_retries_and_cancels() {
     assert_eq!(json_of(&env, "leader reset a")["status"], "available");
     for verb in ["reset", "retry", "cancel", "explain"] {
         refused(&env, &format!("leader {verb} nope"), 4);
-        refused(&env, &format!("leader {verb}"), 2);
+        if verb != "explain" {
+            refused(&env, &format!("leader {verb}"), 2);
+        }
         refused(&env, &format!("leader {verb} a/b"), 2);
     }
 }

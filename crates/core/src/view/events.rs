@@ -180,6 +180,6 @@ mod tests {
         assert_eq!([told(&open), told(&json!({"n": 1}))], ["new, with model", "new"]);
         let many: Vec<_> =
             (0..9).map(|number| json!({"id": format!("t{number}"), "status": "done"})).collect();
-        check("x", &queue(&[]), &queue(&many), "  t0: nothing → done; t1: nothing → done; t2:…");
+        check("x", &queue(&[]), &queue(&many), "  t0: nothing → done; t1: nothing → done; t2…");
     }
 }
