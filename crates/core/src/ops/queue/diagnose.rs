@@ -1,5 +1,6 @@
 //! Why nothing moves: gathers what the verdict needs, never more than so much, and follows the chain below one task.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
@@ -65,14 +66,14 @@ impl Seen {
 
     /// The same from the whole text, of which no more values are made.
     fn sift(engine: &dyn Engine) -> Result<Seen> {
-        let mut seen = Seen::default();
+        let (mut seen, since) = (Seen::default(), last_ends(engine)?);
         let mut is_wanted = |task: &Raw| {
             let status = task.string(QueueTask::status.name()).unwrap_or_default();
             let id = task.string(QueueTask::id.name()).unwrap_or_default().into_owned();
             seen.statuses.entry(id).or_insert(task::status(&status));
             add(&mut seen.counts, &status, 1);
             match &*status {
-                "done" => seen.counts.done <= FEW.done,
+                "done" => task.string(QueueTask::completed_at.name()).is_some_and(|end| *end >= *since),
                 "created" => seen.counts.created <= FEW.waiting,
                 "available" => seen.counts.available <= FEW.ready,
                 "claimed" | "in_progress" | "failed" => true,
@@ -88,6 +89,17 @@ impl Seen {
         seen.tasks = tasks.into_iter().map(Task::of).collect();
         Ok(seen)
     }
+}
+
+/// Returns since when the last tasks were done that a forecast is made of.
+fn last_ends(engine: &dyn Engine) -> Result<String> {
+    let mut ends = Vec::new();
+    engine.read_some(&Doc::queue(), &mut |task: &Raw| {
+        ends.extend(task.string(QueueTask::completed_at.name()).map(Cow::into_owned));
+        false
+    })?;
+    ends.sort_unstable_by(|one, other| other.cmp(one));
+    Ok(ends.into_iter().take(FEW.done).last().unwrap_or_default())
 }
 
 fn add(counts: &mut Counts, status: &str, number: usize) {
