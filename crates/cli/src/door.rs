@@ -123,6 +123,7 @@ mod tests {
         ("list-active", "another word for `session list --active`"),
         ("loop add-gate", "changes a file of this machine; a person adds gates"),
         ("loop run", "keeps running"),
+        ("man", "writes files for the manual of this machine"),
         ("orchestrate", "keeps running"),
         ("pipeline simulate", "tries the rules out, without a store"),
         ("session list-active", "another word for `session list --active`"),

@@ -35,6 +35,9 @@ mod output;
 mod planning;
 mod process;
 mod project_gates;
+#[cfg(test)]
+mod reference;
+mod remains;
 mod roots;
 mod sentence;
 mod start;

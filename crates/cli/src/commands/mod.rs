@@ -22,6 +22,7 @@ mod init;
 mod leader;
 mod list;
 mod log;
+mod man;
 mod merge;
 mod message;
 mod metrics;
@@ -121,6 +122,7 @@ pub enum Command {
     Demo(demo::DemoArgs),
     Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
     Uninstall(uninstall::UninstallArgs),
 }
 
@@ -174,6 +176,7 @@ const PARSERS: &[(&str, Augment)] = &[
     ("demo", demo::DemoArgs::augment_args),
     ("bench", bench::BenchArgs::augment_args),
     ("completions", completions::CompletionsArgs::augment_args),
+    ("man", man::ManArgs::augment_args),
     ("uninstall", uninstall::UninstallArgs::augment_args),
 ];
 
@@ -238,6 +241,7 @@ pub fn run(
         Command::Demo(args) => demo::run(global, &args, output),
         Command::Bench(args) => done(bench::run(output, &args)),
         Command::Completions(args) => done(completions::run(output, &args, program())),
+        Command::Man(args) => done(man::run(output, &args, program())),
         Command::Uninstall(args) => done(uninstall::run(&context()?, global, &args)),
     }
 }

@@ -38,7 +38,7 @@ impl When {
     pub fn moment(&self, now: Timestamp, zone: TimeZone) -> Option<Timestamp> {
         let here = now.to_zoned(zone);
         let of = |at: DateTime| at.to_zoned(here.time_zone().clone()).ok();
-        let days_ago = |days: i64| Some(here.date().checked_sub(Span::new().try_days(days).ok()?).ok()?);
+        let days_ago = |days: i64| here.date().checked_sub(Span::new().try_days(days).ok()?).ok();
         let found: Option<Zoned> = match self.meaning {
             Meaning::Moment(moment) => return Some(moment),
             Meaning::Ago(ago) => return now.checked_sub(ago).ok(),
