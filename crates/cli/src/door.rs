@@ -137,6 +137,7 @@ mod tests {
         ("list-active", "another word for `session list --active`"),
         ("loop add-gate", "changes a file of this machine; a person adds gates"),
         ("loop run", "keeps running"),
+        ("man", "writes files for the manual of this machine"),
         ("orchestrate", "keeps running"),
         ("pipeline simulate", "tries the rules out, without a store"),
         ("ready", "another word for `worker list`"),

@@ -38,6 +38,9 @@ mod output;
 mod planning;
 mod process;
 mod project_gates;
+#[cfg(test)]
+mod reference;
+mod remains;
 mod roots;
 mod sentence;
 mod start;

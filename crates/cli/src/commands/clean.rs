@@ -4,6 +4,7 @@ use clap::Args;
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::remains;
 use crate::typed::parse_when;
 
 /// Clean up what sessions leave behind
@@ -53,7 +54,24 @@ pub fn run(context: &Context<'_>, args: &CleanArgs) -> Result<()> {
         return make_room(context, age, args.dry_run);
     }
     let CleanArgs { all, of_loop, agents, dry_run, .. } = *args;
-    context.perform(CleanUp { all, of_loop, agents, dry_run }, |cleaned| tell(context, cleaned))
+    context.perform(CleanUp { all, of_loop, agents, dry_run }, |cleaned| {
+        tell(context, cleaned)?;
+        if all {
+            tell_what_stays(context);
+        }
+        Ok(())
+    })
+}
+
+/// Says what is kept for all projects, and how to remove it.
+fn tell_what_stays(context: &Context<'_>) {
+    let Ok(home) = context.roots.home() else { return };
+    let shared = remains::in_home(&home).join(" ");
+    if !shared.is_empty() {
+        context.output.status(&format!(
+            "what anthill keeps for all projects stays: anthill clean --older-than 30d archives old parts; all of it goes by rm -r {shared}"
+        ));
+    }
 }
 
 fn tell(context: &Context<'_>, cleaned: &CleanedUp) -> Result<()> {

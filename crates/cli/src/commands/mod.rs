@@ -26,6 +26,7 @@ mod init;
 mod leader;
 mod list;
 mod log;
+mod man;
 mod merge;
 mod message;
 mod metrics;
@@ -137,6 +138,7 @@ pub enum Command {
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     CompleteIds(complete_ids::CompleteIdsArgs),
+    Man(man::ManArgs),
     Uninstall(uninstall::UninstallArgs),
 }
 
@@ -197,6 +199,7 @@ const PARSERS: &[(&str, Augment)] = &[
     ("bench", bench::BenchArgs::augment_args),
     ("complete-ids", complete_ids::CompleteIdsArgs::augment_args),
     ("completions", completions::CompletionsArgs::augment_args),
+    ("man", man::ManArgs::augment_args),
     ("uninstall", uninstall::UninstallArgs::augment_args),
 ];
 
@@ -268,6 +271,7 @@ pub fn run(
         Command::Bench(args) => done(bench::run(output, &args)),
         Command::CompleteIds(args) => done(complete_ids::run(global, output, &args, parser)),
         Command::Completions(args) => done(completions::run(output, &args, program())),
+        Command::Man(args) => done(man::run(output, &args, program())),
         Command::Uninstall(args) => done(uninstall::run(&context()?, global, &args)),
     }
 }

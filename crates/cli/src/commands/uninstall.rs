@@ -1,4 +1,3 @@
-use std::path::Path;
 use std::time::Duration;
 
 use anthill_core::model::clients::CLIENTS;
@@ -10,6 +9,7 @@ use crate::args::Global;
 use crate::context::Context;
 use crate::error::Result;
 use crate::install::{Detail, Install, InstallReport, Places, Scope, Wish, program, show, tell};
+use crate::remains;
 
 /// Take back what init changed
 ///
@@ -98,28 +98,18 @@ fn left(places: &Places, scopes: &[Scope]) -> Vec<String> {
             found.join(" ")
         ));
     }
-    // A client keeps files of its own among our sessions, which are directories.
-    let shared: Vec<_> = [("orchestration", ""), ("sessions", "/*/")]
-        .into_iter()
-        .map(|(name, ours)| (home.join(name), ours))
-        .filter(|(dir, _)| dir.exists())
-        .map(|(dir, ours)| quoted(&dir) + ours)
-        .collect();
-    if !shared.is_empty() && scopes.contains(&Scope::User) {
-        notes.push(format!(
-            "what anthill keeps for all projects stays; to remove it: rm -r {}",
-            shared.join(" ")
-        ));
+    let shared = remains::in_home(home).join(" ");
+    if !shared.is_empty() {
+        notes.push(match scopes.contains(&Scope::User) {
+            true => format!("what anthill keeps for all projects stays; to remove it: rm -r {shared}"),
+            false => format!("what anthill keeps for all projects stays in the home; if no other one needs it: rm -r {shared}"),
+        });
     }
     if scopes.contains(&Scope::Plugin) {
         let plugins = CLIENTS.iter().filter_map(|client| client.files.plugin.as_ref());
         notes.extend(plugins.map(|plugin| plugin.removed.into()));
     }
     notes
-}
-
-fn quoted(dir: &Path) -> String {
-    shell::word(&dir.display().to_string())
 }
 
 /// Names other scopes that were set up.

@@ -850,6 +850,7 @@ fn every_command_has_help_with_an_example() {
         "demo",
         "bench",
         "completions",
+        "man",
         "update-task",
         "metrics",
         "clean",

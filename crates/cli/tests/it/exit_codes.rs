@@ -92,7 +92,7 @@ fn code_2_invalid_input() {
         &["set", "agent_result", "x", "1"],
         &["set", "agent_result", "x", "1", "--agent-id", "a/b"],
         &["list", "config"],
-        &["log", "--since", "yesterday"],
+        &["log", "--since", "whenever"],
     ];
     for args in cases {
         fails(&env, args, b"", 2, "invalid");

@@ -758,7 +758,7 @@ fn a_session_says_which_story_it_is_at() {
 #[test]
 fn a_plan_is_made_and_done_where_one_stands() {
     let env = env();
-    env.write("project/.claude/anthill.toml", "project_id = \"here\"\n");
+    env.write("project/.claude/anthill.toml", "project = \"here\"\n");
     let line = |line: &str| env.ok(&line.split_whitespace().collect::<Vec<_>>());
     let json = |line: &str| env.json(&line.split_whitespace().collect::<Vec<_>>());
     line("epic add One");

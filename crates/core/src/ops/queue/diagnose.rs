@@ -99,7 +99,8 @@ fn last_ends(engine: &dyn Engine) -> Result<String> {
         false
     })?;
     ends.sort_unstable_by(|one, other| other.cmp(one));
-    Ok(ends.into_iter().take(FEW.done).last().unwrap_or_default())
+    ends.truncate(FEW.done);
+    Ok(ends.pop().unwrap_or_default())
 }
 
 fn add(counts: &mut Counts, status: &str, number: usize) {
