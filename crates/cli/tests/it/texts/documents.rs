@@ -23,13 +23,13 @@ const fn scene(
 
 const SCENES: &[Scene] = &[
     scene(
-        "README.md",
+        "docs/guide.md",
         "A team in five minutes",
         "",
         "anthill leader status --json | jq -e '.progress.percent == 100'; anthill doctor",
     ),
-    scene("README.md", "Or let agents do all of it", GATE, ""),
-    scene("README.md", "Sessions", "anthill leader add-task 'Write the tests'", ""),
+    scene("docs/guide.md", "Or let agents do all of it", GATE, ""),
+    scene("docs/guide.md", "Sessions", "anthill leader add-task 'Write the tests'", ""),
     scene("docs/editing.md", "When both changed the same", CONFLICT, "anthill get queue | grep -q cancelled"),
     scene("docs/editing.md", "With a command", "anthill leader add-task 'do it'", ""),
     scene("docs/hooks.md", "Change hooks", HOOK, ""),
@@ -135,6 +135,13 @@ fn check(documents: &[String]) {
 #[test]
 fn every_block_of_the_readme_runs() {
     check(&["README.md".into(), "CONTRIBUTING.md".into()]);
+}
+
+#[test]
+fn the_board_of_the_readme_is_a_real_one() {
+    let ran = Stage::new().run(include_str!("../../../../../docs/board.sh"));
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.contains(&format!("$ anthill leader status\n{}", ran.stdout)), "{}", ran.shown());
 }
 
 #[test]
