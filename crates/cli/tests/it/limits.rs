@@ -61,8 +61,10 @@ fn without_events_waiters_look_and_say_which_limit_to_raise() {
             "{}",
             ran.shown()
         );
-        let told = ran.stdout.matches(&format!("sysctl fs.inotify.max_user_{limit}=")).count();
-        assert_eq!(told, 1, "{}", ran.shown());
+        // Whoever runs the tests may have no instances left either, which is found out first.
+        let told = |limit| ran.stdout.matches(&format!("sysctl fs.inotify.max_user_{limit}=")).count();
+        let instances = if limit == "instances" { 0 } else { told("instances") };
+        assert_eq!(told(limit) + instances, 1, "{}", ran.shown());
     }
 }
 

@@ -403,17 +403,20 @@ fn walk_circle(start: usize, next: impl Fn(usize) -> Option<usize>) -> Vec<usize
     walked
 }
 
-/// Does something to every one of several tasks, all in one commit; with `only_look` nothing is kept.
+/// Does something to every one of several tasks, all in one commit; with `only_look` nothing is kept. `act` says whether it did anything:
+/// a command that is repeated commits nothing.
 fn each(
     engine: &dyn Engine,
     ids: &[Key],
     (op, only_look): (&str, bool),
     actor: &Actor,
-    mut act: impl FnMut(&mut QueueTransaction<'_>, &Key) -> Result<Task>,
+    mut act: impl FnMut(&mut QueueTransaction<'_>, &Key) -> Result<(Task, bool)>,
 ) -> Result<Several> {
     let mut tx = QueueTransaction::open_queue(engine, actor)?;
-    let tasks = ids.iter().map(|id| act(&mut tx, id)).collect::<Result<Vec<_>>>()?;
-    let warnings = if only_look { Vec::new() } else { tx.commit(LEADER, op, actor)? };
+    let done = ids.iter().map(|id| act(&mut tx, id)).collect::<Result<Vec<_>>>()?;
+    let keeps = !only_look && done.iter().any(|(_, changed)| *changed);
+    let warnings = if keeps { tx.commit(LEADER, op, actor)? } else { Vec::new() };
+    let tasks = done.into_iter().map(|(task, _)| task).collect();
     Ok(Several { tasks, warnings })
 }
 
@@ -430,7 +433,9 @@ pub fn reset(
         let was = task.status();
         let task = match was {
             Status::Done if !force => return Err(task.wrong_state("reset").into()),
-            Status::Created | Status::Available if task.retry_at().is_none() => return Ok(task),
+            Status::Created | Status::Available if task.retry_at().is_none() => {
+                return Ok((task, true));
+            }
             _ => tx.give_back(task, "reset", " (by the leader)")?,
         };
         tx.log(LEADER, "RESET", id.as_str())?;
@@ -438,7 +443,7 @@ pub fn reset(
             hold_dependents(tx, id.as_str())?;
         }
         parts::rejoin(tx, &task)?;
-        Ok(task)
+        Ok((task, true))
     })
 }
 
@@ -450,14 +455,16 @@ pub fn retry(engine: &dyn Engine, ids: &[Key], after: Option<f64>, actor: &Actor
         match task.status() {
             Status::Failed => {}
             // It was so already.
-            Status::Created | Status::Available if task.value().has(QueueTask::retries) => return Ok(task),
+            Status::Created | Status::Available if task.value().has(QueueTask::retries) => {
+                return Ok((task, false));
+            }
             _ => return Err(task.wrong_state("retry").into()),
         }
         let mut task = tx.give_back(task, "retried", "")?;
         task.count_retry(wait.and_then(|wait| tx.now.at.checked_add(wait).ok()));
         tx.put(task.clone())?;
         tx.log(LEADER, "RETRY", id.as_str())?;
-        Ok(task)
+        Ok((task, true))
     })
 }
 
@@ -465,9 +472,10 @@ pub fn retry(engine: &dyn Engine, ids: &[Key], after: Option<f64>, actor: &Actor
 pub fn cancel(engine: &dyn Engine, ids: &[Key], only_look: bool, actor: &Actor) -> Result<Several> {
     let mut blocked = Vec::new();
     let mut done = each(engine, ids, ("cancel", only_look), actor, |tx, id| {
+        let changed = tx.task(id.as_str())?.status() != Status::Cancelled;
         let task = cancel_one(tx, id.as_str())?;
         blocked.push((id.clone(), tx.waiting_for(id.as_str())?));
-        Ok(task)
+        Ok((task, changed))
     })?;
     let stays = |other: &String| !ids.iter().any(|id| id.as_str() == other);
     for (id, waiting) in blocked {
