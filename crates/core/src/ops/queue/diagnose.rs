@@ -21,7 +21,8 @@ use crate::store::{Engine, Transaction};
 use crate::view::diagnosis::Link;
 
 /// So many tasks are looked at, of those that there may be very many of.
-const FEW: Most = Most { ready: 200, waiting: 1000, done: 50 };
+/// The index knows the last five that were done.
+const FEW: Most = Most { ready: 200, waiting: 1000, done: 5 };
 
 /// So many links of a chain are followed.
 const LINKS: usize = 1000;
